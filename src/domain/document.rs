@@ -1,0 +1,333 @@
+//! A state, and the reference meaning of every operation on it.
+
+use std::collections::BTreeMap;
+
+use super::integer::{self, IntegerError};
+use super::json::Json;
+use super::key::Key;
+use super::operation::{Answer, Operation};
+use super::policy::Policy;
+use super::refusal::Refusal;
+use super::value::Value;
+use super::write::{Expected, Guard};
+
+/// A state in memory with its exact size.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    values: BTreeMap<Key, Value>,
+    /// Of all members, each with its colon and one byte that parts it from the next.
+    member_bytes: u64,
+}
+
+impl Document {
+    /// Bytes of the compact serialized state: what [`Self::write_json`] appends.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        size_bytes(self.member_bytes)
+    }
+
+    /// Number of keys.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.values.len() as u32
+    }
+
+    /// Whether it has no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        self.values.get(key)
+    }
+
+    /// The keys and their values, sorted by the bytes of the keys.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
+        self.values.iter()
+    }
+
+    /// Appends the state as a JSON object, its keys sorted by their bytes.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (place, (key, value)) in self.values.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            key.write_json(out);
+            out.push(b':');
+            value.write_json(out);
+        }
+        out.push(b'}');
+    }
+
+    /// Whether the values are what a write was worked out from.
+    ///
+    /// # Errors
+    /// [`Refusal::ValueChanged`] when one is not.
+    pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
+        let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
+            (Expected::Object(old), Some(Value::Text(now))) => old == now,
+            (Expected::Object(_), _) => false,
+            (Expected::NotAnObject, Some(Value::Text(now))) => !now.is_object(),
+            (Expected::NotAnObject, _) => true,
+        };
+        if guards.iter().all(holds) {
+            Ok(())
+        } else {
+            Err(Refusal::ValueChanged)
+        }
+    }
+
+    /// Runs all operations in order, or none. Limits are judged on the result.
+    ///
+    /// # Errors
+    /// [`Refusal`]; the document is then as it was.
+    pub fn apply(
+        &mut self,
+        operations: &[Operation],
+        policy: &Policy,
+    ) -> Result<Vec<Answer>, Refusal> {
+        let mut draft = Draft::of(self);
+        let answers = operations
+            .iter()
+            .enumerate()
+            .map(|(index, operation)| draft.run(index, operation))
+            .collect::<Result<_, _>>()?;
+        draft.check(policy)?;
+        let changes = draft.changes();
+        self.commit(changes);
+        Ok(answers)
+    }
+
+    fn commit(&mut self, changes: Changes) {
+        if changes.cleared {
+            self.values.clear();
+        }
+        for (key, value) in changes.values {
+            match value {
+                Some(value) => self.values.insert(key, value),
+                None => self.values.remove(&key),
+            };
+        }
+        self.member_bytes = changes.member_bytes;
+    }
+}
+
+/// The size of a state whose members have so many bytes: braces, with one comma fewer than
+/// members, and `{}` when there is none.
+fn size_bytes(member_bytes: u64) -> u64 {
+    if member_bytes == 0 {
+        2
+    } else {
+        1 + member_bytes
+    }
+}
+
+fn member_bytes(key: &Key, value: &Value) -> u64 {
+    (key.field_bytes() + value.json_bytes() + 1) as u64
+}
+
+/// What a list of operations has done so far, beside the document that it does not touch.
+struct Draft<'a> {
+    base: &'a Document,
+    changes: Changes,
+    keys: u32,
+}
+
+struct Changes {
+    cleared: bool,
+    values: BTreeMap<Key, Option<Value>>,
+    member_bytes: u64,
+}
+
+impl<'a> Draft<'a> {
+    fn of(base: &'a Document) -> Self {
+        Self {
+            base,
+            changes: Changes {
+                cleared: false,
+                values: BTreeMap::new(),
+                member_bytes: base.member_bytes,
+            },
+            keys: base.len(),
+        }
+    }
+
+    fn changes(self) -> Changes {
+        self.changes
+    }
+
+    fn get(&self, key: &Key) -> Option<&Value> {
+        match self.changes.values.get(key) {
+            Some(value) => value.as_ref(),
+            None if self.changes.cleared => None,
+            None => self.base.get(key),
+        }
+    }
+
+    /// Answers whether there was a value before.
+    fn put(&mut self, key: &Key, value: Option<Value>) -> bool {
+        let old_bytes = self.get(key).map(|old| member_bytes(key, old));
+        if let Some(bytes) = old_bytes {
+            self.changes.member_bytes -= bytes;
+            self.keys -= 1;
+        }
+        if let Some(value) = &value {
+            self.changes.member_bytes += member_bytes(key, value);
+            self.keys += 1;
+        }
+        self.changes.values.insert(key.clone(), value);
+        old_bytes.is_some()
+    }
+
+    fn run(&mut self, index: usize, operation: &Operation) -> Result<Answer, Refusal> {
+        match operation {
+            Operation::Set { key, value } => {
+                self.put(key, Some(value.clone()));
+                Ok(Answer::Done)
+            }
+            Operation::Delete { key } => Ok(Answer::Deleted(self.put(key, None))),
+            Operation::Clear => {
+                self.changes.cleared = true;
+                self.changes.values.clear();
+                self.changes.member_bytes = 0;
+                self.keys = 0;
+                Ok(Answer::Done)
+            }
+            Operation::Push {
+                key,
+                value,
+                max_records,
+            } => {
+                let mut array = match self.get(key) {
+                    Some(Value::Array(array)) => array.clone(),
+                    Some(Value::Text(_)) => return Err(Refusal::NotAnArray { operation: index }),
+                    None => super::Array::default(),
+                };
+                array.push(value.as_str());
+                if let Some(max) = max_records {
+                    array.keep_newest(usize::try_from(max.get()).unwrap_or(usize::MAX));
+                }
+                let length = array.len() as u64;
+                self.put(key, Some(Value::Array(array)));
+                Ok(Answer::Length(length))
+            }
+            Operation::Increment { key, by } => {
+                let old = match self.get(key) {
+                    Some(Value::Text(json)) => json.as_str(),
+                    Some(Value::Array(_)) => "[]",
+                    None => "0",
+                };
+                let sum = integer::add(old, *by).map_err(|error| match error {
+                    IntegerError::NotAnInteger => Refusal::NotAnInteger { operation: index },
+                    IntegerError::Overflow => Refusal::IntegerOverflow { operation: index },
+                })?;
+                let text = Json::from_compact(sum.to_string());
+                self.put(key, Some(Value::Text(text)));
+                Ok(Answer::Value(sum))
+            }
+        }
+    }
+
+    fn check(&self, policy: &Policy) -> Result<(), Refusal> {
+        let attempted_bytes = size_bytes(self.changes.member_bytes);
+        if attempted_bytes > policy.max_bytes {
+            return Err(Refusal::StateTooLarge {
+                limit_bytes: policy.max_bytes,
+                size_bytes: self.base.size_bytes(),
+                attempted_bytes,
+            });
+        }
+        if self.keys > policy.max_keys {
+            return Err(Refusal::TooManyKeys {
+                limit_keys: policy.max_keys,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(key: &str, value: &str) -> Operation {
+        Operation::Set {
+            key: Key::new(key).unwrap(),
+            value: Value::parse(value).unwrap(),
+        }
+    }
+
+    fn json(document: &Document) -> String {
+        let mut out = Vec::new();
+        document.write_json(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_failing_operation_undoes_the_ones_before() {
+        let mut document = Document::default();
+        document
+            .apply(&[set("a", "1"), set("b", "[1]")], &Policy::THREAD)
+            .unwrap();
+
+        let error = document
+            .apply(
+                &[
+                    Operation::Clear,
+                    set("c", "true"),
+                    Operation::Increment {
+                        key: Key::new("c").unwrap(),
+                        by: 1,
+                    },
+                ],
+                &Policy::THREAD,
+            )
+            .unwrap_err();
+
+        assert_eq!(error, Refusal::NotAnInteger { operation: 2 });
+        assert_eq!(json(&document), r#"{"a":1,"b":[1]}"#);
+        assert_eq!(document.size_bytes(), 15);
+    }
+
+    #[test]
+    fn a_state_may_fill_its_limit_to_the_byte() {
+        let mut document = Document::default();
+        let fill = |n: usize| set("k", &format!("\"{}\"", "x".repeat(n)));
+        let around = r#"{"k":""}"#.len();
+        let room = Policy::THREAD.max_bytes as usize - around;
+
+        assert!(document.apply(&[fill(room)], &Policy::THREAD).is_ok());
+        assert_eq!(document.size_bytes(), Policy::THREAD.max_bytes);
+        assert_eq!(
+            document.apply(&[fill(room + 1)], &Policy::THREAD),
+            Err(Refusal::StateTooLarge {
+                limit_bytes: 1_048_576,
+                size_bytes: 1_048_576,
+                attempted_bytes: 1_048_577,
+            })
+        );
+    }
+
+    #[test]
+    fn keys_are_sorted_by_their_bytes_not_by_their_escapes() {
+        let mut document = Document::default();
+        document
+            .apply(
+                &[
+                    set("a\"", "1"),
+                    set("a!", "2"),
+                    set("a", "3"),
+                    set("a#", "4"),
+                ],
+                &Policy::THREAD,
+            )
+            .unwrap();
+
+        assert_eq!(json(&document), r#"{"a":3,"a!":2,"a\"":1,"a#":4}"#);
+        assert_eq!(document.size_bytes() as usize, json(&document).len());
+    }
+}

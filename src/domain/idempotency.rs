@@ -1,0 +1,48 @@
+//! What a repeated write is recognized by.
+
+use std::fmt;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+/// How long each answer is remembered at least.
+pub(crate) const REMEMBERED: Duration = Duration::from_secs(60);
+/// How many answers are remembered for longer, as long as the thread.
+pub(crate) const NEWEST: u64 = 64;
+/// How many answers are remembered at most; then a write with a new key waits.
+pub(crate) const MOST: u64 = 65_536;
+
+/// A client's idempotency key and what the request was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// The key, digested: keys are free text of up to 128 bytes.
+    pub digest: Fingerprint,
+    /// Of method, path with query, and body.
+    pub request: Fingerprint,
+}
+
+/// The first 16 bytes of a SHA-256.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(pub [u8; 16]);
+
+impl Fingerprint {
+    /// The fingerprint of a list of parts, each with its length, so that borders count.
+    #[must_use]
+    pub fn of(parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let digest = hash.finalize();
+        let mut first = [0; 16];
+        first.copy_from_slice(&digest[..16]);
+        Self(first)
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(&self.0[..4]))
+    }
+}

@@ -1,0 +1,46 @@
+//! Exact counters on number text.
+
+/// Why a value cannot be counted up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntegerError {
+    /// Not `-?` and digits: `1.0`, `1e2` and strings are none.
+    NotAnInteger,
+    /// The value or the sum is past 64 bits signed.
+    Overflow,
+}
+
+/// Adds to the integer that a JSON text is.
+///
+/// # Errors
+/// When the text is no integer, or it or the sum does not fit.
+pub fn add(text: &str, by: i64) -> Result<i64, IntegerError> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(IntegerError::NotAnInteger);
+    }
+    // the text has the form, so what does not parse does not fit
+    let value: i64 = text.parse().map_err(|_| IntegerError::Overflow)?;
+    value.checked_add(by).ok_or(IntegerError::Overflow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_exact_to_the_last_bit() {
+        assert_eq!(add("9007199254740992", 1), Ok(9_007_199_254_740_993));
+        assert_eq!(add("-0", 5), Ok(5));
+        assert_eq!(add("9223372036854775806", 1), Ok(i64::MAX));
+        assert_eq!(add("9223372036854775807", 1), Err(IntegerError::Overflow));
+        assert_eq!(add("9223372036854775808", -1), Err(IntegerError::Overflow));
+        assert_eq!(add("-9223372036854775808", -1), Err(IntegerError::Overflow));
+    }
+
+    #[test]
+    fn other_numbers_and_values_are_no_integers() {
+        for text in ["1.0", "1e2", "\"1\"", "null", "{}", "-", "true"] {
+            assert_eq!(add(text, 1), Err(IntegerError::NotAnInteger), "{text}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The members of an object, found in its compact text without parsing it into values.
+
+use std::collections::BTreeMap;
+
+use memchr::memchr2;
+
+use super::json::{Json, ObjectError};
+use super::key::{Key, KeyError};
+use super::value::Value;
+
+/// Keys with their values, each key once.
+pub type KeyedValues = Vec<(Key, Value)>;
+
+/// A body that is no object of legal keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ObjectFault {
+    /// Not JSON, or no object.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// A key outside the rule.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+/// Reads an object as keys and values of a state. Of a key given twice the last value counts.
+///
+/// # Errors
+/// [`ObjectFault`] when it is no object, or has an illegal key.
+pub fn keyed_values(text: &str) -> Result<KeyedValues, ObjectFault> {
+    let object = Json::parse_object(text)?;
+    let mut last = BTreeMap::new();
+    for (key, value) in members(object.as_str()) {
+        last.insert(decode_key(key)?, value);
+    }
+    last.into_iter()
+        .map(|(key, value)| Ok((key, Value::parse(value).map_err(ObjectError::Json)?)))
+        .collect()
+}
+
+/// The key that a JSON string stands for.
+pub(super) fn decode_key(text: &str) -> Result<Key, KeyError> {
+    // valid JSON by construction, so all that fails is a lone surrogate
+    let text: String = serde_json::from_str(text).map_err(|_| KeyError::Utf8)?;
+    Key::new(text)
+}
+
+/// Keys, as they stand with their quotes, and values of a compact object, in order.
+pub(super) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut cursor = Cursor::new(object);
+    let mut more = cursor.enter();
+    std::iter::from_fn(move || {
+        if !more {
+            return None;
+        }
+        let key = cursor.key();
+        let value = cursor.value();
+        more = cursor.next_member();
+        Some((key, value))
+    })
+}
+
+/// A place in compact JSON text. What it steps over is valid by construction.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Steps over `{`, and over `}` too when nothing is inside. Whether a member follows.
+    pub(super) fn enter(&mut self) -> bool {
+        self.at += 1;
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return false;
+        }
+        true
+    }
+
+    /// Steps over `,` or `}`. Whether another member follows.
+    pub(super) fn next_member(&mut self) -> bool {
+        let more = self.peek() == Some(b',');
+        self.at += 1;
+        more
+    }
+
+    /// Steps over a key with its colon.
+    pub(super) fn key(&mut self) -> &'a str {
+        let start = self.at;
+        self.string();
+        let key = &self.text[start..self.at];
+        self.at += 1;
+        key
+    }
+
+    /// Steps over a whole value.
+    pub(super) fn value(&mut self) -> &'a str {
+        let start = self.at;
+        let mut depth = 0;
+        loop {
+            match self.peek() {
+                Some(b'"') => self.string(),
+                Some(b'{' | b'[') => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                Some(b'}' | b']') => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                Some(_) => self.at += 1,
+                None => break,
+            }
+            if depth == 0 && matches!(self.peek(), Some(b',' | b'}' | b']') | None) {
+                break;
+            }
+        }
+        &self.text[start..self.at]
+    }
+
+    fn string(&mut self) {
+        let bytes = self.text.as_bytes();
+        self.at += 1;
+        while let Some(run) = memchr2(b'"', b'\\', &bytes[self.at.min(bytes.len())..]) {
+            self.at += run + 1;
+            if bytes[self.at - 1] == b'"' {
+                return;
+            }
+            self.at += 1;
+        }
+        self.at = bytes.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_whatever_they_hold() {
+        let object = r#"{"a":1,"b\"}":{"x":[1,{"y":"]}"}]},"c":"\\","d":[],"":null}"#;
+
+        let found: Vec<_> = members(object).collect();
+
+        assert_eq!(
+            found,
+            [
+                ("\"a\"", "1"),
+                ("\"b\\\"}\"", r#"{"x":[1,{"y":"]}"}]}"#),
+                ("\"c\"", "\"\\\\\""),
+                ("\"d\"", "[]"),
+                ("\"\"", "null"),
+            ]
+        );
+        assert_eq!(members("{}").count(), 0);
+    }
+
+    #[test]
+    fn of_a_key_given_twice_the_last_value_counts() {
+        let values = keyed_values(r#"{"b":1,"a":2,"\u0062":[3]}"#).unwrap();
+
+        let mut json = Vec::new();
+        values[1].1.write_json(&mut json);
+        assert_eq!(values.len(), 2);
+        assert_eq!(json, b"[3]");
+    }
+
+    #[test]
+    fn other_values_and_illegal_keys_are_no_state() {
+        assert_eq!(
+            keyed_values("[]").unwrap_err(),
+            ObjectFault::Object(ObjectError::NotAnObject)
+        );
+        assert!(matches!(
+            keyed_values("{"),
+            Err(ObjectFault::Object(ObjectError::Json(_)))
+        ));
+        assert_eq!(
+            keyed_values("{\"\":1}").unwrap_err(),
+            ObjectFault::Key(KeyError::Length)
+        );
+        assert_eq!(
+            keyed_values(r#"{"\ud800":1}"#).unwrap_err(),
+            ObjectFault::Key(KeyError::Utf8)
+        );
+    }
+
+    #[test]
+    fn the_body_around_the_values_adds_no_level() {
+        let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
+
+        assert!(keyed_values(&nested(512)).is_ok());
+        assert!(keyed_values(&nested(513)).is_err());
+    }
+}

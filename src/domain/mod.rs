@@ -1,0 +1,36 @@
+//! What a thread is and what its operations mean. No async, no I/O: every rule that two stores
+//! must agree on lives here, and the embedded store runs it as it stands.
+
+pub(crate) mod array;
+mod document;
+pub(crate) mod idempotency;
+mod integer;
+mod json;
+mod key;
+mod members;
+mod merge_patch;
+mod operation;
+mod policy;
+mod refusal;
+mod signature;
+mod thread;
+mod thread_id;
+mod value;
+mod write;
+
+pub use array::{Array, CHUNK_BYTES};
+pub use document::Document;
+pub use idempotency::{Fingerprint, IdempotencyKey};
+pub use integer::{IntegerError, add};
+pub use json::{Json, JsonError, MAX_DEPTH, ObjectError};
+pub use key::{Key, KeyError};
+pub use members::{KeyedValues, ObjectFault, keyed_values};
+pub use merge_patch::{MergePatch, Patched, merge_json};
+pub use operation::{Answer, Operation};
+pub use policy::{Policy, TTL_MAX, TTL_MIN};
+pub use refusal::Refusal;
+pub use signature::{KeyRing, KeyRingError, SignedId, SigningKey};
+pub use thread::{Life, Stamp, Thread};
+pub use thread_id::{ThreadId, ThreadIdError};
+pub use value::{Slice, Value};
+pub use write::{Expected, Guard, MetadataChange, Precondition, Write, Written};

@@ -1,0 +1,55 @@
+//! The operations of a merge, and what each answers.
+
+use std::num::NonZeroU64;
+
+use super::json::Json;
+use super::key::Key;
+use super::value::Value;
+
+/// One step of a merge. A merge runs all of its steps in order, or none.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// Sets a key.
+    Set {
+        /// Which.
+        key: Key,
+        /// Any JSON value.
+        value: Value,
+    },
+    /// Deletes a key; deleting an absent one is no error.
+    Delete {
+        /// Which.
+        key: Key,
+    },
+    /// Deletes all keys.
+    Clear,
+    /// Appends to an array, which is made if absent, then keeps its newest elements.
+    Push {
+        /// Which.
+        key: Key,
+        /// The new element.
+        value: Json,
+        /// How many elements stay; none: all.
+        max_records: Option<NonZeroU64>,
+    },
+    /// Adds to an integer; an absent one counts as 0.
+    Increment {
+        /// Which.
+        key: Key,
+        /// What is added.
+        by: i64,
+    },
+}
+
+/// What an operation answers once the merge is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Of set and clear.
+    Done,
+    /// Of delete: whether there was such a key.
+    Deleted(bool),
+    /// Of push: elements in the array afterwards.
+    Length(u64),
+    /// Of increment: the sum.
+    Value(i64),
+}

@@ -1,0 +1,69 @@
+//! Why a write changed nothing.
+
+/// A write that was understood and refused. The thread stays as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A push met something else than an array.
+    #[error("the value is not an array")]
+    NotAnArray {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// An increment met something else than an integer.
+    #[error("the value is not an integer")]
+    NotAnInteger {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// An increment met, or would make, an integer past 64 bits signed.
+    #[error("the integer does not fit 64 bits")]
+    IntegerOverflow {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// The state would pass its limit.
+    #[error("the state would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    StateTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// What the state has.
+        size_bytes: u64,
+        /// What it would have had.
+        attempted_bytes: u64,
+    },
+    /// The state would have too many keys.
+    #[error("the state would have more than {limit_keys} keys")]
+    TooManyKeys {
+        /// The limit.
+        limit_keys: u32,
+    },
+    /// The metadata would pass its limit.
+    #[error("the metadata would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    MetadataTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// What it would have had.
+        attempted_bytes: u64,
+    },
+    /// The thread is not as the precondition says.
+    #[error("the thread has version {current_version}")]
+    VersionMismatch {
+        /// 0: the thread does not exist.
+        current_version: u64,
+    },
+    /// A value that the write was worked out from has changed; it is to be worked out anew.
+    #[error("a value has changed since it was read")]
+    ValueChanged,
+    /// The thread was destroyed a moment ago.
+    #[error("the thread was destroyed")]
+    Destroyed,
+    /// The idempotency key came with another request before.
+    #[error("the idempotency key was used for another request")]
+    IdempotencyKeyReused,
+    /// So many idempotency keys are remembered that there is no room for a new one.
+    #[error("too many idempotency keys at once")]
+    TooManyIdempotencyKeys {
+        /// When the oldest one may be forgotten.
+        retry_after_ms: u64,
+    },
+}

@@ -1,0 +1,84 @@
+//! A value of a state, in the form in which it is kept.
+
+use std::fmt;
+
+use super::array::Array;
+use super::json::{Json, JsonError, MAX_DEPTH, compact};
+
+/// A value of a state: opaque JSON text, or an array as its elements.
+#[derive(Clone)]
+pub enum Value {
+    /// Anything but an array.
+    Text(Json),
+    /// An array, ready to be pushed to.
+    Array(Array),
+}
+
+/// Which part of an array is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    /// The newest elements, at most this many.
+    Tail(u64),
+    /// At most `limit` elements from the one at `offset` on.
+    Range {
+        /// From 0; past the end is an empty part.
+        offset: u64,
+        /// None: to the end.
+        limit: Option<u64>,
+    },
+}
+
+impl Slice {
+    /// The first element and the number of elements of this part of an array.
+    #[must_use]
+    pub fn of(self, len: u64) -> (u64, u64) {
+        match self {
+            Self::Tail(count) => (len.saturating_sub(count), len.min(count)),
+            Self::Range { offset, limit } => {
+                let from = offset.min(len);
+                (from, (len - from).min(limit.unwrap_or(u64::MAX)))
+            }
+        }
+    }
+}
+
+impl Value {
+    /// Checks a text that holds one JSON value and takes it apart for keeping.
+    ///
+    /// # Errors
+    /// [`JsonError`] when it is not JSON, or nested deeper than the limit.
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
+        let compact = compact(text, b'\n', MAX_DEPTH)?;
+        let elements = compact
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        Ok(match elements {
+            Some(elements) => Self::Array(Array::from_elements(elements)),
+            None => Self::Text(Json::from_compact(compact)),
+        })
+    }
+
+    /// Bytes of the compact JSON text.
+    #[must_use]
+    pub fn json_bytes(&self) -> usize {
+        match self {
+            Self::Text(json) => json.as_str().len(),
+            Self::Array(array) => array.json_bytes(),
+        }
+    }
+
+    /// Appends the compact JSON text.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Text(json) => out.extend_from_slice(json.as_str().as_bytes()),
+            Self::Array(array) => array.write_json(0, array.len(), out),
+        }
+    }
+}
+
+/// State stays out of logs.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({} bytes)", self.json_bytes())
+    }
+}

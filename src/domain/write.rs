@@ -1,0 +1,114 @@
+//! A write as one thing: what it changes, and on what conditions.
+
+use std::time::Duration;
+
+use super::idempotency::IdempotencyKey;
+use super::json::Json;
+use super::key::Key;
+use super::operation::{Answer, Operation};
+use super::policy::Policy;
+use super::thread::{Stamp, Thread};
+
+/// One atomic change of a thread. It is checked in this order: idempotency key, tombstone,
+/// precondition, guards, operations, limits; and it is done whole or not at all.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<'a> {
+    /// Steps on the state, in order.
+    pub operations: &'a [Operation],
+    /// What the operations were worked out from.
+    pub guards: &'a [Guard],
+    /// New metadata.
+    pub metadata: Option<&'a MetadataChange>,
+    /// A new idle TTL.
+    pub ttl: Option<Duration>,
+    /// What the thread must be.
+    pub precondition: Option<Precondition>,
+    /// What a repeat is recognized by.
+    pub idempotency: Option<IdempotencyKey>,
+    /// Whether the answer has the whole thread object.
+    pub describe: bool,
+    /// Limits and lifetimes.
+    pub policy: &'a Policy,
+}
+
+impl<'a> Write<'a> {
+    /// A write without conditions that changes nothing but the version.
+    #[must_use]
+    pub fn new(policy: &'a Policy) -> Self {
+        Self {
+            operations: &[],
+            guards: &[],
+            metadata: None,
+            ttl: None,
+            precondition: None,
+            idempotency: None,
+            describe: false,
+            policy,
+        }
+    }
+}
+
+/// What a thread must be for a write to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precondition {
+    /// It exists.
+    Exists,
+    /// It has this version, in whatever life; 0: it does not exist.
+    Version(u64),
+    /// It has this version in this life.
+    Stamp(Stamp),
+}
+
+impl Precondition {
+    /// Whether a thread of that stamp meets it; one that does not exist has the default stamp.
+    #[must_use]
+    pub fn is_met_by(self, stamp: Stamp) -> bool {
+        match self {
+            Self::Exists => stamp.version > 0,
+            Self::Version(version) => stamp.version == version,
+            Self::Stamp(wanted) => stamp == wanted,
+        }
+    }
+}
+
+/// What a value must still be for a write that was worked out from it.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    /// Which.
+    pub key: Key,
+    /// What it must be.
+    pub expected: Expected,
+}
+
+/// What a merge patch has read of a value.
+#[derive(Debug, Clone)]
+pub enum Expected {
+    /// This object, to the byte.
+    Object(Json),
+    /// Absent, or anything that is not an object.
+    NotAnObject,
+}
+
+/// New metadata, and what it was worked out from.
+#[derive(Debug, Clone)]
+pub struct MetadataChange {
+    /// The new object.
+    pub new: Json,
+    /// The object that it was worked out from; none: whatever it is.
+    pub old: Option<Json>,
+}
+
+/// What an accepted write answers, or answered when it was first done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Version and life afterwards.
+    pub stamp: Stamp,
+    /// Bytes of the state afterwards.
+    pub size_bytes: u64,
+    /// One for each operation.
+    pub answers: Vec<Answer>,
+    /// The whole thread, where the write asked for it.
+    pub thread: Option<Thread>,
+    /// Whether this is the answer to an earlier write with the same idempotency key.
+    pub replayed: bool,
+}

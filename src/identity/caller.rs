@@ -1,0 +1,65 @@
+//! Whose thread a request is about.
+
+use std::sync::Arc;
+
+use actix_web::http::header::HeaderValue;
+
+use crate::domain::ThreadId;
+
+/// The thread of a request, and how it was found.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The plain id.
+    pub id: ThreadId,
+    /// How it was found.
+    pub source: Source,
+    /// The name of the key that signed it, when it came signed.
+    pub key_name: Option<Arc<str>>,
+    /// Whether a cookie was passed over because it did not verify.
+    pub ignored_cookie: bool,
+    /// The signed id in the form of the header, when it came just as it would be sent.
+    pub(super) signed: Option<HeaderValue>,
+}
+
+/// How the thread of a request was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The header `x-thread-id`.
+    Header,
+    /// The cookie.
+    Cookie,
+    /// A new id, since there was neither.
+    Minted,
+    /// A provider.
+    Provider,
+    /// An api key, with the id in the path.
+    ApiKey,
+}
+
+impl Source {
+    /// The name in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Cookie => "cookie",
+            Self::Minted => "minted",
+            Self::Provider => "provider",
+            Self::ApiKey => "api_key",
+        }
+    }
+}
+
+impl Caller {
+    /// A thread found that way, not signed yet.
+    #[must_use]
+    pub fn of(id: ThreadId, source: Source) -> Self {
+        Self {
+            id,
+            source,
+            key_name: None,
+            ignored_cookie: false,
+            signed: None,
+        }
+    }
+}

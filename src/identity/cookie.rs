@@ -1,0 +1,232 @@
+//! The cookie that carries a signed thread id, in the encoding of Agentuity's runtime.
+
+use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::caller::{Caller, Source};
+use crate::domain::KeyRing;
+
+const MAX_AGE_SECONDS: u32 = 604_800;
+
+/// How the cookie is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CookieSettings {
+    /// Its name.
+    pub name: String,
+    /// To which requests of other sites a browser adds it.
+    pub same_site: SameSite,
+    /// Whether it is for https alone.
+    pub secure: Secure,
+    /// Whether each top-level site has a cookie jar of its own for it (CHIPS).
+    pub partitioned: bool,
+    /// The domain that it is for with its subdomains; none: the host alone.
+    pub domain: Option<String>,
+}
+
+/// The attribute `SameSite`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SameSite {
+    /// Never with requests of other sites.
+    Strict,
+    /// With links from other sites.
+    Lax,
+    /// With all requests of other sites.
+    None,
+}
+
+/// The attribute `Secure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secure {
+    /// When the request came by https.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Settings that a browser would not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CookieError {
+    /// Empty, or with a character that no cookie name has (RFC 6265, section 4.1.1).
+    #[error("the cookie's name has to be a token of visible ASCII")]
+    Name,
+    /// A prefix of the name promises what the other settings do not keep.
+    #[error(
+        "a cookie named `__Host-` has to be secure always and without a domain, one named `__Secure-` secure always"
+    )]
+    Prefix,
+    /// `SameSite=None` and `Partitioned` count for secure cookies alone.
+    #[error("a cookie with SameSite=None or Partitioned has to be secure always")]
+    Insecure,
+    /// A domain with characters that end the attribute.
+    #[error("the cookie's domain has to be a host name")]
+    Domain,
+}
+
+impl Default for CookieSettings {
+    fn default() -> Self {
+        Self {
+            name: "atid".into(),
+            same_site: SameSite::Lax,
+            secure: Secure::Auto,
+            partitioned: false,
+            domain: None,
+        }
+    }
+}
+
+impl CookieSettings {
+    /// Checks what browsers ask of these settings together.
+    ///
+    /// # Errors
+    /// [`CookieError`] says what a browser would refuse.
+    pub fn check(&self) -> Result<(), CookieError> {
+        let is_token =
+            |byte: u8| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?={}".contains(&byte);
+        if self.name.is_empty() || !self.name.bytes().all(is_token) {
+            return Err(CookieError::Name);
+        }
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+        if self
+            .domain
+            .as_ref()
+            .is_some_and(|domain| domain.is_empty() || !domain.bytes().all(is_host))
+        {
+            return Err(CookieError::Domain);
+        }
+        let always = self.secure == Secure::Always;
+        if self.name.starts_with("__Host-") && (!always || self.domain.is_some())
+            || self.name.starts_with("__Secure-") && !always
+        {
+            return Err(CookieError::Prefix);
+        }
+        if (self.same_site == SameSite::None || self.partitioned) && !always {
+            return Err(CookieError::Insecure);
+        }
+        Ok(())
+    }
+
+    /// The first cookie of the name that verifies, and whether one was passed over. A browser may
+    /// send several, set for different paths or domains.
+    pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> (Option<Caller>, bool) {
+        let mut ignored = false;
+        for value in headers
+            .get_all(COOKIE)
+            .filter_map(|value| value.to_str().ok())
+        {
+            for pair in value.split(';') {
+                let Some((name, value)) = pair.trim().split_once('=') else {
+                    continue;
+                };
+                if name != self.name {
+                    continue;
+                }
+                match verify(value, ring) {
+                    Some(caller) => return (Some(caller), ignored),
+                    None => ignored = true,
+                }
+            }
+        }
+        (None, ignored)
+    }
+
+    /// The cookie for a signed id that is given in the form of the header.
+    pub(super) fn set_cookie(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
+        let mut text = String::with_capacity(192);
+        text.push_str(&self.name);
+        text.push('=');
+        let (id, signature) = signed
+            .to_str()
+            .ok()
+            .and_then(|signed| signed.split_once(';'))
+            .unwrap_or_default();
+        text.push_str(id);
+        text.push('.');
+        text.extend(utf8_percent_encode(signature, NON_ALPHANUMERIC));
+        text.push_str("; Path=/; HttpOnly; SameSite=");
+        text.push_str(match self.same_site {
+            SameSite::Strict => "Strict",
+            SameSite::Lax => "Lax",
+            SameSite::None => "None",
+        });
+        text.push_str("; Max-Age=");
+        text.push_str(&MAX_AGE_SECONDS.to_string());
+        if let Some(domain) = &self.domain {
+            text.push_str("; Domain=");
+            text.push_str(domain);
+        }
+        if self.secure == Secure::Always || self.secure == Secure::Auto && is_https {
+            text.push_str("; Secure");
+        }
+        if self.partitioned {
+            text.push_str("; Partitioned");
+        }
+        HeaderValue::try_from(text).expect("name and domain were checked, the rest is ASCII")
+    }
+}
+
+fn verify(value: &str, ring: &KeyRing) -> Option<Caller> {
+    let decoded = percent_decode_str(value).decode_utf8().ok()?;
+    let (id, signature) = decoded.split_once('.')?;
+    let signed = ring.verify(id, signature)?;
+    let header = signed.is_current.then(|| format!("{id};{signature}"));
+    Some(Caller {
+        key_name: Some(signed.key_name.into()),
+        signed: header.and_then(|text| HeaderValue::try_from(text).ok()),
+        ..Caller::of(signed.id, Source::Cookie)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_of_a_name_are_kept_or_refused() {
+        let settings = |name: &str, secure, domain: Option<&str>| CookieSettings {
+            name: name.into(),
+            secure,
+            domain: domain.map(Into::into),
+            ..CookieSettings::default()
+        };
+
+        assert_eq!(
+            settings("__Host-atid", Secure::Always, None).check(),
+            Ok(())
+        );
+        for refused in [
+            settings("__Host-atid", Secure::Auto, None),
+            settings("__Host-atid", Secure::Always, Some("example.com")),
+            settings("__Secure-atid", Secure::Never, None),
+        ] {
+            assert_eq!(refused.check(), Err(CookieError::Prefix));
+        }
+        assert_eq!(
+            settings("a b", Secure::Auto, None).check(),
+            Err(CookieError::Name)
+        );
+        assert_eq!(
+            settings("a", Secure::Auto, Some("x; Secure")).check(),
+            Err(CookieError::Domain)
+        );
+    }
+
+    #[test]
+    fn what_a_browser_would_drop_is_refused() {
+        let none = CookieSettings {
+            same_site: SameSite::None,
+            ..CookieSettings::default()
+        };
+
+        assert_eq!(none.check(), Err(CookieError::Insecure));
+        assert_eq!(
+            CookieSettings {
+                secure: Secure::Always,
+                ..none
+            }
+            .check(),
+            Ok(())
+        );
+    }
+}

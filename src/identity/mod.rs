@@ -1,0 +1,193 @@
+//! Who is asking: the signed thread id of a request, and the headers that hand it back.
+
+mod api_keys;
+mod caller;
+mod cookie;
+mod jwt;
+mod provider;
+mod proxies;
+mod trusted_header;
+
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
+
+use crate::domain::{KeyRing, ThreadId};
+
+pub use api_keys::{ApiKey, ApiKeys};
+pub use caller::{Caller, Source};
+pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
+pub use jwt::{JwtError, JwtSettings, JwtSubject};
+pub use provider::{ProviderError, ThreadIdProvider};
+pub use proxies::TrustedProxies;
+pub use trusted_header::TrustedHeader;
+
+/// The header that carries a signed thread id both ways.
+pub const THREAD_ID: HeaderName = HeaderName::from_static("x-thread-id");
+
+/// Finds the thread of a request, and hands its signed id back.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    ring: Arc<KeyRing>,
+    cookie: Arc<CookieSettings>,
+    proxies: Arc<TrustedProxies>,
+    origins: Arc<[String]>,
+    provider: Option<Arc<dyn ThreadIdProvider>>,
+}
+
+/// A request whose thread cannot be told. No part of the answer says which thing was wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The header `x-thread-id` is malformed, unsigned or tampered with.
+    #[error("the thread id is not signed by this service")]
+    InvalidSignature,
+    /// A write by a cross-site cookie without an origin from the list.
+    #[error("the origin may not write with a cross-site cookie")]
+    OriginNotAllowed,
+    /// The provider in place does not know the caller.
+    #[error("the caller is not known")]
+    UnknownCaller(#[source] ProviderError),
+}
+
+impl Identity {
+    /// Identity by header and cookie, signed by that ring.
+    #[must_use]
+    pub fn new(ring: KeyRing, cookie: CookieSettings) -> Self {
+        Self {
+            ring: Arc::new(ring),
+            cookie: Arc::new(cookie),
+            proxies: Arc::default(),
+            origins: Arc::default(),
+            provider: None,
+        }
+    }
+
+    /// Believes these proxies what they say of a request's scheme and client.
+    #[must_use]
+    pub fn trust(self, proxies: TrustedProxies) -> Self {
+        Self {
+            proxies: Arc::new(proxies),
+            ..self
+        }
+    }
+
+    /// Lets pages of these origins write with a cookie under `SameSite=None`.
+    #[must_use]
+    pub fn allow_origins(self, origins: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            origins: origins.into_iter().collect(),
+            ..self
+        }
+    }
+
+    /// Takes thread ids from a provider, in place of header, cookie and new ids.
+    #[must_use]
+    pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
+        Self {
+            provider: Some(provider),
+            ..self
+        }
+    }
+
+    /// The keys that sign.
+    #[must_use]
+    pub fn ring(&self) -> &KeyRing {
+        &self.ring
+    }
+
+    /// Whose reports on scheme and client are believed.
+    #[must_use]
+    pub fn proxies(&self) -> &TrustedProxies {
+        &self.proxies
+    }
+
+    /// The caller's own thread: of the provider, or of the header, or of a cookie that verifies,
+    /// or a new one.
+    ///
+    /// # Errors
+    /// [`IdentityError`]; the store was not touched.
+    pub fn identify(&self, request: &HttpRequest) -> Result<Caller, IdentityError> {
+        if let Some(provider) = &self.provider {
+            let id = provider
+                .thread_id(request, &self.proxies)
+                .map_err(IdentityError::UnknownCaller)?;
+            return Ok(Caller::of(id, Source::Provider));
+        }
+        if request.headers().contains_key(THREAD_ID) {
+            return self.by_header(request.headers());
+        }
+        let (caller, ignored) = self.cookie.find(request.headers(), &self.ring);
+        match caller {
+            Some(caller) => self.check_origin(request).map(|()| caller),
+            None => Ok(Caller {
+                ignored_cookie: ignored,
+                ..Caller::of(ThreadId::random(), Source::Minted)
+            }),
+        }
+    }
+
+    /// The thread that the header names, which must be there once and verify.
+    ///
+    /// # Errors
+    /// [`IdentityError::InvalidSignature`].
+    pub fn by_header(&self, headers: &HeaderMap) -> Result<Caller, IdentityError> {
+        let mut values = headers.get_all(THREAD_ID);
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(IdentityError::InvalidSignature);
+        };
+        let signed = value
+            .to_str()
+            .ok()
+            .and_then(|text| text.split_once(';'))
+            .and_then(|(id, signature)| self.ring.verify(id, signature))
+            .ok_or(IdentityError::InvalidSignature)?;
+        Ok(Caller {
+            key_name: Some(signed.key_name.into()),
+            signed: signed.is_current.then(|| value.clone()),
+            ..Caller::of(signed.id, Source::Header)
+        })
+    }
+
+    /// The signed id of a thread in the form of the header.
+    #[must_use]
+    pub fn signed_id(&self, id: &ThreadId) -> HeaderValue {
+        HeaderValue::try_from(format!("{id};{}", self.ring.sign(id)))
+            .expect("ids and base64 are visible ASCII")
+    }
+
+    /// Puts the caller's signed id on a response: always the header, and the cookie but for
+    /// callers of a provider, who have another way to say who they are.
+    pub fn hand_back(&self, caller: &Caller, request: &HttpRequest, headers: &mut HeaderMap) {
+        let signed = match &caller.signed {
+            Some(signed) => signed.clone(),
+            None => self.signed_id(&caller.id),
+        };
+        if caller.source != Source::Provider {
+            let is_https = self.proxies.is_https(request);
+            headers.append(SET_COOKIE, self.cookie.set_cookie(&signed, is_https));
+        }
+        headers.insert(THREAD_ID, signed);
+    }
+
+    /// Under `SameSite=None` a browser sends the cookie with requests that any page makes.
+    fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
+        let is_read = matches!(
+            *request.method(),
+            Method::GET | Method::HEAD | Method::OPTIONS
+        );
+        if is_read || self.cookie.same_site != SameSite::None {
+            return Ok(());
+        }
+        let origin = request
+            .headers()
+            .get(ORIGIN)
+            .and_then(|value| value.to_str().ok());
+        if origin.is_some_and(|origin| self.origins.iter().any(|allowed| allowed == origin)) {
+            Ok(())
+        } else {
+            Err(IdentityError::OriginNotAllowed)
+        }
+    }
+}

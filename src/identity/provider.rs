@@ -1,0 +1,36 @@
+//! Thread ids from elsewhere.
+
+use std::error::Error;
+use std::fmt;
+
+use actix_web::HttpRequest;
+
+use super::proxies::TrustedProxies;
+use crate::domain::ThreadId;
+
+/// Finds the thread of a request in another way than by signed ids, such as one thread for each
+/// user who is logged in.
+///
+/// It runs on the worker that serves the request, so it must not block.
+pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
+    /// The thread of the request.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the caller is not known: the request is then refused with 401.
+    fn thread_id(
+        &self,
+        request: &HttpRequest,
+        proxies: &TrustedProxies,
+    ) -> Result<ThreadId, ProviderError>;
+}
+
+/// Why a provider does not know the caller.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// The request says nothing of who is asking.
+    #[error("the request does not say who is asking")]
+    Missing,
+    /// It says so in a way that is not believed.
+    #[error("the request's word on who is asking is not believed")]
+    Untrusted(#[source] Option<Box<dyn Error + Send + Sync>>),
+}

@@ -1,0 +1,50 @@
+//! One thread for each value of a header that a trusted proxy sets.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::HeaderName;
+
+use super::provider::{ProviderError, ThreadIdProvider};
+use super::proxies::TrustedProxies;
+use crate::domain::{KeyRing, SigningKey, ThreadId};
+
+/// Thread ids as a keyed hash of a header's value. Only a trusted proxy's word counts, since
+/// anybody can send a header.
+#[derive(Debug)]
+pub struct TrustedHeader {
+    name: HeaderName,
+    ring: KeyRing,
+}
+
+impl TrustedHeader {
+    /// Ids from that header under that key. With another key every caller has another thread, so
+    /// it is not one of the signing keys, which rotate.
+    #[must_use]
+    pub fn new(name: HeaderName, secret: &[u8]) -> Self {
+        let key = SigningKey::new("identity", secret);
+        Self {
+            name,
+            ring: KeyRing::new(vec![key]).expect("the ring has a key"),
+        }
+    }
+}
+
+impl ThreadIdProvider for TrustedHeader {
+    fn thread_id(
+        &self,
+        request: &HttpRequest,
+        proxies: &TrustedProxies,
+    ) -> Result<ThreadId, ProviderError> {
+        if !proxies.has_sent(request) {
+            return Err(ProviderError::Untrusted(None));
+        }
+        let mut values = request.headers().get_all(&self.name);
+        match (values.next(), values.next()) {
+            (Some(value), None) if !value.is_empty() => {
+                Ok(self.ring.derive("header", &[value.as_bytes()]))
+            }
+            (Some(value), None) if value.is_empty() => Err(ProviderError::Missing),
+            (None, _) => Err(ProviderError::Missing),
+            _ => Err(ProviderError::Untrusted(None)),
+        }
+    }
+}

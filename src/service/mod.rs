@@ -1,0 +1,68 @@
+//! What the product does with threads: no HTTP, no Redis.
+
+mod error;
+mod patch;
+mod read;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::domain::{IdempotencyKey, Policy, Precondition};
+use crate::store::Store;
+
+pub use error::ServiceError;
+pub use write::{NewThread, ThreadPatch};
+
+/// The threads of a store under a policy.
+#[derive(Debug, Clone)]
+pub struct ThreadService {
+    store: Arc<dyn Store>,
+    policy: Arc<Policy>,
+    patience: Duration,
+}
+
+/// Conditions of a write.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WriteOptions {
+    /// What the thread must be.
+    pub precondition: Option<Precondition>,
+    /// What a repeat is recognized by.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+impl ThreadService {
+    /// A service over a store. A merge patch that keeps meeting other writers to the same values
+    /// gives up after `patience`.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, policy: Policy, patience: Duration) -> Self {
+        Self {
+            store,
+            policy: Arc::new(policy),
+            patience,
+        }
+    }
+
+    /// The service as one worker thread should use it; see [`Store::for_worker`].
+    #[must_use]
+    pub fn for_worker(&self) -> Self {
+        Self {
+            store: self.store.for_worker(),
+            ..self.clone()
+        }
+    }
+
+    /// Limits and lifetimes.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Whether the store answers.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`] when it does not.
+    pub async fn ping(&self) -> Result<(), ServiceError> {
+        Ok(self.store.ping().await?)
+    }
+}

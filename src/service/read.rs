@@ -1,0 +1,97 @@
+//! Reads. A thread that does not exist reads as empty, at version 0.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::{ServiceError, ThreadService};
+use crate::domain::{Key, Slice, Stamp, Thread, ThreadId};
+use crate::store::{Found, Part};
+
+fn found_or<T>(found: Option<Found<T>>, absent: impl FnOnce() -> T) -> Found<T> {
+    found.unwrap_or_else(|| Found {
+        stamp: Stamp::default(),
+        content: absent(),
+    })
+}
+
+impl ThreadService {
+    /// The whole state as a compact JSON object, its keys sorted by their bytes.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_state(&self, id: &ThreadId) -> Result<Found<Bytes>, ServiceError> {
+        let found = self.store.get_state(id).await?;
+        Ok(found_or(found, || Bytes::from_static(b"{}")))
+    }
+
+    /// The state as if it had no other keys than these.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_values(
+        &self,
+        id: &ThreadId,
+        keys: Vec<Key>,
+    ) -> Result<Found<Bytes>, ServiceError> {
+        let found = found_or(self.store.get_values(id, &keys).await?, Vec::new);
+        let values: BTreeMap<_, _> = keys
+            .iter()
+            .zip(&found.content)
+            .filter_map(|(key, value)| Some((key, value.as_ref()?)))
+            .collect();
+        let mut out = vec![b'{'];
+        for (key, value) in values {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            key.write_json(&mut out);
+            out.push(b':');
+            out.extend_from_slice(value);
+        }
+        out.push(b'}');
+        Ok(Found {
+            stamp: found.stamp,
+            content: out.into(),
+        })
+    }
+
+    /// One value as compact JSON, or a part of it if it is an array.
+    ///
+    /// # Errors
+    /// [`ServiceError::KeyNotFound`]; [`ServiceError::NotAnArray`] when a part is asked of
+    /// something else; [`ServiceError::Store`].
+    pub async fn get_value(
+        &self,
+        id: &ThreadId,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Found<Part>, ServiceError> {
+        let Found { stamp, content } =
+            found_or(self.store.get_value(id, key, slice).await?, || None);
+        let part = content.ok_or(ServiceError::KeyNotFound { stamp })?;
+        if slice.is_some() && part.total.is_none() {
+            return Err(ServiceError::NotAnArray);
+        }
+        Ok(Found {
+            stamp,
+            content: part,
+        })
+    }
+
+    /// The keys, sorted by their bytes.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_keys(&self, id: &ThreadId) -> Result<Found<Vec<Key>>, ServiceError> {
+        Ok(found_or(self.store.get_keys(id).await?, Vec::new))
+    }
+
+    /// All about the thread but its state; none when it does not exist.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, ServiceError> {
+        Ok(self.store.get_thread(id).await?)
+    }
+}

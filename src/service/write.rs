@@ -1,0 +1,198 @@
+//! Writes. Each is one atomic step of the store.
+
+use std::time::{Duration, Instant};
+
+use super::{ServiceError, ThreadService, WriteOptions};
+use crate::domain::{
+    Json, KeyedValues, MetadataChange, Operation, Precondition, Refusal, ThreadId, Write, Written,
+    merge_json,
+};
+use crate::store::{Destroy, Destroyed};
+
+/// What a thread is made with.
+#[derive(Debug, Default)]
+pub struct NewThread {
+    /// An object; none: `{}`.
+    pub metadata: Option<Json>,
+    /// How long it lives after its last use; none: the policy's TTL.
+    pub ttl: Option<Duration>,
+    /// Its first state; none: `{}`.
+    pub state: KeyedValues,
+}
+
+/// A change of what a thread is beside its state.
+#[derive(Debug, Default)]
+pub struct ThreadPatch {
+    /// A merge patch (RFC 7396) of the metadata.
+    pub metadata: Option<Json>,
+    /// A new idle TTL.
+    pub ttl: Option<Duration>,
+}
+
+impl ThreadService {
+    /// Runs operations in order, all or none, without loading the state. Makes the thread if it
+    /// does not exist.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn merge(
+        &self,
+        id: &ThreadId,
+        operations: &[Operation],
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let write = Write {
+            operations,
+            ..self.plain(options)
+        };
+        Ok(self.store.write(id, &write).await?)
+    }
+
+    /// Runs operations and sets the metadata as a whole, in one step.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn merge_with_metadata(
+        &self,
+        id: &ThreadId,
+        operations: &[Operation],
+        metadata: Json,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let change = MetadataChange {
+            new: metadata,
+            old: None,
+        };
+        let write = Write {
+            operations,
+            metadata: Some(&change),
+            ..self.plain(options)
+        };
+        Ok(self.store.write(id, &write).await?)
+    }
+
+    /// Puts a whole new state in place of the old one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn replace(
+        &self,
+        id: &ThreadId,
+        state: KeyedValues,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let mut operations = vec![Operation::Clear];
+        operations.extend(set_all(state));
+        self.merge(id, &operations, options).await
+    }
+
+    /// Changes metadata or TTL, or makes the thread; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Contended`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn patch_thread(
+        &self,
+        id: &ThreadId,
+        patch: ThreadPatch,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let start = Instant::now();
+        loop {
+            let metadata = match &patch.metadata {
+                Some(metadata) => Some(self.patch_metadata(id, metadata).await?),
+                None => None,
+            };
+            let write = Write {
+                metadata: metadata.as_ref(),
+                ttl: patch.ttl,
+                describe: true,
+                ..self.plain(options)
+            };
+            match self.store.write(id, &write).await.map_err(Into::into) {
+                Err(ServiceError::Refused(Refusal::ValueChanged)) => self.still_patient(start)?,
+                written => return written,
+            }
+        }
+    }
+
+    /// Makes a thread that must not exist; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadExists`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn create(
+        &self,
+        id: &ThreadId,
+        new: NewThread,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let metadata = new.metadata.map(|new| MetadataChange { new, old: None });
+        let operations: Vec<_> = set_all(new.state).collect();
+        let write = Write {
+            operations: &operations,
+            metadata: metadata.as_ref(),
+            ttl: new.ttl,
+            precondition: Some(Precondition::Version(0)),
+            describe: true,
+            ..self.plain(options)
+        };
+        match self.store.write(id, &write).await.map_err(Into::into) {
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
+                Err(ServiceError::ThreadExists)
+            }
+            written => written,
+        }
+    }
+
+    /// Ends a thread; for the tombstone time its id refuses writes.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn destroy(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Destroyed, ServiceError> {
+        let destroy = Destroy {
+            precondition: options.precondition,
+            idempotency: options.idempotency,
+            tombstone: self.policy.tombstone,
+        };
+        Ok(self.store.destroy(id, &destroy).await?)
+    }
+
+    pub(super) fn plain(&self, options: WriteOptions) -> Write<'_> {
+        Write {
+            precondition: options.precondition,
+            idempotency: options.idempotency,
+            ..Write::new(&self.policy)
+        }
+    }
+
+    /// Whether another try is due for a write whose values have changed since they were read.
+    pub(super) fn still_patient(&self, start: Instant) -> Result<(), ServiceError> {
+        if start.elapsed() < self.patience {
+            Ok(())
+        } else {
+            Err(ServiceError::Contended)
+        }
+    }
+
+    async fn patch_metadata(
+        &self,
+        id: &ThreadId,
+        patch: &Json,
+    ) -> Result<MetadataChange, ServiceError> {
+        let thread = self.store.get_thread(id).await?;
+        let old = thread.map_or_else(Json::empty_object, |thread| thread.metadata);
+        Ok(MetadataChange {
+            new: merge_json(Some(&old), patch),
+            old: Some(old),
+        })
+    }
+}
+
+fn set_all(state: KeyedValues) -> impl Iterator<Item = Operation> {
+    state
+        .into_iter()
+        .map(|(key, value)| Operation::Set { key, value })
+}

@@ -1,0 +1,41 @@
+//! What can go wrong with a store.
+
+use std::error::Error;
+
+use crate::domain::Refusal;
+
+/// A store that did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The store surely did nothing: it was not reached, or it said so.
+    #[error("the store is unavailable")]
+    Unavailable(#[source] Box<dyn Error + Send + Sync>),
+    /// The connection ended after the call was sent: it was done or not.
+    #[error("the connection to the store ended before its answer")]
+    Interrupted(#[source] Box<dyn Error + Send + Sync>),
+    /// No answer in time: it was done or not, or will be.
+    #[error("the store did not answer within {0} ms")]
+    Timeout(u64),
+    /// What is stored is not what this version writes.
+    #[error("the store holds what cannot be read: {0}")]
+    Corrupt(&'static str),
+}
+
+impl StoreError {
+    /// Whether a write may have been done all the same.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        matches!(self, Self::Interrupted(_) | Self::Timeout(_))
+    }
+}
+
+/// A write that was not done, or not surely.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// It was understood and refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

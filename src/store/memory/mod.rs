@@ -1,0 +1,176 @@
+//! The embedded store: the domain's reference meaning behind locks.
+
+mod entry;
+mod records;
+mod shard;
+mod sweeper;
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use crate::domain::{Key, Slice, Thread, ThreadId, Value, Write, Written};
+use entry::Living;
+use shard::Shard;
+
+const SHARDS: usize = 64;
+
+/// A store in this process' memory. Clones share it; it is gone with the last one.
+///
+/// A thread whose time has passed is freed within a second or two, not only hidden.
+#[derive(Clone)]
+pub struct MemoryStore(Arc<Shards>);
+
+struct Shards {
+    shards: [Mutex<Shard>; SHARDS],
+    hasher: RandomState,
+    clock: Clock,
+}
+
+impl MemoryStore {
+    /// An empty store that goes by that clock.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        let shards = Arc::new(Shards {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::new(),
+            clock,
+        });
+        sweeper::start(&shards);
+        Self(shards)
+    }
+
+    /// Ids that take up memory: threads, tombstones and remembered answers.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.each().map(|shard| shard.len()).sum()
+    }
+
+    /// Whether nothing takes up memory.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads a living thread and moves its end, under one lock.
+    fn read<T>(&self, id: &ThreadId, read: impl FnOnce(&Living) -> T) -> Option<Found<T>> {
+        let now_ms = self.0.clock.now_ms();
+        let mut shard = self.0.of(id);
+        let living = shard.touch(id, now_ms)?;
+        Some(Found {
+            stamp: living.stamp,
+            content: read(living),
+        })
+    }
+}
+
+impl Shards {
+    fn of(&self, id: &ThreadId) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[self.hasher.hash_one(id) as usize % SHARDS])
+    }
+
+    fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
+        self.shards.iter().map(lock)
+    }
+}
+
+/// A panic under the lock leaves no half write: drafts are worked out first and then put in place.
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn json(value: &Value) -> Bytes {
+    let mut out = Vec::with_capacity(value.json_bytes());
+    value.write_json(&mut out);
+    out.into()
+}
+
+fn part(value: &Value, slice: Option<Slice>) -> Part {
+    match (value, slice) {
+        (Value::Array(array), Some(slice)) => {
+            let (from, count) = slice.of(array.len() as u64);
+            let mut out = Vec::new();
+            array.write_json(from as usize, count as usize, &mut out);
+            Part {
+                json: out.into(),
+                total: Some(array.len() as u64),
+            }
+        }
+        _ => Part {
+            json: json(value),
+            total: None,
+        },
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn for_worker(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+
+    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
+        Ok(self.read(id, |living| {
+            let mut out = Vec::with_capacity(living.document.size_bytes() as usize);
+            living.document.write_json(&mut out);
+            out.into()
+        }))
+    }
+
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
+        Ok(self.read(id, |living| {
+            keys.iter()
+                .map(|key| living.document.get(key).map(json))
+                .collect()
+        }))
+    }
+
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
+        Ok(self.read(id, |living| {
+            living.document.get(key).map(|value| part(value, slice))
+        }))
+    }
+
+    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
+        Ok(self.read(id, |living| {
+            living.document.iter().map(|(key, _)| key.clone()).collect()
+        }))
+    }
+
+    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        Ok(self.read(id, Living::describe).map(|found| found.content))
+    }
+
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        let now_ms = self.0.clock.now_ms();
+        Ok(self.0.of(id).write(id, write, now_ms)?)
+    }
+
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        let now_ms = self.0.clock.now_ms();
+        Ok(self.0.of(id).destroy(id, destroy, now_ms)?)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,37 @@
+//! The thread that frees what has passed.
+
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use super::Shards;
+
+const PAUSE: Duration = Duration::from_secs(1);
+/// Entries freed under one lock: about a tenth of a millisecond.
+const BATCH: usize = 256;
+
+/// Starts it; it ends by itself after the last handle to the store is gone.
+pub(super) fn start(shards: &Arc<Shards>) {
+    let shards = Arc::downgrade(shards);
+    let started = thread::Builder::new()
+        .name("threadkeep-sweeper".into())
+        .spawn(move || {
+            while sweep(&shards) {
+                thread::sleep(PAUSE);
+            }
+        });
+    if let Err(error) = started {
+        tracing::error!(%error, "no thread to free expired threads with; they stay hidden only");
+    }
+}
+
+fn sweep(shards: &Weak<Shards>) -> bool {
+    let Some(shards) = shards.upgrade() else {
+        return false;
+    };
+    let now_ms = shards.clock.now_ms();
+    for place in 0..shards.shards.len() {
+        while super::lock(&shards.shards[place]).sweep(now_ms, BATCH) {}
+    }
+    true
+}

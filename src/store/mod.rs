@@ -1,0 +1,131 @@
+//! Where threads are kept. A store's methods are atomic promises; the conformance suite in
+//! `tests/` holds every store to them.
+
+mod clock;
+mod error;
+mod memory;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::domain::{
+    IdempotencyKey, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
+};
+
+pub use clock::Clock;
+pub use error::{StoreError, WriteError};
+pub use memory::MemoryStore;
+
+/// What a read found, and at which version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found<T> {
+    /// Version and life when it was read.
+    pub stamp: Stamp,
+    /// What was asked for.
+    pub content: T,
+}
+
+/// A value, or the part of an array that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Compact JSON text.
+    pub json: Bytes,
+    /// Elements of the whole array, when a part was asked for and the value is an array.
+    pub total: Option<u64>,
+}
+
+/// The end of a thread, and on what conditions.
+#[derive(Debug, Clone, Copy)]
+pub struct Destroy {
+    /// What the thread must be.
+    pub precondition: Option<Precondition>,
+    /// What a repeat is recognized by.
+    pub idempotency: Option<IdempotencyKey>,
+    /// How long the id refuses writes afterwards.
+    pub tombstone: Duration,
+}
+
+/// What destroying a thread answers, or answered when it was first done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Destroyed {
+    /// Whether there was a thread.
+    pub existed: bool,
+    /// Whether this is the answer to an earlier call with the same idempotency key.
+    pub replayed: bool,
+}
+
+/// A back end for threads.
+///
+/// Reading or writing a living thread moves its end to now + TTL in the same step. A thread whose
+/// end has passed reads as never written, at the very millisecond. Expiry goes by the store's own
+/// clock.
+#[async_trait]
+pub trait Store: fmt::Debug + Send + Sync {
+    /// The store as one worker thread should use it: a store with connections gives each worker
+    /// its own, made on the worker's runtime, which saves a wake-up of another thread for each
+    /// request.
+    fn for_worker(&self) -> Arc<dyn Store>;
+
+    /// The whole state as compact JSON, its keys sorted by their bytes. None: no such thread.
+    ///
+    /// # Errors
+    /// [`StoreError`]; never an empty state in place of one that could not be loaded.
+    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError>;
+
+    /// The values of some keys at one version, each as compact JSON.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError>;
+
+    /// One value, or a part of it if it is an array.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, StoreError>;
+
+    /// The keys, sorted by their bytes.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError>;
+
+    /// All but the state.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError>;
+
+    /// Does a write whole or not at all, and makes the thread if it does not exist. An accepted
+    /// write is in the store when this returns.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`]: nothing has changed. [`WriteError::Store`]: see
+    /// [`StoreError::is_ambiguous`].
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError>;
+
+    /// Ends a thread and leaves a tombstone, in one step. A thread that does not exist stays so.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError>;
+
+    /// Whether the store answers.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it does not.
+    async fn ping(&self) -> Result<(), StoreError>;
+}
