@@ -1,6 +1,7 @@
 //! Conversation state as a service.
 
 pub mod domain;
+pub mod http;
 pub mod identity;
 pub mod service;
 pub mod store;

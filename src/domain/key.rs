@@ -41,6 +41,15 @@ impl Key {
         Ok(Self(text))
     }
 
+    /// The key that a JSON string stands for; the text is JSON by construction.
+    ///
+    /// # Errors
+    /// [`KeyError`]; a lone surrogate escape is no UTF-8.
+    pub fn from_json(string: &str) -> Result<Self, KeyError> {
+        let text: String = serde_json::from_str(string).map_err(|_| KeyError::Utf8)?;
+        Self::new(text)
+    }
+
     /// The key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

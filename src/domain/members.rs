@@ -30,18 +30,11 @@ pub fn keyed_values(text: &str) -> Result<KeyedValues, ObjectFault> {
     let object = Json::parse_object(text)?;
     let mut last = BTreeMap::new();
     for (key, value) in members(object.as_str()) {
-        last.insert(decode_key(key)?, value);
+        last.insert(Key::from_json(key)?, value);
     }
     last.into_iter()
         .map(|(key, value)| Ok((key, Value::parse(value).map_err(ObjectError::Json)?)))
         .collect()
-}
-
-/// The key that a JSON string stands for.
-pub(super) fn decode_key(text: &str) -> Result<Key, KeyError> {
-    // valid JSON by construction, so all that fails is a lone surrogate
-    let text: String = serde_json::from_str(text).map_err(|_| KeyError::Utf8)?;
-    Key::new(text)
 }
 
 /// Keys, as they stand with their quotes, and values of a compact object, in order.

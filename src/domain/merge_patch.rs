@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::json::{Json, ObjectError};
 use super::key::Key;
-use super::members::{Cursor, ObjectFault, decode_key, members};
+use super::members::{Cursor, ObjectFault, members};
 use super::value::Value;
 
 /// A merge patch of a state, taken apart at its top level. Each key stands once.
@@ -33,7 +33,7 @@ impl MergePatch {
         let mut places = HashMap::new();
         let mut patch: Vec<(Key, Patched)> = Vec::new();
         for (key, value) in members(object.as_str()) {
-            let key = decode_key(key)?;
+            let key = Key::from_json(key)?;
             let patched = Patched::read(value)?;
             if let Some(&place) = places.get(&key) {
                 patch[place] = (key, patched);

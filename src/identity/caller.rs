@@ -62,4 +62,13 @@ impl Caller {
             signed: None,
         }
     }
+
+    /// The same, shown to be so by a key of that name.
+    #[must_use]
+    pub fn with_key(self, name: Arc<str>) -> Self {
+        Self {
+            key_name: Some(name),
+            ..self
+        }
+    }
 }

@@ -1,0 +1,91 @@
+//! Request bodies, read whole before a handler runs.
+//!
+//! A refusal that is sent while the client is still sending is often lost with the connection, so
+//! the body is read to its end first, whatever the answer will be; past the limit it is dropped.
+
+use std::time::Duration;
+
+use actix_web::HttpMessage;
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use actix_web::web::{Bytes, BytesMut};
+use futures_util::StreamExt;
+
+use super::error::ApiError;
+
+const LIMIT_BYTES: usize = 2 * 1_048_576;
+/// A body that goes on for longer is not worth reading on: the connection is closed instead.
+const DRAIN_BYTES: usize = 32 * LIMIT_BYTES;
+const DRAIN_TIME: Duration = Duration::from_secs(10);
+
+/// A body, or why there is none.
+pub(super) enum Body {
+    Whole(Bytes),
+    TooLarge { read_bytes: u64 },
+    Unreadable,
+}
+
+impl Body {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// [`ApiError::BodyTooLarge`] or [`ApiError::BodyUnreadable`].
+    pub(super) fn bytes(&self) -> Result<&Bytes, ApiError> {
+        match self {
+            Self::Whole(bytes) => Ok(bytes),
+            Self::TooLarge { read_bytes } => Err(ApiError::BodyTooLarge {
+                limit_bytes: LIMIT_BYTES as u64,
+                read_bytes: *read_bytes,
+            }),
+            Self::Unreadable => Err(ApiError::BodyUnreadable),
+        }
+    }
+
+    pub(super) async fn read(request: &mut ServiceRequest) -> Self {
+        let headers = request.headers();
+        if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
+            return Self::Whole(Bytes::new());
+        }
+        let mut payload = request.take_payload();
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        while let Some(chunk) = payload.next().await {
+            let Ok(chunk) = chunk else {
+                return Self::Unreadable;
+            };
+            let read_bytes = first.len() + rest.len() + chunk.len();
+            if read_bytes > LIMIT_BYTES {
+                drop((first, rest));
+                return Self::drain(payload, read_bytes).await;
+            }
+            if first.is_empty() {
+                first = chunk;
+            } else {
+                rest.extend_from_slice(&chunk);
+            }
+        }
+        if rest.is_empty() {
+            return Self::Whole(first);
+        }
+        let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+        whole.extend_from_slice(&first);
+        whole.extend_from_slice(&rest);
+        Self::Whole(whole.freeze())
+    }
+
+    async fn drain(mut payload: Payload, mut read_bytes: usize) -> Self {
+        let drained = tokio::time::timeout(DRAIN_TIME, async {
+            while let Some(Ok(chunk)) = payload.next().await {
+                read_bytes += chunk.len();
+                if read_bytes > DRAIN_BYTES {
+                    break;
+                }
+            }
+        });
+        // whether the end was reached changes nothing but how likely the answer arrives
+        drained.await.ok();
+        Self::TooLarge {
+            read_bytes: read_bytes as u64,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The headers that make a request conditional or repeatable.
+
+use std::future::{Ready, ready};
+
+use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
+
+use super::envelope::Exchange;
+use super::error::ApiError;
+use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp};
+use crate::service::{ServiceError, WriteOptions};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// `If-Match` and `Idempotency-Key` of a write.
+#[derive(Debug)]
+pub(super) struct WriteConditions {
+    pub(super) options: WriteOptions,
+    /// The idempotency key as it was sent.
+    pub(super) key: Option<HeaderValue>,
+}
+
+/// `If-Match` and `If-None-Match` of a read.
+#[derive(Debug)]
+pub(super) struct ReadConditions {
+    precondition: Option<Precondition>,
+    none_match: Vec<HeaderValue>,
+}
+
+impl ReadConditions {
+    /// Whether the client has this version already.
+    ///
+    /// # Errors
+    /// [`Refusal::VersionMismatch`] when it wants another one.
+    pub(super) fn check(&self, stamp: Stamp) -> Result<bool, ApiError> {
+        if self
+            .precondition
+            .is_some_and(|wanted| !wanted.is_met_by(stamp))
+        {
+            let current_version = stamp.version;
+            return Err(ServiceError::Refused(Refusal::VersionMismatch { current_version }).into());
+        }
+        if self.none_match.is_empty() {
+            return Ok(false);
+        }
+        let tag = stamp.to_string();
+        Ok(self
+            .none_match
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(|value| names(value.trim(), &tag, stamp)))
+    }
+}
+
+/// Weak comparison, as RFC 9110, section 13.1.2 has it; the version alone is a tag too.
+fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
+    if value == "*" {
+        return stamp.version > 0;
+    }
+    let value = value.strip_prefix("W/").unwrap_or(value);
+    value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'))
+        == Some(tag)
+}
+
+fn precondition(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
+    let mut values = request.headers().get_all(IF_MATCH);
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let parsed = value.to_str().ok().and_then(parse_tag);
+    match (parsed, values.next()) {
+        (Some(precondition), None) => Ok(Some(precondition)),
+        _ => Err(ApiError::InvalidParameter(
+            "If-Match has to be `*`, one whole ETag, or a version in quotes".into(),
+        )),
+    }
+}
+
+fn parse_tag(text: &str) -> Option<Precondition> {
+    if text == "*" {
+        return Some(Precondition::Exists);
+    }
+    let tag = text.strip_prefix('"')?.strip_suffix('"')?;
+    let version = |text: &str| -> Option<u64> {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok())?
+    };
+    let Some((number, life)) = tag.split_once('-') else {
+        return version(tag).map(Precondition::Version);
+    };
+    let hex = life.len() == 16 && life.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let life = hex.then(|| u64::from_str_radix(life, 16).ok())??;
+    Some(Precondition::Stamp(Stamp {
+        version: version(number)?,
+        life: Life(life),
+    }))
+}
+
+/// The key as it was sent, and what a repeat is recognized by: method, path with query, and body.
+fn idempotency(request: &HttpRequest) -> Result<Option<(HeaderValue, IdempotencyKey)>, ApiError> {
+    let mut values = request.headers().get_all(IDEMPOTENCY_KEY);
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let legal = (1..=128).contains(&value.len())
+        && value.as_bytes().iter().all(u8::is_ascii_graphic)
+        && values.next().is_none();
+    if !legal {
+        return Err(ApiError::InvalidParameter(
+            "Idempotency-Key has to be 1 to 128 visible ASCII characters, and given once".into(),
+        ));
+    }
+    let extensions = request.extensions();
+    let exchange = extensions
+        .get::<Exchange>()
+        .ok_or(ApiError::BodyUnreadable)?;
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("", |path| path.as_str());
+    let parts = [
+        request.method().as_str().as_bytes(),
+        path.as_bytes(),
+        exchange.body.bytes()?,
+    ];
+    let key = IdempotencyKey {
+        digest: Fingerprint::of(&[value.as_bytes()]),
+        request: Fingerprint::of(&parts),
+    };
+    Ok(Some((value.clone(), key)))
+}
+
+impl WriteConditions {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let precondition = precondition(request)?;
+        let (key, idempotency) = idempotency(request)?.unzip();
+        Ok(Self {
+            options: WriteOptions {
+                precondition,
+                idempotency,
+            },
+            key,
+        })
+    }
+}
+
+impl FromRequest for WriteConditions {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl FromRequest for ReadConditions {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let none_match = request.headers().get_all(IF_NONE_MATCH).cloned().collect();
+        ready(precondition(request).map(|precondition| Self {
+            precondition,
+            none_match,
+        }))
+    }
+}

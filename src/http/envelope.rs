@@ -1,0 +1,66 @@
+//! What every request and response share: session, body, problem object, and the headers that
+//! say whose answer this is.
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, web};
+
+use super::Api;
+use super::body::Body;
+use super::error::with_problem;
+use super::session::{SESSION_ID, SessionId};
+use crate::identity::{Caller, Source};
+
+/// What a request has from the start.
+pub(super) struct Exchange {
+    pub(super) body: Body,
+}
+
+/// The middleware around all routes.
+///
+/// # Errors
+/// Those of the services inside.
+pub async fn envelope<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let session = SessionId::random();
+    let body = Body::read(&mut request).await;
+    request.extensions_mut().insert(session);
+    request.extensions_mut().insert(Exchange { body });
+    let response = next.call(request).await?;
+    let mut response = with_problem(response, &session);
+    mark(&mut response, session);
+    Ok(response)
+}
+
+fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
+    let request = response.request().clone();
+    let status = response.status();
+    let headers = response.headers_mut();
+    headers.insert(SESSION_ID, session.to_header());
+    if !request.path().starts_with("/v1/") {
+        return;
+    }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    headers.insert(
+        VARY,
+        HeaderValue::from_static("cookie, x-thread-id, authorization, origin"),
+    );
+    if request.path().starts_with("/v1/threads/current")
+        && let Some(caller) = request.extensions().get::<Caller>()
+        && !is_kept_back(caller, status)
+        && let Some(api) = request.app_data::<web::Data<Api>>()
+    {
+        api.identity.hand_back(caller, &request, headers);
+    }
+}
+
+/// A refusal makes no new id known. That a key is not there is an answer.
+fn is_kept_back(caller: &Caller, status: StatusCode) -> bool {
+    let is_refusal = status.is_client_error() || status.is_server_error();
+    caller.source == Source::Minted && is_refusal && status != StatusCode::NOT_FOUND
+}

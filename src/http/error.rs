@@ -1,0 +1,307 @@
+//! The one table from errors to HTTP, as `application/problem+json`
+//! ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+
+use actix_web::body::{BoxBody, EitherBody, MessageBody};
+use actix_web::dev::ServiceResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use actix_web::{HttpResponse, ResponseError};
+use serde_json::{Map, Value, json};
+
+use super::session::SessionId;
+use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, Refusal};
+use crate::identity::IdentityError;
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+/// Why a request was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The body is not JSON, or nested too deep.
+    #[error("The body is not JSON: {0}.")]
+    InvalidJson(JsonError),
+    /// A key outside the rule.
+    #[error("The key is not legal: {error}.")]
+    InvalidKey {
+        /// What is wrong.
+        error: KeyError,
+        /// Index of the operation, in a merge.
+        operation: Option<usize>,
+    },
+    /// An operation that is malformed.
+    #[error("The operation is not legal: {detail}.")]
+    InvalidOperation {
+        /// What is wrong.
+        detail: String,
+        /// Index of the operation, in a merge.
+        operation: Option<usize>,
+    },
+    /// A query parameter, header or member of the body that is malformed or unknown.
+    #[error("{0}.")]
+    InvalidParameter(String),
+    /// The id in the path or body is no thread id.
+    #[error("The thread id is not legal.")]
+    InvalidThreadId,
+    /// An api key, or the thread's own signed id, is needed and was not there or not right.
+    #[error("This needs an api key, or the signed id of the same thread.")]
+    ApiKeyRequired,
+    /// It cannot be told whose thread this is about.
+    #[error("The thread id could not be verified.")]
+    Identity(#[from] IdentityError),
+    /// No such path.
+    #[error("There is nothing at this path.")]
+    NotFound,
+    /// The path has other methods.
+    #[error("This path does not take that method.")]
+    MethodNotAllowed {
+        /// Which it takes.
+        allow: &'static str,
+    },
+    /// The client takes no JSON.
+    #[error("The answer is application/json, which the request does not accept.")]
+    NotAcceptable,
+    /// The body is of another type.
+    #[error("The body has to be {wanted} in UTF-8, without an encoding.")]
+    UnsupportedMediaType {
+        /// What it has to be.
+        wanted: &'static str,
+    },
+    /// The body is too large.
+    #[error("The body is larger than {limit_bytes} bytes.")]
+    BodyTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// What was read of it.
+        read_bytes: u64,
+    },
+    /// The body ended before it was whole, or was malformed as HTTP.
+    #[error("The body could not be read.")]
+    BodyUnreadable,
+    /// The service did not do it.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl ApiError {
+    /// The row of the table: status and stable code.
+    #[must_use]
+    pub fn row(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::InvalidJson(_) => (StatusCode::BAD_REQUEST, "invalid_json"),
+            Self::InvalidKey { .. } => (StatusCode::BAD_REQUEST, "invalid_key"),
+            Self::InvalidOperation { .. } => (StatusCode::BAD_REQUEST, "invalid_operation"),
+            Self::InvalidParameter(_) | Self::BodyUnreadable => {
+                (StatusCode::BAD_REQUEST, "invalid_parameter")
+            }
+            Self::InvalidThreadId => (StatusCode::BAD_REQUEST, "invalid_thread_id"),
+            Self::ApiKeyRequired => (StatusCode::UNAUTHORIZED, "api_key_required"),
+            Self::Identity(IdentityError::OriginNotAllowed) => {
+                (StatusCode::FORBIDDEN, "origin_not_allowed")
+            }
+            Self::Identity(_) => (StatusCode::UNAUTHORIZED, "invalid_thread_signature"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "not_acceptable"),
+            Self::UnsupportedMediaType { .. } => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
+            }
+            Self::BodyTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::Service(error) => service_row(error),
+        }
+    }
+
+    /// The limit that refused this and how many bytes it refused.
+    #[must_use]
+    pub fn refused_bytes(&self) -> Option<(&'static str, u64)> {
+        match self {
+            Self::BodyTooLarge { read_bytes, .. } => Some(("body", *read_bytes)),
+            Self::Service(ServiceError::Refused(refusal)) => match refusal {
+                Refusal::StateTooLarge {
+                    attempted_bytes, ..
+                } => Some(("state", *attempted_bytes)),
+                Refusal::MetadataTooLarge {
+                    attempted_bytes, ..
+                } => Some(("metadata", *attempted_bytes)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::Service(ServiceError::Refused(Refusal::TooManyIdempotencyKeys {
+                retry_after_ms,
+            })) => Some(retry_after_ms.div_ceil(1000)),
+            Self::Service(ServiceError::Store(_) | ServiceError::Contended) => Some(1),
+            _ => None,
+        }
+    }
+
+    /// For people. What broke inside is for the log alone.
+    fn detail(&self) -> String {
+        match self {
+            Self::Service(ServiceError::Store(StoreError::Timeout(_))) => {
+                "The store did not answer in time.".into()
+            }
+            Self::Service(ServiceError::Store(_)) => "The store is not available.".into(),
+            Self::Service(error) => format!("Nothing was changed: {error}."),
+            Self::Identity(IdentityError::OriginNotAllowed) => {
+                "A write with a cookie needs an Origin that is allowed.".into()
+            }
+            _ => self.to_string(),
+        }
+    }
+
+    fn members(&self) -> Value {
+        match self {
+            Self::InvalidJson(error) => json!({"line": error.line, "column": error.column}),
+            Self::InvalidKey {
+                operation: Some(operation),
+                ..
+            }
+            | Self::InvalidOperation {
+                operation: Some(operation),
+                ..
+            } => json!({"operation": operation}),
+            Self::BodyTooLarge { limit_bytes, .. } => json!({"limit_bytes": limit_bytes}),
+            Self::Service(ServiceError::Refused(refusal)) => refusal_members(refusal),
+            _ => json!({}),
+        }
+    }
+
+    /// The problem object of this error.
+    fn problem(&self, session: &SessionId) -> Value {
+        let (status, code) = self.row();
+        let mut problem = Map::new();
+        problem.insert("type".into(), "about:blank".into());
+        problem.insert("title".into(), status.canonical_reason().into());
+        problem.insert("status".into(), status.as_u16().into());
+        problem.insert("code".into(), code.into());
+        problem.insert("detail".into(), self.detail().into());
+        problem.insert("request_id".into(), session.as_str().into());
+        if let Value::Object(members) = self.members() {
+            problem.extend(members);
+        }
+        problem.into()
+    }
+}
+
+fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
+    match error {
+        ServiceError::KeyNotFound { .. } => (StatusCode::NOT_FOUND, "key_not_found"),
+        ServiceError::NotAnArray => (StatusCode::CONFLICT, "not_an_array"),
+        ServiceError::ThreadExists => (StatusCode::CONFLICT, "thread_exists"),
+        ServiceError::Refused(refusal) => refusal_row(refusal),
+        ServiceError::Contended | ServiceError::Store(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
+        }
+    }
+}
+
+fn refusal_row(refusal: &Refusal) -> (StatusCode, &'static str) {
+    match refusal {
+        Refusal::NotAnArray { .. } => (StatusCode::CONFLICT, "not_an_array"),
+        Refusal::NotAnInteger { .. } => (StatusCode::CONFLICT, "not_an_integer"),
+        Refusal::IntegerOverflow { .. } => (StatusCode::CONFLICT, "integer_overflow"),
+        Refusal::StateTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "state_too_large"),
+        Refusal::TooManyKeys { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_keys"),
+        Refusal::MetadataTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "metadata_too_large"),
+        Refusal::VersionMismatch { .. } => (StatusCode::PRECONDITION_FAILED, "version_mismatch"),
+        Refusal::ValueChanged => (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
+        Refusal::Destroyed => (StatusCode::GONE, "thread_destroyed"),
+        Refusal::IdempotencyKeyReused => {
+            (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused")
+        }
+        Refusal::TooManyIdempotencyKeys { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+    }
+}
+
+fn refusal_members(refusal: &Refusal) -> Value {
+    match *refusal {
+        Refusal::NotAnArray { operation }
+        | Refusal::NotAnInteger { operation }
+        | Refusal::IntegerOverflow { operation } => json!({"operation": operation}),
+        Refusal::StateTooLarge {
+            limit_bytes,
+            size_bytes,
+            attempted_bytes,
+        } => json!({
+            "limit_bytes": limit_bytes,
+            "size_bytes": size_bytes,
+            "attempted_bytes": attempted_bytes,
+        }),
+        Refusal::TooManyKeys { limit_keys } => json!({"limit_keys": limit_keys}),
+        Refusal::MetadataTooLarge {
+            limit_bytes,
+            attempted_bytes,
+        } => json!({"limit_bytes": limit_bytes, "attempted_bytes": attempted_bytes}),
+        Refusal::VersionMismatch { current_version } => json!({"current_version": current_version}),
+        Refusal::ValueChanged
+        | Refusal::Destroyed
+        | Refusal::IdempotencyKeyReused
+        | Refusal::TooManyIdempotencyKeys { .. } => json!({}),
+    }
+}
+
+impl From<ObjectFault> for ApiError {
+    fn from(fault: ObjectFault) -> Self {
+        match fault {
+            ObjectFault::Object(error) => error.into(),
+            ObjectFault::Key(error) => Self::InvalidKey {
+                error,
+                operation: None,
+            },
+        }
+    }
+}
+
+impl From<ObjectError> for ApiError {
+    fn from(error: ObjectError) -> Self {
+        match error {
+            ObjectError::Json(error) => Self::InvalidJson(error),
+            ObjectError::NotAnObject => {
+                Self::InvalidParameter("The body has to be an object".into())
+            }
+        }
+    }
+}
+
+/// Status and headers; the body needs the session, so [`with_problem`] puts it in.
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.row().0
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::new(self.status_code());
+        let headers = response.headers_mut();
+        if let Self::MethodNotAllowed { allow } = self {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        if let Some(seconds) = self.retry_after_seconds() {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+/// Gives a response that is an [`ApiError`] its problem object; others pass as they are.
+pub fn with_problem<B: MessageBody>(
+    response: ServiceResponse<B>,
+    session: &SessionId,
+) -> ServiceResponse<EitherBody<B>> {
+    let problem = response
+        .response()
+        .error()
+        .and_then(|error| error.as_error::<ApiError>())
+        .map(|error| error.problem(session).to_string());
+    match problem {
+        None => response.map_into_left_body(),
+        Some(problem) => response.map_body(|head, _| {
+            let json = HeaderValue::from_static("application/problem+json");
+            head.headers_mut().insert(CONTENT_TYPE, json);
+            EitherBody::right(BoxBody::new(problem))
+        }),
+    }
+}

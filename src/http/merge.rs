@@ -1,0 +1,123 @@
+//! Writes to a state.
+
+use actix_web::HttpResponse;
+
+use super::conditions::WriteConditions;
+use super::error::ApiError;
+use super::json_body::{JsonBody, PatchBody};
+use super::key_path::KeyPath;
+use super::operations::{read_increment, read_operations};
+use super::query::{Nothing, Query, Window};
+use super::receipt::{merge_receipt, receipt};
+use super::target::Target;
+use crate::domain::{Json, MergePatch, Operation, Value, keyed_values};
+
+pub(super) async fn put_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let value = Value::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
+    run(target, conditions, Operation::Set { key, value }).await
+}
+
+pub(super) async fn delete_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    run(target, conditions, Operation::Delete { key }).await
+}
+
+pub(super) async fn push_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    Query(window): Query<Window>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let value = Json::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
+    let max_records = window.max_records;
+    let push = Operation::Push {
+        key,
+        value,
+        max_records,
+    };
+    run(target, conditions, push).await
+}
+
+pub(super) async fn increment_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let by = read_increment(body.as_str())?;
+    run(target, conditions, Operation::Increment { key, by }).await
+}
+
+pub(super) async fn put_state(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let state = keyed_values(body.as_str())?;
+    let service = &target.api.service;
+    let mut written = service
+        .replace(&target.id, state, conditions.options)
+        .await?;
+    // the steps of a replacement are ours, not the client's
+    written.answers.clear();
+    Ok(receipt(&written))
+}
+
+pub(super) async fn patch_state(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: PatchBody,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    match body {
+        PatchBody::Operations(body) => {
+            let operations = read_operations(body.as_str())?;
+            let written = service
+                .merge(&target.id, &operations, conditions.options)
+                .await?;
+            Ok(merge_receipt(&written))
+        }
+        PatchBody::MergePatch(body) => {
+            let patch = MergePatch::parse(body.as_str())?;
+            let mut written = service
+                .patch_state(&target.id, &patch, conditions.options)
+                .await?;
+            written.answers.clear();
+            Ok(receipt(&written))
+        }
+    }
+}
+
+pub(super) async fn delete_state(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    run(target, conditions, Operation::Clear).await
+}
+
+async fn run(
+    target: Target,
+    conditions: WriteConditions,
+    operation: Operation,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    let written = service
+        .merge(&target.id, &[operation], conditions.options)
+        .await?;
+    Ok(receipt(&written))
+}

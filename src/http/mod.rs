@@ -1,0 +1,50 @@
+//! The HTTP API, version 1: handlers that extract, call the service once and wrap the answer.
+
+mod body;
+mod conditions;
+mod envelope;
+mod error;
+mod json_body;
+mod key_path;
+mod merge;
+mod negotiation;
+mod operations;
+mod probes;
+mod query;
+mod receipt;
+mod routes;
+mod session;
+mod state;
+mod target;
+mod thread_body;
+mod thread_object;
+mod threads;
+
+use crate::identity::{ApiKeys, Identity};
+use crate::service::ThreadService;
+
+pub use envelope::envelope;
+pub use error::{ApiError, with_problem};
+pub use session::{SESSION_ID, SessionId};
+
+/// What the handlers work with.
+#[derive(Debug, Clone)]
+pub struct Api {
+    /// The threads.
+    pub service: ThreadService,
+    /// Who is asking.
+    pub identity: Identity,
+    /// Who may name any thread.
+    pub api_keys: ApiKeys,
+}
+
+impl Api {
+    /// The API as one worker thread should use it; see [`ThreadService::for_worker`].
+    #[must_use]
+    pub fn for_worker(&self) -> Self {
+        Self {
+            service: self.service.for_worker(),
+            ..self.clone()
+        }
+    }
+}

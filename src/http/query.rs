@@ -1,0 +1,181 @@
+//! Query parameters. Those that a path does not know are refused.
+
+use std::future::{Ready, ready};
+use std::num::NonZeroU64;
+
+use actix_web::{FromRequest, HttpRequest, dev};
+use percent_encoding::percent_decode_str;
+
+use super::error::ApiError;
+use crate::domain::{Key, KeyError, Slice};
+
+/// A set of parameters that a path knows.
+pub(super) trait Parameters: Default {
+    /// Takes one parameter.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] when it is unknown or malformed, or came before.
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError>;
+
+    /// Checks the parameters together.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] when they do not go together.
+    fn check(&self) -> Result<(), ApiError> {
+        Ok(())
+    }
+}
+
+/// The parameters of a request.
+#[derive(Debug)]
+pub(super) struct Query<P>(pub(super) P);
+
+/// No parameter at all.
+#[derive(Debug, Default)]
+pub(super) struct Nothing;
+
+/// `?key=a&key=b`.
+#[derive(Debug, Default)]
+pub(super) struct Keys(pub(super) Vec<Key>);
+
+/// `?tail=` or `?offset=&limit=`.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    tail: Option<u64>,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+/// `?max_records=`.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    pub(super) max_records: Option<NonZeroU64>,
+}
+
+impl Part {
+    /// Which part of an array is asked for, if any.
+    pub(super) fn slice(&self) -> Option<Slice> {
+        match (self.tail, self.offset, self.limit) {
+            (Some(count), ..) => Some(Slice::Tail(count)),
+            (None, None, None) => None,
+            (None, offset, limit) => Some(Slice::Range {
+                offset: offset.unwrap_or(0),
+                limit,
+            }),
+        }
+    }
+}
+
+impl Parameters for Nothing {
+    fn take(&mut self, name: &str, _: &str) -> Result<(), ApiError> {
+        Err(unknown(name))
+    }
+}
+
+impl Parameters for Keys {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "key" {
+            return Err(unknown(name));
+        }
+        let key = Key::new(value).map_err(|error| ApiError::InvalidKey {
+            error,
+            operation: None,
+        })?;
+        self.0.push(key);
+        Ok(())
+    }
+}
+
+impl Parameters for Part {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let place = match name {
+            "tail" => &mut self.tail,
+            "offset" => &mut self.offset,
+            "limit" => &mut self.limit,
+            _ => return Err(unknown(name)),
+        };
+        let malformed = "has to be a whole number from 0, and given once";
+        set_once(place, whole(value), name, malformed)
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        if self.tail.is_some() && (self.offset.is_some() || self.limit.is_some()) {
+            let detail = "`tail` does not go with `offset` and `limit`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        Ok(())
+    }
+}
+
+impl Parameters for Window {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "max_records" {
+            return Err(unknown(name));
+        }
+        let malformed = "has to be a whole number from 1, and given once";
+        let number = whole(value).and_then(NonZeroU64::new);
+        set_once(&mut self.max_records, number, name, malformed)
+    }
+}
+
+fn unknown(name: &str) -> ApiError {
+    // the name is the client's own and goes back to it alone
+    ApiError::InvalidParameter(format!("There is no query parameter `{name}` here"))
+}
+
+/// Digits alone: a sign or a space is none. What is past 64 bits is as good as no bound.
+fn whole(text: &str) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(text.parse().unwrap_or(u64::MAX))
+}
+
+fn set_once<T>(
+    place: &mut Option<T>,
+    value: Option<T>,
+    name: &str,
+    malformed: &str,
+) -> Result<(), ApiError> {
+    if value.is_none() || place.is_some() {
+        return Err(ApiError::InvalidParameter(format!("`{name}` {malformed}")));
+    }
+    *place = value;
+    Ok(())
+}
+
+/// Percent-decoding with `+` for a space, as forms and browsers write it.
+fn decode(text: &str) -> Result<String, ApiError> {
+    percent_decode_str(&text.replace('+', " "))
+        .decode_utf8()
+        .map(Into::into)
+        .map_err(|_| ApiError::InvalidKey {
+            error: KeyError::Utf8,
+            operation: None,
+        })
+}
+
+impl<P: Parameters> Query<P> {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let mut parameters = P::default();
+        for pair in request
+            .query_string()
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+        {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            parameters.take(&decode(name)?, &decode(value)?)?;
+        }
+        parameters.check()?;
+        Ok(Self(parameters))
+    }
+}
+
+impl<P: Parameters> FromRequest for Query<P> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

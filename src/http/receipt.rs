@@ -1,0 +1,111 @@
+//! Answers to reads and writes.
+
+use std::fmt::Write as _;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ETAG, HeaderName, HeaderValue};
+use actix_web::web::Bytes;
+use actix_web::{HttpResponse, HttpResponseBuilder};
+
+use super::conditions::ReadConditions;
+use super::error::ApiError;
+use crate::domain::{Answer, Stamp, Written};
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// The entity tag of a version.
+pub(super) fn etag(stamp: Stamp) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{stamp}\"")).expect("digits and hex are visible ASCII")
+}
+
+/// A read: the JSON text with its tag, or 304 when the client has it.
+///
+/// # Errors
+/// [`ApiError::Service`] when the client wants another version.
+pub(super) fn content(
+    conditions: &ReadConditions,
+    stamp: Stamp,
+    json: impl Into<Bytes>,
+) -> Result<HttpResponseBuilderWith, ApiError> {
+    let is_known = conditions.check(stamp)?;
+    let status = if is_known {
+        StatusCode::NOT_MODIFIED
+    } else {
+        StatusCode::OK
+    };
+    let mut builder = HttpResponse::build(status);
+    builder.insert_header((ETAG, etag(stamp)));
+    let body = if is_known { None } else { Some(json.into()) };
+    Ok(HttpResponseBuilderWith { builder, body })
+}
+
+/// A response to which headers may be added before it gets its body.
+pub(super) struct HttpResponseBuilderWith {
+    pub(super) builder: HttpResponseBuilder,
+    body: Option<Bytes>,
+}
+
+impl HttpResponseBuilderWith {
+    pub(super) fn finish(mut self) -> HttpResponse {
+        match self.body {
+            Some(json) => self.builder.content_type("application/json").body(json),
+            None => self.builder.finish(),
+        }
+    }
+}
+
+/// A write: version and size, and what the one operation answered.
+pub(super) fn receipt(written: &Written) -> HttpResponse {
+    let mut json = head(written);
+    if let [answer] = written.answers[..] {
+        write_answer(&mut json, answer, ",");
+    }
+    json.push('}');
+    respond(StatusCode::OK, written, json)
+}
+
+/// A merge: version and size, and what each operation answered, in order.
+pub(super) fn merge_receipt(written: &Written) -> HttpResponse {
+    let mut json = head(written);
+    json.push_str(",\"results\":[");
+    for (place, answer) in written.answers.iter().enumerate() {
+        json.push_str(if place > 0 { ",{" } else { "{" });
+        write_answer(&mut json, *answer, "");
+        json.push('}');
+    }
+    json.push_str("]}");
+    respond(StatusCode::OK, written, json)
+}
+
+/// An answer to a write with its tag, marked when it was given before.
+pub(super) fn respond(status: StatusCode, written: &Written, json: String) -> HttpResponse {
+    let mut builder = HttpResponse::build(status);
+    builder.insert_header((ETAG, etag(written.stamp)));
+    mark_replay(&mut builder, written.replayed);
+    builder.content_type("application/json").body(json)
+}
+
+/// Marks an answer that was given before.
+pub(super) fn mark_replay(builder: &mut HttpResponseBuilder, replayed: bool) {
+    if replayed {
+        builder.insert_header((REPLAYED, HeaderValue::from_static("true")));
+    }
+}
+
+fn head(written: &Written) -> String {
+    let mut json = String::with_capacity(96);
+    let (version, size_bytes) = (written.stamp.version, written.size_bytes);
+    write!(json, "{{\"version\":{version},\"size_bytes\":{size_bytes}")
+        .expect("a string takes all");
+    json
+}
+
+fn write_answer(json: &mut String, answer: Answer, before: &str) {
+    match answer {
+        Answer::Done => Ok(()),
+        Answer::Deleted(deleted) => write!(json, "{before}\"deleted\":{deleted}"),
+        Answer::Length(length) => write!(json, "{before}\"length\":{length}"),
+        Answer::Value(value) => write!(json, "{before}\"value\":{value}"),
+    }
+    .expect("a string takes all");
+}

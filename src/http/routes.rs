@@ -1,0 +1,88 @@
+//! Which path is whose.
+
+use std::future::ready;
+
+use actix_web::Route;
+use actix_web::web::{self, ServiceConfig};
+
+use super::error::ApiError;
+use super::{Api, merge, probes, state, threads};
+
+impl Api {
+    /// Adds the API to an app, which has [`super::envelope`] around it.
+    pub fn configure(&self, config: &mut ServiceConfig) {
+        config
+            .app_data(web::Data::new(self.clone()))
+            .configure(|config| thread_routes(config, "/v1/threads/current"))
+            .configure(|config| thread_routes(config, "/v1/threads/{id}"))
+            .service(
+                web::resource("/v1/threads")
+                    .route(web::post().to(threads::create_thread))
+                    .default_service(not_allowed("POST")),
+            )
+            .service(
+                web::resource("/healthz")
+                    .route(web::get().to(probes::healthz))
+                    .route(web::head().to(probes::healthz))
+                    .default_service(not_allowed("GET, HEAD")),
+            )
+            .service(
+                web::resource("/readyz")
+                    .route(web::get().to(probes::readyz))
+                    .route(web::head().to(probes::readyz))
+                    .default_service(not_allowed("GET, HEAD")),
+            )
+            .default_service(web::to(|| ready(Err::<&str, _>(ApiError::NotFound))));
+    }
+}
+
+/// What a path below a thread does, the most used first: the router tries them in order.
+fn thread_routes(config: &mut ServiceConfig, thread: &str) {
+    let path = |rest: &str| format!("{thread}{rest}");
+    config
+        .service(
+            web::resource(path("/state"))
+                .route(web::get().to(state::get_state))
+                .route(web::patch().to(merge::patch_state))
+                .route(web::put().to(merge::put_state))
+                .route(web::delete().to(merge::delete_state))
+                .route(web::head().to(state::get_state))
+                .default_service(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
+        )
+        .service(
+            web::resource(path("/state/{key:[^/]*}/push"))
+                .route(web::post().to(merge::push_value))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource(path("/state/{key:[^/]*}"))
+                .route(web::get().to(state::get_value))
+                .route(web::put().to(merge::put_value))
+                .route(web::delete().to(merge::delete_value))
+                .route(web::head().to(state::get_value))
+                .default_service(not_allowed("GET, HEAD, PUT, DELETE")),
+        )
+        .service(
+            web::resource(path("/state/{key:[^/]*}/increment"))
+                .route(web::post().to(merge::increment_value))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource(path("/keys"))
+                .route(web::get().to(state::get_keys))
+                .route(web::head().to(state::get_keys))
+                .default_service(not_allowed("GET, HEAD")),
+        )
+        .service(
+            web::resource(path(""))
+                .route(web::get().to(threads::get_thread))
+                .route(web::patch().to(threads::patch_thread))
+                .route(web::delete().to(threads::delete_thread))
+                .route(web::head().to(threads::get_thread))
+                .default_service(not_allowed("GET, HEAD, PATCH, DELETE")),
+        );
+}
+
+fn not_allowed(allow: &'static str) -> Route {
+    web::to(move || ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow })))
+}

@@ -1,0 +1,47 @@
+//! Sessions: one for each request.
+
+use std::fmt;
+
+use actix_web::http::header::{HeaderName, HeaderValue};
+
+/// The header that tells a caller its session's id.
+pub const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
+
+/// The id of one request, in its answer and in the log: `sess_` and 32 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SessionId([u8; 37]);
+
+impl SessionId {
+    /// A new one.
+    #[must_use]
+    pub fn random() -> Self {
+        let mut text = *b"sess_00000000000000000000000000000000";
+        hex::encode_to_slice(rand::random::<[u8; 16]>(), &mut text[5..])
+            .expect("the slice has two bytes for each byte of entropy");
+        Self(text)
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("an id is ASCII by construction")
+    }
+
+    /// The id as a header's value.
+    #[must_use]
+    pub fn to_header(self) -> HeaderValue {
+        HeaderValue::from_bytes(&self.0).expect("an id is ASCII by construction")
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

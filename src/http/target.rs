@@ -1,0 +1,60 @@
+//! Which thread a request is about.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+
+use super::Api;
+use super::error::ApiError;
+use super::negotiation::accepts_json;
+use crate::domain::ThreadId;
+use crate::identity::{Caller, Source};
+
+/// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, once the request has shown
+/// that it may, and takes the answers there are.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) api: web::Data<Api>,
+    pub(super) id: ThreadId,
+    pub(super) source: Source,
+}
+
+impl Target {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let api = request
+            .app_data::<web::Data<Api>>()
+            .ok_or(ApiError::NotFound)?
+            .clone();
+        let caller = match request.match_info().get("id") {
+            None => api.identity.identify(request)?,
+            Some(id) => named(&api, request, id)?,
+        };
+        let (id, source) = (caller.id, caller.source);
+        request.extensions_mut().insert(caller);
+        accepts_json(request)?;
+        Ok(Self { api, id, source })
+    }
+}
+
+/// A thread named by its plain id: an api key sees all, a signed id its own. Without either, all
+/// that is wrong gets the same answer, before the id is looked at.
+fn named(api: &Api, request: &HttpRequest, id: &str) -> Result<Caller, ApiError> {
+    if let Some(name) = api.api_keys.verify(request.headers()) {
+        let id = id.parse().map_err(|_| ApiError::InvalidThreadId)?;
+        return Ok(Caller::of(id, Source::ApiKey).with_key(name));
+    }
+    api.identity
+        .by_header(request.headers())
+        .ok()
+        .filter(|caller| caller.id.as_str() == id)
+        .ok_or(ApiError::ApiKeyRequired)
+}
+
+impl FromRequest for Target {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

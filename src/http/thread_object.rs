@@ -1,0 +1,107 @@
+//! The thread object.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use time::OffsetDateTime;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+
+use crate::domain::{Policy, Thread, ThreadId};
+
+/// All about a thread but its state. Of one that does not exist the times are null.
+#[derive(Debug, Serialize)]
+pub(super) struct ThreadObject {
+    id: String,
+    exists: bool,
+    /// +1 for each write; 0: it does not exist.
+    version: u64,
+    /// Of the compact serialized state.
+    size_bytes: u64,
+    limit_bytes: u64,
+    /// Number of keys.
+    keys: u32,
+    metadata: Box<RawValue>,
+    created_at: Option<String>,
+    updated_at: Option<String>,
+    expires_at: Option<String>,
+    ttl_seconds: u64,
+    /// The signed id in the form of the header, of a thread that was just made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_id: Option<String>,
+}
+
+impl ThreadObject {
+    pub(super) fn of(id: &ThreadId, thread: &Thread, policy: &Policy) -> Self {
+        let metadata = RawValue::from_string(thread.metadata.as_str().to_owned());
+        Self {
+            exists: true,
+            version: thread.stamp.version,
+            size_bytes: thread.size_bytes,
+            keys: thread.keys,
+            metadata: metadata.unwrap_or_default(),
+            created_at: rfc3339(thread.created_ms),
+            updated_at: rfc3339(thread.updated_ms),
+            expires_at: rfc3339(thread.expires_ms),
+            ttl_seconds: whole_seconds(thread.ttl),
+            ..Self::absent(id, policy)
+        }
+    }
+
+    pub(super) fn absent(id: &ThreadId, policy: &Policy) -> Self {
+        Self {
+            id: id.to_string(),
+            exists: false,
+            version: 0,
+            size_bytes: 2,
+            limit_bytes: policy.max_bytes,
+            keys: 0,
+            metadata: RawValue::from_string("{}".into()).unwrap_or_default(),
+            created_at: None,
+            updated_at: None,
+            expires_at: None,
+            ttl_seconds: whole_seconds(policy.ttl),
+            signed_id: None,
+        }
+    }
+
+    pub(super) fn signed(self, signed_id: &str) -> Self {
+        Self {
+            signed_id: Some(signed_id.to_owned()),
+            ..self
+        }
+    }
+
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("text and numbers always serialize")
+    }
+}
+
+fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs()
+}
+
+const FORMAT: &[BorrowedFormatItem<'_>] =
+    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+
+/// RFC 3339 in UTC; none when it is past the year 9999, which the form has no room for.
+fn rfc3339(ms: u64) -> Option<String> {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000).ok()?;
+    time.format(FORMAT).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rfc_3339_in_utc_with_milliseconds() {
+        assert_eq!(rfc3339(0).unwrap(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(
+            rfc3339(1_700_000_000_123).unwrap(),
+            "2023-11-14T22:13:20.123Z"
+        );
+        assert_eq!(rfc3339(u64::MAX), None);
+    }
+}

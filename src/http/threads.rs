@@ -1,0 +1,136 @@
+//! Threads as a whole.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+
+use super::Api;
+use super::conditions::{ReadConditions, WriteConditions};
+use super::error::ApiError;
+use super::json_body::JsonBody;
+use super::negotiation::accepts_json;
+use super::query::{Nothing, Query};
+use super::receipt::{content, mark_replay, respond};
+use super::target::Target;
+use super::thread_body::{read_new_thread, read_patch};
+use super::thread_object::ThreadObject;
+use crate::domain::{Stamp, ThreadId, Written};
+use crate::identity::{Caller, Source, THREAD_ID};
+
+pub(super) async fn create_thread(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let (id, new) = read_new_thread(body.as_str())?;
+    let id = match id {
+        Some(id) => chosen_id(&request, &api, &id)?,
+        None => made_id(&request, &api, &conditions),
+    };
+    let written = api.service.create(&id, new, conditions.options).await?;
+    let signed_id = api.identity.signed_id(&id);
+    let object = object(&api, &id, &written).signed(signed_id.to_str().unwrap_or_default());
+    let mut response = respond(StatusCode::CREATED, &written, object.to_json());
+    let headers = response.headers_mut();
+    headers.insert(THREAD_ID, signed_id);
+    if let Ok(location) = format!("/v1/threads/{id}").try_into() {
+        headers.insert(LOCATION, location);
+    }
+    Ok(response)
+}
+
+pub(super) async fn get_thread(
+    target: Target,
+    conditions: ReadConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    let thread = service.get_thread(&target.id).await?;
+    let (stamp, object) = match &thread {
+        Some(thread) => (
+            thread.stamp,
+            ThreadObject::of(&target.id, thread, service.policy()),
+        ),
+        None => (
+            Stamp::default(),
+            ThreadObject::absent(&target.id, service.policy()),
+        ),
+    };
+    Ok(content(&conditions, stamp, object.to_json())?.finish())
+}
+
+pub(super) async fn patch_thread(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let patch = read_patch(body.as_str())?;
+    let service = &target.api.service;
+    let written = service
+        .patch_thread(&target.id, patch, conditions.options)
+        .await?;
+    let object = object(&target.api, &target.id, &written);
+    Ok(respond(StatusCode::OK, &written, object.to_json()))
+}
+
+pub(super) async fn delete_thread(
+    request: HttpRequest,
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    let destroyed = service.destroy(&target.id, conditions.options).await?;
+    if target.source != Source::Provider {
+        // what the caller does next is a new thread
+        let fresh = Caller::of(ThreadId::random(), Source::Minted);
+        request.extensions_mut().insert(fresh);
+    }
+    let mut builder = HttpResponse::NoContent();
+    mark_replay(&mut builder, destroyed.replayed);
+    Ok(builder.finish())
+}
+
+fn object(api: &Api, id: &ThreadId, written: &Written) -> ThreadObject {
+    let policy = api.service.policy();
+    match &written.thread {
+        Some(thread) => ThreadObject::of(id, thread, policy),
+        None => ThreadObject::absent(id, policy),
+    }
+}
+
+/// An id that the client has chosen: only back ends may.
+fn chosen_id(request: &HttpRequest, api: &Api, id: &str) -> Result<ThreadId, ApiError> {
+    if api.api_keys.verify(request.headers()).is_none() {
+        return Err(ApiError::ApiKeyRequired);
+    }
+    id.parse().map_err(|_| ApiError::InvalidThreadId)
+}
+
+/// A random id; with an idempotency key one that a repeat arrives at too, since that is remembered
+/// with the thread. The key counts within who is asking: an api key, a thread, or an address.
+fn made_id(request: &HttpRequest, api: &Api, conditions: &WriteConditions) -> ThreadId {
+    let Some(key) = &conditions.key else {
+        return ThreadId::random();
+    };
+    let identity = &api.identity;
+    let asking = if let Some(name) = api.api_keys.verify(request.headers()) {
+        format!("key {name}")
+    } else if let Ok(caller) = identity.by_header(request.headers()) {
+        format!("thread {}", caller.id)
+    } else {
+        let client = identity.proxies().client(request);
+        format!(
+            "client {}",
+            client.map_or_else(String::new, |client| client.to_string())
+        )
+    };
+    let parts = [asking.as_bytes(), key.as_bytes()];
+    identity
+        .ring()
+        .derive("threadkeep idempotent create", &parts)
+}
