@@ -133,7 +133,7 @@ impl ApiError {
             Self::Service(ServiceError::Refused(Refusal::TooManyIdempotencyKeys {
                 retry_after_ms,
             })) => Some(retry_after_ms.div_ceil(1000)),
-            Self::Service(ServiceError::Store(_) | ServiceError::Contended) => Some(1),
+            Self::Service(ServiceError::Store(_)) => Some(1),
             _ => None,
         }
     }
@@ -193,9 +193,7 @@ fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
         ServiceError::NotAnArray => (StatusCode::CONFLICT, "not_an_array"),
         ServiceError::ThreadExists => (StatusCode::CONFLICT, "thread_exists"),
         ServiceError::Refused(refusal) => refusal_row(refusal),
-        ServiceError::Contended | ServiceError::Store(_) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
-        }
+        ServiceError::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
     }
 }
 

@@ -18,9 +18,6 @@ pub enum ServiceError {
     /// A thread of that id exists.
     #[error("the thread exists")]
     ThreadExists,
-    /// Other writers changed the same values again and again.
-    #[error("the values kept changing")]
-    Contended,
     /// A write was refused and changed nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -19,7 +19,7 @@ pub use write::{NewThread, ThreadPatch};
 pub struct ThreadService {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// Conditions of a write.
@@ -32,14 +32,14 @@ pub struct WriteOptions {
 }
 
 impl ThreadService {
-    /// A service over a store. A merge patch that keeps meeting other writers to the same values
-    /// gives up after `patience`.
+    /// A service over a store, which bounds its own calls. A merge patch that keeps meeting other
+    /// writers to the same values gives up after `timeout`.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, policy: Policy, patience: Duration) -> Self {
+    pub fn new(store: Arc<dyn Store>, policy: Policy, timeout: Duration) -> Self {
         Self {
             store,
             policy: Arc::new(policy),
-            patience,
+            timeout,
         }
     }
 

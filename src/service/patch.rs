@@ -1,11 +1,9 @@
 //! Merge patches of a state.
 
-use std::time::Instant;
-
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
-    Expected, Guard, Json, Key, MergePatch, Operation, Patched, Refusal, ThreadId, Value, Write,
-    Written, merge_json,
+    Expected, Guard, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write, Written,
+    merge_json,
 };
 
 impl ThreadService {
@@ -15,7 +13,7 @@ impl ThreadService {
     /// not by the thread's version, so that a busy thread does not starve it.
     ///
     /// # Errors
-    /// [`ServiceError::Contended`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn patch_state(
         &self,
         id: &ThreadId,
@@ -28,8 +26,7 @@ impl ThreadService {
             .filter(|(_, patched)| matches!(patched, Patched::Merge(_)))
             .map(|(key, _)| key.clone())
             .collect();
-        let start = Instant::now();
-        loop {
+        self.until_unchanged(async || {
             let old = self.read_values(id, &merged_keys).await?;
             let (operations, guards) = resolve(patch, old);
             let write = Write {
@@ -37,11 +34,9 @@ impl ThreadService {
                 guards: &guards,
                 ..self.plain(options)
             };
-            match self.store.write(id, &write).await.map_err(Into::into) {
-                Err(ServiceError::Refused(Refusal::ValueChanged)) => self.still_patient(start)?,
-                written => return written,
-            }
-        }
+            Ok(self.store.write(id, &write).await?)
+        })
+        .await
     }
 
     /// The values of keys as they are; none for one that is absent.

@@ -1,13 +1,13 @@
 //! Writes. Each is one atomic step of the store.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
     Json, KeyedValues, MetadataChange, Operation, Precondition, Refusal, ThreadId, Write, Written,
     merge_json,
 };
-use crate::store::{Destroy, Destroyed};
+use crate::store::{Destroy, Destroyed, StoreError, millis};
 
 /// What a thread is made with.
 #[derive(Debug, Default)]
@@ -89,15 +89,14 @@ impl ThreadService {
     /// Changes metadata or TTL, or makes the thread; the answer has the whole thread.
     ///
     /// # Errors
-    /// [`ServiceError::Contended`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn patch_thread(
         &self,
         id: &ThreadId,
         patch: ThreadPatch,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
-        let start = Instant::now();
-        loop {
+        self.until_unchanged(async || {
             let metadata = match &patch.metadata {
                 Some(metadata) => Some(self.patch_metadata(id, metadata).await?),
                 None => None,
@@ -108,11 +107,9 @@ impl ThreadService {
                 describe: true,
                 ..self.plain(options)
             };
-            match self.store.write(id, &write).await.map_err(Into::into) {
-                Err(ServiceError::Refused(Refusal::ValueChanged)) => self.still_patient(start)?,
-                written => return written,
-            }
-        }
+            Ok(self.store.write(id, &write).await?)
+        })
+        .await
     }
 
     /// Makes a thread that must not exist; the answer has the whole thread.
@@ -168,13 +165,25 @@ impl ThreadService {
         }
     }
 
-    /// Whether another try is due for a write whose values have changed since they were read.
-    pub(super) fn still_patient(&self, start: Instant) -> Result<(), ServiceError> {
-        if start.elapsed() < self.patience {
-            Ok(())
-        } else {
-            Err(ServiceError::Contended)
-        }
+    /// Works a write out and does it, again and again while the values that it was worked out
+    /// from have changed in between, but no longer than one call of the store may take.
+    pub(super) async fn until_unchanged(
+        &self,
+        attempt: impl AsyncFn() -> Result<Written, ServiceError>,
+    ) -> Result<Written, ServiceError> {
+        let attempts = async {
+            loop {
+                match attempt().await {
+                    Err(ServiceError::Refused(Refusal::ValueChanged)) => {
+                        tokio::task::yield_now().await;
+                    }
+                    written => return written,
+                }
+            }
+        };
+        tokio::time::timeout(self.timeout, attempts)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
     }
 
     async fn patch_metadata(

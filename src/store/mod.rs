@@ -4,6 +4,8 @@
 mod clock;
 mod error;
 mod memory;
+#[cfg(feature = "redis")]
+mod redis;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,8 +19,11 @@ use crate::domain::{
 };
 
 pub use clock::Clock;
+pub(crate) use clock::millis;
 pub use error::{StoreError, WriteError};
 pub use memory::MemoryStore;
+#[cfg(feature = "redis")]
+pub use redis::{RedisSettings, RedisStore};
 
 /// What a read found, and at which version.
 #[derive(Debug, Clone, PartialEq, Eq)]

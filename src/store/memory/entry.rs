@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::super::clock::millis;
 use super::super::{Destroy, Destroyed};
 use super::records::{Answered, Records};
 use crate::domain::{
     Document, Json, Life, Policy, Precondition, Refusal, Stamp, Thread, Write, Written,
 };
+use crate::store::millis;
 
 /// A thread, its tombstone, and the answers that are remembered with it.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::super::Destroyed;
-use super::super::clock::millis;
 use crate::domain::idempotency::{MOST, NEWEST, REMEMBERED};
 use crate::domain::{Fingerprint, IdempotencyKey, Refusal, Written};
+use crate::store::millis;
 
 /// An answer that was given.
 #[derive(Debug, Clone)]

@@ -1,0 +1,208 @@
+//! What the writing scripts are called with.
+
+use std::borrow::Cow;
+use std::num::NonZeroU64;
+
+use redis::Cmd;
+
+use super::scripts::Script;
+use crate::domain::{
+    Array, Expected, Guard, IdempotencyKey, Key, Life, Operation, Policy, Precondition, Value,
+    Write,
+};
+use crate::store::millis;
+
+/// Bytes up to which an array stays in one field.
+const INLINE_BYTES: usize = 2032;
+
+/// The arguments of the list script.
+pub(super) fn write(cmd: &mut Cmd, write: &Write<'_>, ahead_ms: u64) {
+    cmd.arg(policy(write.policy, ahead_ms))
+        .arg(precondition(write.precondition))
+        .arg(idempotency(write.idempotency))
+        .arg(
+            write
+                .ttl
+                .map_or_else(String::new, |ttl| millis(ttl).to_string()),
+        )
+        .arg(if write.describe { "d" } else { "" });
+    let (new, old) = match write.metadata {
+        Some(change) => (
+            change.new.as_str(),
+            change.old.as_ref().map_or("", |old| old.as_str()),
+        ),
+        None => ("", ""),
+    };
+    cmd.arg(new).arg(old);
+    for guard in write.guards {
+        add_guard(cmd, guard);
+    }
+    for operation in write.operations {
+        add_operation(cmd, operation);
+    }
+}
+
+/// A call of a fast script.
+pub(super) struct Fast<'a> {
+    pub(super) script: Script,
+    pub(super) key: &'a Key,
+    /// The value, or the new element.
+    pub(super) text: Cow<'a, [u8]>,
+    /// Of a push: how many elements stay, or 0.
+    pub(super) window: Option<u64>,
+}
+
+/// The fast script that may do a write, if it is one operation without conditions.
+pub(super) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
+    let is_plain = write.guards.is_empty()
+        && write.metadata.is_none()
+        && write.ttl.is_none()
+        && write.precondition.is_none()
+        && write.idempotency.is_none()
+        && !write.describe;
+    match write.operations {
+        [Operation::Set { key, value }] if is_plain => Some(Fast {
+            script: Script::Set,
+            key,
+            text: plain_text(value)?,
+            window: None,
+        }),
+        [
+            Operation::Push {
+                key,
+                value,
+                max_records,
+            },
+        ] if is_plain => Some(Fast {
+            script: Script::Push,
+            key,
+            text: Cow::Borrowed(value.as_str().as_bytes()),
+            window: Some(window(*max_records)),
+        }),
+        _ => None,
+    }
+}
+
+/// Limits and lifetimes, packed, and a life for a new thread.
+pub(super) fn policy(policy: &Policy, ahead_ms: u64) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(40);
+    put(&mut packed, ahead_ms, 6);
+    put(&mut packed, millis(policy.ttl), 5);
+    put(&mut packed, policy.max_age.map_or(0, millis), 6);
+    put(&mut packed, policy.max_bytes, 4);
+    put(&mut packed, policy.max_keys.into(), 4);
+    put(&mut packed, policy.max_metadata_bytes, 4);
+    put(&mut packed, Life::random().0, 8);
+    packed
+}
+
+pub(super) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {
+    let mut packed = Vec::new();
+    match precondition {
+        None => {}
+        Some(Precondition::Exists) => packed.push(b'E'),
+        Some(Precondition::Version(version)) => {
+            packed.push(b'V');
+            put(&mut packed, version, 6);
+        }
+        Some(Precondition::Stamp(stamp)) => {
+            packed.push(b'S');
+            put(&mut packed, stamp.version, 6);
+            put(&mut packed, stamp.life.0, 8);
+        }
+    }
+    packed
+}
+
+pub(super) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {
+    key.map_or_else(Vec::new, |key| [key.digest.0, key.request.0].concat())
+}
+
+/// The field of a key: its JSON text with the colon, ready to be written out.
+pub(super) fn field(key: &Key) -> Vec<u8> {
+    let mut field = Vec::with_capacity(key.field_bytes());
+    key.write_json(&mut field);
+    field.push(b':');
+    field
+}
+
+fn window(max_records: Option<NonZeroU64>) -> u64 {
+    max_records.map_or(0, NonZeroU64::get)
+}
+
+/// What a value is kept as, if it stays in one field.
+fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
+    match value {
+        Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),
+        Value::Array(array) if array.is_empty() => Some(Cow::Borrowed(b"[]")),
+        Value::Array(array) if array.json_bytes() <= INLINE_BYTES => {
+            let mut text = Vec::with_capacity(array.json_bytes());
+            text.push(b'[');
+            for (elements, _) in array.chunks() {
+                text.extend_from_slice(elements);
+            }
+            Some(Cow::Owned(text))
+        }
+        Value::Array(_) => None,
+    }
+}
+
+fn add_operation(cmd: &mut Cmd, operation: &Operation) {
+    match operation {
+        Operation::Set { key, value } => match (plain_text(value), value) {
+            (None, Value::Array(array)) => add_array(cmd, key, array),
+            (text, _) => {
+                cmd.arg("S").arg(field(key)).arg(&*text.unwrap_or_default());
+            }
+        },
+        Operation::Delete { key } => {
+            cmd.arg("D").arg(field(key));
+        }
+        Operation::Clear => {
+            cmd.arg("C");
+        }
+        Operation::Push {
+            key,
+            value,
+            max_records,
+        } => {
+            cmd.arg("P")
+                .arg(field(key))
+                .arg(value.as_str())
+                .arg(window(*max_records));
+        }
+        Operation::Increment { key, by } => {
+            cmd.arg("I").arg(field(key)).arg(*by);
+        }
+    }
+}
+
+/// A large array goes in ready split: no script parses a value.
+fn add_array(cmd: &mut Cmd, key: &Key, array: &Array) {
+    let chunks = array.chunks();
+    cmd.arg("A")
+        .arg(field(key))
+        .arg(array.len())
+        .arg(array.json_bytes() - 1)
+        .arg(chunks.len());
+    let mut ordinal = 0;
+    for (elements, len) in chunks {
+        let mut chunk = ordinal.to_string().into_bytes();
+        chunk.extend_from_slice(elements);
+        cmd.arg(chunk);
+        ordinal += len;
+    }
+}
+
+fn add_guard(cmd: &mut Cmd, guard: &Guard) {
+    match &guard.expected {
+        Expected::Object(old) => cmd.arg("E").arg(field(&guard.key)).arg(old.as_str()),
+        Expected::NotAnObject => cmd.arg("N").arg(field(&guard.key)),
+    };
+}
+
+/// A number in so many bytes, the high one first; what does not fit is the most that does.
+fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
+    let most = u64::MAX >> (64 - 8 * bytes);
+    packed.extend_from_slice(&number.min(most).to_be_bytes()[8 - bytes..]);
+}

@@ -1,0 +1,41 @@
+-- Ends a thread.
+-- KEYS: 1 thread, 2 its remembered answers.
+-- ARGV: 1 ahead, 2 precondition, 3 idempotency key or nothing, 4 tombstone time in milliseconds.
+-- Reply: `D`, whether it was replayed, whether there was a thread; or a refusal as in write.lua.
+local key, ahead, tombstone = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[4])
+local memory
+if ARGV[3] ~= '' then
+  local answer, fresh = recall(KEYS[2], ARGV[3], ahead)
+  if answer then
+    if answer[1] == 'W' then return {'R', 'idempotency_key_reused'} end
+    if answer[1] == 'D' then answer[2] = 1 end
+    return answer
+  end
+  memory = fresh
+end
+
+local left = call('PTTL', key)
+local m = left > ahead and call('HGET', key, 'M')
+local version, life = 0, '\0\0\0\0\0\0\0\0'
+if m then life, version = unpack_('>c8I6', m, 2) end
+if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version} end
+
+local kept = 0
+if m then
+  call('UNLINK', key)
+  if tombstone > 0 then
+    call('HSET', key, 'T', '1')
+    call('PEXPIRE', key, tombstone + ahead)
+  end
+  kept = tombstone
+  if call('PTTL', KEYS[2]) > ahead then
+    local records_ms = math.max(REMEMBERED_MS, tombstone) + ahead
+    call('PEXPIRE', KEYS[2], records_ms)
+    if memory then memory.left = records_ms end
+  end
+elseif left > ahead then
+  kept = left - ahead
+end
+local answer = {'D', 0, m and 1 or 0}
+if memory then remember(memory, answer, kept, ahead) end
+return answer

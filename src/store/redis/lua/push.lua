@@ -1,0 +1,79 @@
+-- Fast path: one push in a living thread that makes no chunked array of a plain one and drops at
+-- most one element.
+-- KEYS: 1 thread. ARGV: 1 policy, 2 field, 3 element, 4 window or 0.
+-- Reply: 0 when it is for write.lua; the new meta and the length; or a refusal as write.lua has it.
+local key, f, v, window = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local ahead, _, _, max_bytes, max_keys = unpack_('>I6I5I6I4I4', ARGV[1])
+local got = call('HMGET', key, 'M', f)
+local m, text = got[1], got[2]
+if not m or byte(m) ~= 1 or call('PTTL', key) <= ahead then return 0 end
+local format, life, version, bytes, keys, created, _, ttl, ends, next_array = unpack_(META, m)
+local left = lifetime(ttl, ends, ahead)
+if left == 0 then return 0 end
+local before = bytes
+
+local fields, gone, length
+if text and byte(text) == 65 then
+  local a = unpack_array(text)
+  local drop = window > 0 and a.next - a.first + 1 - window or 0
+  if drop > 1 then return 0 end
+  local added, tail = #v + 1, nil
+  bytes = bytes - a.bytes
+  if a.tail_bytes + added > CHUNK_BYTES then
+    a.tail = a.tail + 1
+    tail = fmt('%.0f', a.next) .. '\n' .. v
+    a.tail_bytes = #tail
+  else
+    tail = call('HGET', key, chunk_name(a.id, a.tail)) .. '\n' .. v
+    a.tail_bytes = a.tail_bytes + added
+  end
+  a.next, a.bytes = a.next + 1, a.bytes + added
+  if drop == 1 then
+    local head_name = chunk_name(a.id, a.head)
+    local size, cut = nil, nil
+    if a.head == a.tail then
+      size, cut = #tail, find(tail, '\n', a.skip + 2, true)
+    else
+      size = call('HSTRLEN', key, head_name)
+      -- a chunk past the size holds one element alone, which need not be read to be dropped
+      if size <= CHUNK_BYTES then
+        cut = find(call('HGET', key, head_name), '\n', a.skip + 2, true)
+      end
+    end
+    a.first = a.first + 1
+    if cut then
+      a.bytes, a.skip = a.bytes - (cut - 1 - a.skip), cut - 1
+    else
+      a.bytes, a.skip = a.bytes - (size - a.skip), #fmt('%.0f', a.first)
+      a.head, gone = a.head + 1, head_name
+    end
+  end
+  bytes, length = bytes + a.bytes, a.next - a.first
+  fields = {f, pack_array(a), chunk_name(a.id, a.tail), tail}
+else
+  if text and byte(text) ~= 91 then return {'R', 'not_an_array', 0} end
+  local new = ((not text or text == '[]') and '[' or text) .. '\n' .. v
+  if #new > CHUNK_BYTES then return 0 end
+  local _, count = string.gsub(new, '\n', '\n')
+  length = count
+  if window > 0 and count > window then
+    local cut = 1
+    for _ = 0, count - window do cut = find(new, '\n', cut + 1, true) end
+    new, length = '[' .. sub(new, cut), window
+  end
+  if text then
+    bytes = bytes - #text + #new
+  else
+    bytes, keys = bytes + #f + #new + 1, keys + 1
+  end
+  fields = {f, new}
+end
+if bytes + 1 > max_bytes then return {'R', 'state_too_large', bytes + 1, before == 0 and 2 or before + 1} end
+if keys > max_keys then return {'R', 'too_many_keys'} end
+
+m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array)
+if gone then call('HDEL', key, gone) end
+fields[#fields + 1], fields[#fields + 2] = 'M', m
+call('HSET', key, unpack(fields))
+call('PEXPIRE', key, left + ahead)
+return {m, length}

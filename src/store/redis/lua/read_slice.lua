@@ -1,0 +1,42 @@
+-- A part of an array. KEYS: 1 thread.
+-- ARGV: 1 ahead, 2 field, 3 `tail` or `range`, 4 count or offset, 5 limit or -1.
+-- Reply: nil, or meta, then: nothing for an absent value; its text when it is not chunked; else
+-- the header, the ordinals of the first element wanted and of the first after, and the chunks
+-- that hold them, the first of which has its number before it.
+local key = KEYS[1]
+local m = touch(key, tonumber(ARGV[1]))
+if not m then return false end
+local text = call('HGET', key, ARGV[2])
+if not text then return {m} end
+if byte(text) ~= 65 then return {m, text} end
+
+local a = unpack_array(text)
+local from, to = a.first, a.next
+local count = tonumber(ARGV[4])
+if ARGV[3] == 'tail' then
+  from = math.max(a.first, a.next - count)
+else
+  from = math.min(a.next, a.first + count)
+  local limit = tonumber(ARGV[5])
+  if limit >= 0 then to = math.min(to, from + limit) end
+end
+if from >= to then return {m, text, fmt('%.0f', from), fmt('%.0f', from)} end
+
+-- the last chunk whose first element is not past the wanted one
+local function ordinal(n)
+  local chunk = call('HGET', key, chunk_name(a.id, n))
+  return tonumber(sub(chunk, 1, find(chunk, '\n', 1, true) - 1))
+end
+local low, high = a.head, a.tail
+while low < high do
+  local middle = math.ceil((low + high) / 2)
+  if ordinal(middle) <= from then low = middle else high = middle - 1 end
+end
+
+local reply = {m, text, fmt('%.0f', from), fmt('%.0f', to), fmt('%.0f', low)}
+for n = low, a.tail do
+  local chunk = call('HGET', key, chunk_name(a.id, n))
+  if n > low and tonumber(sub(chunk, 1, find(chunk, '\n', 1, true) - 1)) >= to then break end
+  reply[#reply + 1] = chunk
+end
+return reply

@@ -1,0 +1,221 @@
+//! The Redis store: plain Redis 6.2 or later, or Valkey, without modules.
+//!
+//! A thread is one hash, so it has one expiry, one cluster slot and one read. What the scripts
+//! keep in it is written at the top of `lua/prelude.lua`.
+
+mod arguments;
+mod keys;
+mod link;
+mod meta;
+mod replies;
+mod scripts;
+mod slices;
+mod startup;
+mod state;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use redis::{Cmd, Value};
+
+use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
+use keys::KeyNames;
+use link::Link;
+use scripts::Script;
+
+/// Where Redis is and how it is used.
+#[derive(Clone)]
+pub struct RedisSettings {
+    /// `redis://`, `rediss://` or `unix://`, with user, password and database.
+    pub url: String,
+    /// What every key begins with.
+    pub key_prefix: String,
+    /// How long a call may take in all, a repeated read included.
+    pub timeout: Duration,
+}
+
+/// Threads in Redis. Clones share one connection; [`Store::for_worker`] makes another.
+#[derive(Clone)]
+pub struct RedisStore {
+    link: Arc<Link>,
+    names: Arc<KeyNames>,
+    clock: Clock,
+}
+
+impl RedisStore {
+    /// Connects, and checks that this server can be trusted with threads.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when it cannot be reached, is too old, evicts keys that are
+    /// still needed, or holds threads in another layout.
+    pub async fn connect(settings: RedisSettings, clock: Clock) -> Result<Self, StoreError> {
+        let names = KeyNames::new(&settings.key_prefix);
+        let link = Link::new(&settings.url, settings.timeout)?;
+        startup::check(&link, &names).await?;
+        Ok(Self {
+            link: Arc::new(link),
+            names: Arc::new(names),
+            clock,
+        })
+    }
+
+    fn ahead(&self) -> u64 {
+        self.clock.ahead_ms()
+    }
+
+    /// A script that reads a thread's hash alone.
+    fn reading(&self, script: Script, id: &ThreadId) -> Cmd {
+        let mut cmd = script.call(1);
+        cmd.arg(self.names.thread(id)).arg(self.ahead());
+        cmd
+    }
+
+    async fn write_by_list(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        let (thread, records) = self.names.thread_and_records(id);
+        let mut cmd = Script::Write.call(2);
+        cmd.arg(thread).arg(records);
+        arguments::write(&mut cmd, write, self.ahead());
+        let reply = self.link.write(cmd).await?;
+        replies::written(reply, write)
+    }
+
+    /// One set or one push of a living thread, on one key and without the list script's tables;
+    /// none when the script says that it is not for it.
+    async fn write_fast(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+    ) -> Result<Option<Written>, WriteError> {
+        let Some(fast) = arguments::fast(write) else {
+            return Ok(None);
+        };
+        let mut cmd = fast.script.call(1);
+        cmd.arg(self.names.thread(id))
+            .arg(arguments::policy(write.policy, self.ahead()))
+            .arg(arguments::field(fast.key))
+            .arg(&*fast.text);
+        if let Some(window) = fast.window {
+            cmd.arg(window);
+        }
+        let reply = self.link.write(cmd).await?;
+        replies::written_fast(reply, write)
+    }
+}
+
+#[async_trait]
+impl Store for RedisStore {
+    fn for_worker(&self) -> Arc<dyn Store> {
+        Arc::new(Self {
+            link: Arc::new(self.link.another()),
+            ..self.clone()
+        })
+    }
+
+    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
+        let thread = self.names.thread(id);
+        let mut touch = Script::Touch.call(1);
+        touch.arg(&thread).arg(self.ahead());
+        let mut fields = redis::cmd("HGETALL");
+        fields.arg(&thread);
+        let [touched, fields] = self.link.read_all([touch, fields]).await?;
+        match touched {
+            Value::Int(0) => Ok(None),
+            _ => state::assemble(&fields),
+        }
+    }
+
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
+        let mut cmd = self.reading(Script::ReadValues, id);
+        for key in keys {
+            cmd.arg(arguments::field(key));
+        }
+        state::values(&self.link.read(cmd).await?)
+    }
+
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
+        let Some(slice) = slice else {
+            let found = self.get_values(id, std::slice::from_ref(key)).await?;
+            return Ok(found.map(|found| Found {
+                stamp: found.stamp,
+                content: found
+                    .content
+                    .into_iter()
+                    .next()
+                    .flatten()
+                    .map(|json| Part { json, total: None }),
+            }));
+        };
+        let mut cmd = self.reading(Script::ReadSlice, id);
+        cmd.arg(arguments::field(key));
+        match slice {
+            Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
+            Slice::Range { offset, limit } => {
+                let limit = limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+                cmd.arg("range").arg(offset).arg(limit)
+            }
+        };
+        slices::part(&self.link.read(cmd).await?, slice)
+    }
+
+    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
+        let cmd = self.reading(Script::ReadKeys, id);
+        state::keys(&self.link.read(cmd).await?)
+    }
+
+    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        let cmd = self.reading(Script::ReadThread, id);
+        replies::thread(self.link.read(cmd).await?)
+    }
+
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        match self.write_fast(id, write).await? {
+            Some(written) => Ok(written),
+            None => self.write_by_list(id, write).await,
+        }
+    }
+
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        let (thread, records) = self.names.thread_and_records(id);
+        let mut cmd = Script::Destroy.call(2);
+        cmd.arg(thread)
+            .arg(records)
+            .arg(self.ahead())
+            .arg(arguments::precondition(destroy.precondition))
+            .arg(arguments::idempotency(destroy.idempotency))
+            .arg(super::millis(destroy.tombstone));
+        replies::destroyed(self.link.write(cmd).await?)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.link.read(redis::cmd("PING")).await.map(drop)
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").finish_non_exhaustive()
+    }
+}
+
+/// The URL may hold a password.
+impl fmt::Debug for RedisSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisSettings")
+            .field("key_prefix", &self.key_prefix)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! What is asked of a server before it is trusted with threads.
+
+use redis::{Value, from_redis_value};
+
+use super::keys::{BUCKETS, KeyNames};
+use super::link::Link;
+use crate::store::StoreError;
+
+const OLDEST: (u64, u64) = (6, 2);
+
+/// Checks version, eviction and layout, and warns of what may lose data.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] with what is wrong.
+pub(super) async fn check(link: &Link, names: &KeyNames) -> Result<(), StoreError> {
+    // INFO and not CONFIG, which hosted servers often forbid
+    let info = link.read(redis::cmd("INFO")).await?;
+    let info: String =
+        from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
+    check_version(&info)?;
+    check_eviction(&info)?;
+    if field(&info, "aof_enabled") == Some("0") {
+        tracing::warn!(
+            "Redis keeps no append-only file: a crash loses the writes since its last snapshot"
+        );
+    }
+    check_layout(link, names).await
+}
+
+fn check_version(info: &str) -> Result<(), StoreError> {
+    let version = field(info, "redis_version").unwrap_or_default();
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found < OLDEST {
+        return Err(refused(format!(
+            "Redis {version} is too old, 6.2 is the oldest that works"
+        )));
+    }
+    Ok(())
+}
+
+fn check_eviction(info: &str) -> Result<(), StoreError> {
+    let policy = field(info, "maxmemory_policy").unwrap_or("noeviction");
+    if policy.starts_with("allkeys-") {
+        return Err(refused(format!(
+            "Redis evicts living threads when its memory is full (maxmemory-policy {policy}); \
+             set it to noeviction"
+        )));
+    }
+    if policy.starts_with("volatile-") {
+        tracing::warn!(
+            policy,
+            "Redis evicts keys that expire when its memory is full, and every thread expires; \
+             set maxmemory-policy to noeviction"
+        );
+    }
+    Ok(())
+}
+
+/// The layout is recorded at the first start: with another number of buckets all threads would
+/// seem gone.
+async fn check_layout(link: &Link, names: &KeyNames) -> Result<(), StoreError> {
+    let ours = format!("1 {BUCKETS}");
+    let mut record = redis::cmd("SET");
+    record.arg(names.layout()).arg(&ours).arg("NX");
+    link.write(record).await?;
+    let mut recorded = redis::cmd("GET");
+    recorded.arg(names.layout());
+    match link.read(recorded).await? {
+        Value::BulkString(theirs) if theirs == ours.as_bytes() => Ok(()),
+        _ => Err(refused(format!(
+            "{} says that this prefix holds threads in another layout",
+            names.layout()
+        ))),
+    }
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .map(str::trim)
+}
+
+fn refused(why: String) -> StoreError {
+    StoreError::Unavailable(why.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_server_is_refused() {
+        assert!(check_version("redis_version:6.0.16\r\n").is_err());
+        assert!(check_version("redis_version:6.2.0\r\n").is_ok());
+        assert!(check_version("redis_version:7.2.4\r\nserver_name:valkey\r\n").is_ok());
+    }
+
+    #[test]
+    fn eviction_of_any_key_is_refused() {
+        assert!(check_eviction("maxmemory_policy:allkeys-lru\r\n").is_err());
+        assert!(check_eviction("maxmemory_policy:volatile-ttl\r\n").is_ok());
+        assert!(check_eviction("maxmemory_policy:noeviction\r\n").is_ok());
+    }
+}

@@ -1,0 +1,187 @@
+//! States put together from what Redis keeps.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use redis::Value;
+
+use super::meta::Meta;
+use super::replies::{UNKNOWN, bytes};
+use super::slices::Header;
+use crate::domain::Key;
+use crate::domain::array::close_array;
+use crate::store::{Found, StoreError};
+
+/// The whole state from all fields of a thread; none when they are no thread's.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when what is there does not come to the size in the meta.
+pub(super) fn assemble(fields: &Value) -> Result<Option<Found<Bytes>>, StoreError> {
+    let mut meta = None;
+    let mut members = Vec::new();
+    let mut chunks = HashMap::new();
+    for pair in pairs(fields)? {
+        let (field, value) = pair?;
+        match field.first() {
+            Some(b'"') => members.push((sort_key(field), field, value)),
+            Some(b'c') => {
+                chunks.insert(field, value);
+            }
+            Some(b'M') => meta = Some(Meta::read(value)?),
+            _ => {}
+        }
+    }
+    let Some(meta) = meta else {
+        return Ok(None);
+    };
+    members.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
+    let mut out = Vec::with_capacity(meta.size_bytes as usize);
+    out.push(b'{');
+    for (place, (_, field, value)) in members.into_iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(field);
+        match value.first() {
+            Some(b'A') => write_chunked(value, &chunks, &mut out)?,
+            _ => write_plain(value, &mut out),
+        }
+    }
+    out.push(b'}');
+    if out.len() as u64 != meta.size_bytes {
+        return Err(StoreError::Corrupt(
+            "a state of another size than its meta says",
+        ));
+    }
+    Ok(Some(Found {
+        stamp: meta.stamp,
+        content: out.into(),
+    }))
+}
+
+/// The reply of the script that reads some values.
+pub(super) fn values(reply: &Value) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
+    let Value::Array(reply) = reply else {
+        return Ok(None);
+    };
+    let (packed, values) = reply.split_first().ok_or(UNKNOWN)?;
+    let read = |value: &Value| match value {
+        Value::Nil => Ok(None),
+        Value::BulkString(text) => {
+            let mut out = Vec::with_capacity(text.len() + 1);
+            write_plain(text, &mut out);
+            Ok(Some(out.into()))
+        }
+        Value::Array(parts) => {
+            let (header, chunks) = parts.split_first().ok_or(UNKNOWN)?;
+            let header = Header::read(bytes(header)?)?;
+            let mut out = Vec::with_capacity(header.bytes + 1);
+            for (place, chunk) in chunks.iter().enumerate() {
+                out.extend_from_slice(header.elements(bytes(chunk)?, place == 0)?);
+            }
+            close_array(0, &mut out);
+            Ok(Some(out.into()))
+        }
+        _ => Err(UNKNOWN),
+    };
+    Ok(Some(Found {
+        stamp: Meta::read(bytes(packed)?)?.stamp,
+        content: values.iter().map(read).collect::<Result<_, _>>()?,
+    }))
+}
+
+/// The reply of the script that reads the names of all fields.
+pub(super) fn keys(reply: &Value) -> Result<Option<Found<Vec<Key>>>, StoreError> {
+    let Value::Array(reply) = reply else {
+        return Ok(None);
+    };
+    let [packed, Value::Array(fields)] = &reply[..] else {
+        return Err(UNKNOWN);
+    };
+    let mut keys = Vec::with_capacity(fields.len());
+    for field in fields {
+        if let Some(string) = bytes(field)?
+            .strip_suffix(b":")
+            .filter(|text| text.starts_with(b"\""))
+        {
+            let string = std::str::from_utf8(string).map_err(|_| UNKNOWN)?;
+            keys.push(Key::from_json(string).map_err(|_| UNKNOWN)?);
+        }
+    }
+    keys.sort_unstable();
+    Ok(Some(Found {
+        stamp: Meta::read(bytes(packed)?)?.stamp,
+        content: keys,
+    }))
+}
+
+/// Fields and values, whichever protocol version they came by.
+#[allow(clippy::type_complexity)]
+fn pairs(
+    fields: &Value,
+) -> Result<Box<dyn Iterator<Item = Result<(&[u8], &[u8]), StoreError>> + '_>, StoreError> {
+    match fields {
+        Value::Map(pairs) => Ok(Box::new(
+            pairs
+                .iter()
+                .map(|(field, value)| Ok((bytes(field)?, bytes(value)?))),
+        )),
+        Value::Array(flat) => Ok(Box::new(
+            flat.chunks_exact(2)
+                .map(|pair| Ok((bytes(&pair[0])?, bytes(&pair[1])?))),
+        )),
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// A key's own bytes: states are sorted by these, not by their escaped form.
+fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
+    let inner = field
+        .get(1..field.len().saturating_sub(2))
+        .unwrap_or_default();
+    if memchr::memchr(b'\\', inner).is_none() {
+        return Cow::Borrowed(inner);
+    }
+    let mut plain = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter();
+    while let Some(byte) = bytes.next() {
+        // the only escapes of a key are those of `"` and `\`
+        plain.extend(if *byte == b'\\' {
+            bytes.next()
+        } else {
+            Some(byte)
+        });
+    }
+    Cow::Owned(plain)
+}
+
+/// JSON text as it is, and an array of one field from its elements.
+pub(super) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
+    match text.strip_prefix(b"[") {
+        Some(elements) if elements.first() == Some(&b'\n') => {
+            let start = out.len();
+            out.extend_from_slice(elements);
+            close_array(start, out);
+        }
+        _ => out.extend_from_slice(text),
+    }
+}
+
+fn write_chunked(
+    header: &[u8],
+    chunks: &HashMap<&[u8], &[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<(), StoreError> {
+    let header = Header::read(header)?;
+    let start = out.len();
+    for number in header.head..=header.tail {
+        let name = header.chunk_name(number);
+        let chunk = chunks
+            .get(name.as_bytes())
+            .ok_or(StoreError::Corrupt("an array without one of its chunks"))?;
+        out.extend_from_slice(header.elements(chunk, number == header.head)?);
+    }
+    close_array(start, out);
+    Ok(())
+}
