@@ -168,7 +168,7 @@ impl Node<'_> {
             Self::Leaf(text) => write_member(key, out, |out| out.push_str(text)),
             Self::Object(object) => {
                 write_member(key, out, |out| {
-                    object.merge_into(&mut Cursor::new("{}"), out)
+                    object.merge_into(&mut Cursor::new("{}"), out);
                 });
             }
         }

@@ -9,9 +9,24 @@ use super::key_path::KeyPath;
 use super::operations::{read_increment, read_operations};
 use super::query::{Nothing, Query, Window};
 use super::receipt::{merge_receipt, receipt};
+use super::schemas::{
+    Increment, KeyParam, Merge, MergeReceipt, Receipt, WriteHeaders, WriteProblems,
+};
 use super::target::Target;
 use crate::domain::{Json, MergePatch, Operation, Value, keyed_values};
 
+/// Sets a key
+#[utoipa::path(
+    put,
+    path = "/v1/threads/current/state/{key}",
+    tag = "state",
+    params(KeyParam, WriteHeaders),
+    request_body(content = serde_json::Value, description = "Any JSON value."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn put_value(
     target: Target,
     KeyPath(key): KeyPath,
@@ -23,6 +38,17 @@ pub(super) async fn put_value(
     run(target, conditions, Operation::Set { key, value }).await
 }
 
+/// Deletes a key
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/state/{key}",
+    tag = "state",
+    params(KeyParam, WriteHeaders),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn delete_value(
     target: Target,
     KeyPath(key): KeyPath,
@@ -32,6 +58,23 @@ pub(super) async fn delete_value(
     run(target, conditions, Operation::Delete { key }).await
 }
 
+/// Appends to an array
+///
+/// Makes the array if it is absent, and keeps its newest elements.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/state/{key}/push",
+    tag = "state",
+    params(
+        KeyParam,
+        ("max_records" = Option<u64>, Query, minimum = 1, description = "How many of the newest elements stay."),
+        WriteHeaders),
+    request_body(content = serde_json::Value, description = "The new element, any JSON value."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn push_value(
     target: Target,
     KeyPath(key): KeyPath,
@@ -49,6 +92,20 @@ pub(super) async fn push_value(
     run(target, conditions, push).await
 }
 
+/// Adds to an integer
+///
+/// Atomic and exact; an absent key counts as 0.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/state/{key}/increment",
+    tag = "state",
+    params(KeyParam, WriteHeaders),
+    request_body(content = Option<Increment>, description = "What is added; 1 when absent."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn increment_value(
     target: Target,
     KeyPath(key): KeyPath,
@@ -60,6 +117,18 @@ pub(super) async fn increment_value(
     run(target, conditions, Operation::Increment { key, by }).await
 }
 
+/// Replaces the whole state
+#[utoipa::path(
+    put,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(WriteHeaders),
+    request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn put_state(
     target: Target,
     conditions: WriteConditions,
@@ -76,6 +145,26 @@ pub(super) async fn put_state(
     Ok(receipt(&written))
 }
 
+/// Merges
+///
+/// Runs all operations in order, atomically, or none.
+#[utoipa::path(
+    patch,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(WriteHeaders),
+    request_body(
+        content(
+            (Merge = "application/json"),
+            (Object = "application/merge-patch+json"),
+        ),
+        description = "Operations, or a merge patch (RFC 7396) on the top level."
+    ),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = MergeReceipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn patch_state(
     target: Target,
     conditions: WriteConditions,
@@ -102,6 +191,17 @@ pub(super) async fn patch_state(
     }
 }
 
+/// Clears the state
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(WriteHeaders),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn delete_state(
     target: Target,
     conditions: WriteConditions,

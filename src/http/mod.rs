@@ -8,11 +8,13 @@ mod json_body;
 mod key_path;
 mod merge;
 mod negotiation;
+mod openapi;
 mod operations;
 mod probes;
 mod query;
 mod receipt;
 mod routes;
+mod schemas;
 mod session;
 mod state;
 mod target;
@@ -25,6 +27,7 @@ use crate::service::ThreadService;
 
 pub use envelope::envelope;
 pub use error::{ApiError, with_problem};
+pub use openapi::openapi_json;
 pub use session::{SESSION_ID, SessionId};
 
 /// What the handlers work with.

@@ -6,7 +6,7 @@ use actix_web::Route;
 use actix_web::web::{self, ServiceConfig};
 
 use super::error::ApiError;
-use super::{Api, merge, probes, state, threads};
+use super::{Api, merge, openapi, probes, state, threads};
 
 impl Api {
     /// Adds the API to an app, which has [`super::envelope`] around it.
@@ -32,6 +32,7 @@ impl Api {
                     .route(web::head().to(probes::readyz))
                     .default_service(not_allowed("GET, HEAD")),
             )
+            .configure(openapi::routes)
             .default_service(web::to(|| ready(Err::<&str, _>(ApiError::NotFound))));
     }
 }

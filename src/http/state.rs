@@ -8,10 +8,26 @@ use super::error::ApiError;
 use super::key_path::KeyPath;
 use super::query::{Keys, Nothing, Part, Query};
 use super::receipt::content;
+use super::schemas::{KeyParam, Problem, ReadProblems};
 use super::target::Target;
 
 const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 
+/// The whole state, or some of its keys
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(
+        ("key" = Option<Vec<String>>, Query, description = "Only these keys."),
+        ("If-None-Match" = Option<String>, Header, description = "A tag that is known already."),
+    ),
+    responses(
+        (status = 200, description = "The state, its keys sorted by their bytes.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String))),
+        (status = 304, description = "The tag is that of the state."),
+        ReadProblems,
+    ),
+)]
 pub(super) async fn get_state(
     target: Target,
     conditions: ReadConditions,
@@ -26,6 +42,29 @@ pub(super) async fn get_state(
     Ok(content(&conditions, found.stamp, found.content)?.finish())
 }
 
+/// One value, or a part of an array
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/state/{key}",
+    tag = "state",
+    params(
+        KeyParam,
+        ("tail" = Option<u64>, Query, description = "Of an array, the newest elements, at most this many."),
+        ("offset" = Option<u64>, Query, description = "Of an array, the elements from this one on. Does not go with `tail`."),
+        ("limit" = Option<u64>, Query, description = "Of an array, at most this many elements. Does not go with `tail`."),
+        ("If-None-Match" = Option<String>, Header, description = "A tag that is known already."),
+    ),
+    responses(
+        (status = 200, description = "The value, exactly as it was sent, or the part of it.", body = serde_json::Value, headers(
+            ("etag" = String),
+            ("x-total-count" = u64, description = "Elements of the whole array, when a part was asked for."),
+        )),
+        (status = 304, description = "The tag is that of the state."),
+        (status = 404, description = "There is no such key.", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "A part was asked of something else than an array.", body = Problem, content_type = "application/problem+json"),
+        ReadProblems,
+    ),
+)]
 pub(super) async fn get_value(
     target: Target,
     KeyPath(key): KeyPath,
@@ -43,6 +82,18 @@ pub(super) async fn get_value(
     Ok(answer.finish())
 }
 
+/// The keys of the state
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/keys",
+    tag = "state",
+    params(("If-None-Match" = Option<String>, Header, description = "A tag that is known already.")),
+    responses(
+        (status = 200, description = "The keys, sorted by their bytes.", body = Vec<String>, headers(("etag" = String))),
+        (status = 304, description = "The tag is that of the state."),
+        ReadProblems,
+    ),
+)]
 pub(super) async fn get_keys(
     target: Target,
     conditions: ReadConditions,

@@ -7,11 +7,12 @@ use serde_json::value::RawValue;
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
+use utoipa::ToSchema;
 
 use crate::domain::{Policy, Thread, ThreadId};
 
 /// All about a thread but its state. Of one that does not exist the times are null.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadObject {
     id: String,
     exists: bool,
@@ -22,9 +23,13 @@ pub(super) struct ThreadObject {
     limit_bytes: u64,
     /// Number of keys.
     keys: u32,
+    #[schema(value_type = Object)]
     metadata: Box<RawValue>,
+    #[schema(format = DateTime)]
     created_at: Option<String>,
+    #[schema(format = DateTime)]
     updated_at: Option<String>,
+    #[schema(format = DateTime)]
     expires_at: Option<String>,
     ttl_seconds: u64,
     /// The signed id in the form of the header, of a thread that was just made.

@@ -11,12 +11,27 @@ use super::json_body::JsonBody;
 use super::negotiation::accepts_json;
 use super::query::{Nothing, Query};
 use super::receipt::{content, mark_replay, respond};
+use super::schemas::{NewThreadBody, ReadProblems, ThreadPatchBody, WriteHeaders, WriteProblems};
 use super::target::Target;
 use super::thread_body::{read_new_thread, read_patch};
 use super::thread_object::ThreadObject;
 use crate::domain::{Stamp, ThreadId, Written};
 use crate::identity::{Caller, Source, THREAD_ID};
 
+/// Makes a thread
+///
+/// To choose its id needs an api key.
+#[utoipa::path(
+    post,
+    path = "/v1/threads",
+    tag = "threads",
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key, the thread or else the address that asks.")),
+    request_body(content = Option<NewThreadBody>),
+    responses(
+        (status = 201, description = "Made.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn create_thread(
     request: HttpRequest,
     api: web::Data<Api>,
@@ -42,6 +57,18 @@ pub(super) async fn create_thread(
     Ok(response)
 }
 
+/// The thread without its state
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(("If-None-Match" = Option<String>, Header, description = "A tag that is known already.")),
+    responses(
+        (status = 200, description = "The thread, which need not exist.", body = ThreadObject, headers(("etag" = String))),
+        (status = 304, description = "The tag is that of the thread."),
+        ReadProblems,
+    ),
+)]
 pub(super) async fn get_thread(
     target: Target,
     conditions: ReadConditions,
@@ -62,6 +89,18 @@ pub(super) async fn get_thread(
     Ok(content(&conditions, stamp, object.to_json())?.finish())
 }
 
+/// Changes metadata or time to live
+#[utoipa::path(
+    patch,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(WriteHeaders),
+    request_body(content = ThreadPatchBody),
+    responses(
+        (status = 200, description = "Changed, or made.", body = ThreadObject, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn patch_thread(
     target: Target,
     conditions: WriteConditions,
@@ -77,6 +116,19 @@ pub(super) async fn patch_thread(
     Ok(respond(StatusCode::OK, &written, object.to_json()))
 }
 
+/// Destroys the thread
+///
+/// The answer carries a fresh signed id.
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(WriteHeaders),
+    responses(
+        (status = 204, description = "Destroyed, or was not there. For a while writes to the old id get 410."),
+        WriteProblems,
+    ),
+)]
 pub(super) async fn delete_thread(
     request: HttpRequest,
     target: Target,

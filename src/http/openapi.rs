@@ -1,0 +1,200 @@
+//! The OpenAPI document, and a page to read it with.
+
+use std::sync::OnceLock;
+
+use actix_web::HttpResponse;
+use actix_web::web::{self, ServiceConfig};
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
+use utoipa::openapi::{Components, OpenApi, RefOr, Required};
+use utoipa::{Modify, OpenApi as _};
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use super::schemas::Problem;
+use super::{merge, probes, state, threads};
+
+const CURRENT: &str = "/v1/threads/current";
+const BY_ID: &str = "/v1/threads/{id}";
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "threadkeep",
+        description = "Conversation state as a service. `/v1/threads/current` is the caller's own \
+            thread, found by the signed id in the header `x-thread-id` or in a cookie; without \
+            either, the answer carries a new one. `/v1/threads/{id}` names any thread, with an api \
+            key or the signed id of that same thread. Values come back exactly as they were sent."
+    ),
+    paths(
+        threads::create_thread,
+        threads::get_thread,
+        threads::patch_thread,
+        threads::delete_thread,
+        state::get_state,
+        merge::put_state,
+        merge::patch_state,
+        merge::delete_state,
+        state::get_value,
+        merge::put_value,
+        merge::delete_value,
+        merge::push_value,
+        merge::increment_value,
+        state::get_keys,
+        probes::healthz,
+        probes::readyz,
+    ),
+    components(schemas(Problem)),
+    modifiers(&Identification, &ByIdPaths, &HeadMethods),
+    tags(
+        (name = "threads", description = "Threads as a whole"),
+        (name = "state", description = "The state of a thread"),
+        (name = "around", description = "Operation of the service"),
+    ),
+)]
+struct Document;
+
+/// The document as JSON text.
+#[must_use]
+pub fn openapi_json() -> &'static str {
+    static JSON: OnceLock<String> = OnceLock::new();
+    JSON.get_or_init(|| {
+        let mut json = Document::openapi()
+            .to_pretty_json()
+            .expect("a document of text and numbers serializes");
+        json.push('\n');
+        json
+    })
+}
+
+/// Adds the document, and the page at `/docs`, whose parts are all served from here.
+pub(super) fn routes(config: &mut ServiceConfig) {
+    let page = Config::from("/openapi.json").validator_url("none");
+    config
+        .service(
+            web::resource("/openapi.json").route(web::get().to(async || {
+                HttpResponse::Ok()
+                    .content_type("application/json")
+                    .body(openapi_json())
+            })),
+        )
+        .service(web::redirect("/docs", "/docs/"))
+        .service(SwaggerUi::new("/docs/{_:.*}").config(page));
+}
+
+/// How a request says who is asking.
+struct Identification;
+
+impl Modify for Identification {
+    fn modify(&self, document: &mut OpenApi) {
+        let components = document.components.get_or_insert_with(Components::new);
+        let header = ApiKey::Header(ApiKeyValue::with_description(
+            "x-thread-id",
+            "`<id>;<signature>`",
+        ));
+        let cookie = ApiKey::Cookie(ApiKeyValue::with_description(
+            "atid",
+            "`<id>.<signature>`, percent-encoded",
+        ));
+        let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        components.add_security_scheme("thread_id", SecurityScheme::ApiKey(header));
+        components.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
+        components.add_security_scheme("api_key", SecurityScheme::Http(key));
+    }
+}
+
+/// Every path of the caller's own thread exists for a thread by its plain id too.
+struct ByIdPaths;
+
+impl Modify for ByIdPaths {
+    fn modify(&self, document: &mut OpenApi) {
+        let by_id: Vec<_> = document
+            .paths
+            .paths
+            .iter()
+            .filter_map(|(path, item)| {
+                let rest = path.strip_prefix(CURRENT)?;
+                Some((format!("{BY_ID}{rest}"), named(item.clone())))
+            })
+            .collect();
+        for (path, item) in &mut document.paths.paths {
+            if path.starts_with(CURRENT) {
+                for_each(item, |operation| {
+                    require(operation, &["thread_id", "cookie", ""])
+                });
+            }
+        }
+        document.paths.paths.extend(by_id);
+    }
+}
+
+fn named(mut item: PathItem) -> PathItem {
+    for_each(&mut item, |operation| {
+        require(operation, &["api_key", "thread_id"]);
+        rename(operation, "_by_id");
+        let id = ParameterBuilder::new()
+            .name("id")
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True)
+            .description(Some("The plain thread id."))
+            .schema(Some(
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .pattern(Some("^thrd_[a-zA-Z0-9]{27,59}$")),
+            ));
+        operation
+            .parameters
+            .get_or_insert_default()
+            .insert(0, RefOr::T(id.build()));
+    });
+    item
+}
+
+/// HEAD answers wherever GET does.
+struct HeadMethods;
+
+impl Modify for HeadMethods {
+    fn modify(&self, document: &mut OpenApi) {
+        for item in document.paths.paths.values_mut() {
+            let Some(mut head) = item.get.clone() else {
+                continue;
+            };
+            rename(&mut head, "_head");
+            for response in head.responses.responses.values_mut() {
+                if let RefOr::T(response) = response {
+                    response.content.clear();
+                }
+            }
+            item.head = Some(head);
+        }
+    }
+}
+
+fn for_each(item: &mut PathItem, change: impl Fn(&mut Operation)) {
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.patch,
+        &mut item.head,
+    ]
+    .into_iter()
+    .flatten()
+    .for_each(change);
+}
+
+fn require(operation: &mut Operation, schemes: &[&str]) {
+    let requirement = |scheme: &&str| match *scheme {
+        "" => SecurityRequirement::default(),
+        scheme => SecurityRequirement::new(scheme, Vec::<String>::new()),
+    };
+    operation.security = Some(schemes.iter().map(requirement).collect());
+}
+
+fn rename(operation: &mut Operation, suffix: &str) {
+    if let Some(id) = &mut operation.operation_id {
+        id.push_str(suffix);
+    }
+}

@@ -1,0 +1,239 @@
+//! The shapes of bodies and answers, for the OpenAPI document. What they describe is read and
+//! written elsewhere, since values are opaque text there.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::openapi::response::{Response, ResponseBuilder};
+use utoipa::openapi::{Content, Ref, RefOr};
+use utoipa::{IntoParams, IntoResponses, ToSchema};
+
+/// What was written.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "its shape alone is used")]
+pub(super) struct Receipt {
+    /// The thread's version afterwards.
+    version: u64,
+    /// Bytes of the compact serialized state afterwards.
+    size_bytes: u64,
+    /// Of a delete: whether there was such a key.
+    deleted: Option<bool>,
+    /// Of a push: elements of the array afterwards.
+    length: Option<u64>,
+    /// Of an increment: the sum.
+    value: Option<i64>,
+}
+
+/// What a merge has written.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "its shape alone is used")]
+pub(super) struct MergeReceipt {
+    /// The thread's version afterwards.
+    version: u64,
+    /// Bytes of the compact serialized state afterwards.
+    size_bytes: u64,
+    /// What each operation answered, in order; absent for a merge patch.
+    results: Option<Vec<OperationResult>>,
+}
+
+/// What an operation answered; of set and clear nothing.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "its shape alone is used")]
+pub(super) struct OperationResult {
+    deleted: Option<bool>,
+    length: Option<u64>,
+    value: Option<i64>,
+}
+
+/// A merge.
+#[derive(ToSchema, Deserialize)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Merge {
+    #[schema(min_items = 1, max_items = 1000)]
+    operations: Vec<OperationBody>,
+}
+
+/// One operation of a merge.
+#[derive(ToSchema, Deserialize)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[serde(tag = "op", rename_all = "lowercase")]
+pub(super) enum OperationBody {
+    /// Sets a key.
+    Set {
+        #[schema(min_length = 1, max_length = 256)]
+        key: String,
+        value: Value,
+    },
+    /// Deletes a key.
+    Delete {
+        #[schema(min_length = 1, max_length = 256)]
+        key: String,
+    },
+    /// Deletes all keys.
+    Clear,
+    /// Appends to an array, then keeps its newest elements.
+    Push {
+        #[schema(min_length = 1, max_length = 256)]
+        key: String,
+        value: Value,
+        #[schema(minimum = 1)]
+        max_records: Option<u64>,
+    },
+    /// Adds to an integer.
+    Increment {
+        #[schema(min_length = 1, max_length = 256)]
+        key: String,
+        by: Option<i64>,
+    },
+}
+
+/// What an increment adds.
+#[derive(ToSchema, Deserialize)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Increment {
+    /// An integer of 64 bits; 1 when absent.
+    by: Option<i64>,
+}
+
+/// A thread to make.
+#[derive(ToSchema, Deserialize)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewThreadBody {
+    /// Needs an api key.
+    #[schema(pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
+    id: Option<String>,
+    /// At most 16 KiB of compact JSON.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Value>,
+    /// How long it lives after its last use.
+    #[schema(minimum = 60, maximum = 31_536_000)]
+    ttl_seconds: Option<u64>,
+    /// Its first state.
+    state: Option<BTreeMap<String, Value>>,
+}
+
+/// A change of a thread.
+#[derive(ToSchema, Deserialize)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[serde(deny_unknown_fields)]
+pub(super) struct ThreadPatchBody {
+    /// A merge patch (RFC 7396); the result has at most 16 KiB of compact JSON.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Value>,
+    /// How long it lives after its last use.
+    #[schema(minimum = 60, maximum = 31_536_000)]
+    ttl_seconds: Option<u64>,
+}
+
+/// The process is up.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "its shape alone is used")]
+pub(super) struct Health {
+    status: String,
+}
+
+/// A problem (RFC 9457). `code` is stable and is the thing to match on; some codes come with more
+/// members, such as `limit_bytes` or `operation`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "its shape alone is used")]
+pub(super) struct Problem {
+    r#type: String,
+    title: String,
+    status: u16,
+    code: String,
+    detail: String,
+    request_id: String,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[into_params(parameter_in = Path)]
+pub(super) struct KeyParam {
+    /// 1 to 256 bytes of UTF-8 without control characters, percent-encoded.
+    #[param(min_length = 1, max_length = 256)]
+    key: String,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[into_params(parameter_in = Header)]
+pub(super) struct WriteHeaders {
+    /// A whole tag, a version in quotes (`"0"`: it must not exist), or `*`: it must exist.
+    #[param(rename = "If-Match")]
+    if_match: Option<String>,
+    /// A repeat with the same body gets the first answer and changes nothing.
+    #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
+    idempotency_key: Option<String>,
+}
+
+/// What may come back from any read.
+pub(super) struct ReadProblems;
+
+/// What may come back from any write.
+pub(super) struct WriteProblems;
+
+impl IntoResponses for ReadProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            ("400", "A parameter, header or id is malformed or unknown."),
+            (
+                "401",
+                "The thread id is not signed by this service, or an api key is missing.",
+            ),
+            ("406", "The client does not take JSON."),
+            ("412", "The thread has another version."),
+            ("503", "The store is not available."),
+        ])
+    }
+}
+
+impl IntoResponses for WriteProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            (
+                "400",
+                "A parameter, header, id or the body is malformed or unknown.",
+            ),
+            (
+                "401",
+                "The thread id is not signed by this service, or an api key is missing.",
+            ),
+            (
+                "403",
+                "A cross-site cookie came from an origin that is not allowed.",
+            ),
+            ("406", "The client does not take JSON."),
+            ("409", "The value is of another kind, or the thread exists."),
+            ("410", "The thread was destroyed."),
+            ("412", "The thread has another version."),
+            ("413", "A limit would be passed; nothing was changed."),
+            ("415", "The body is of another type."),
+            (
+                "422",
+                "The idempotency key came with another request before.",
+            ),
+            ("429", "Too many idempotency keys are remembered."),
+            (
+                "503",
+                "The store is not available; an idempotency key makes a retry safe.",
+            ),
+        ])
+    }
+}
+
+fn problems(rows: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
+    let problem = |description: &str| {
+        let content = Content::new(Some(Ref::from_schema_name("Problem")));
+        let response = ResponseBuilder::new()
+            .description(description)
+            .content("application/problem+json", content);
+        RefOr::T(response.build())
+    };
+    rows.iter()
+        .map(|(status, description)| ((*status).to_owned(), problem(description)))
+        .collect()
+}
