@@ -1,0 +1,67 @@
+//! The list of settings, read from the default file: its keys, and the comment above each.
+
+/// The documented default file, which is also the defaults.
+pub const DEFAULT_FILE: &str = include_str!("default.toml");
+
+/// A setting as the default file documents it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name, as in a file.
+    pub name: &'static str,
+    /// Its default, as TOML.
+    pub default: &'static str,
+    /// What it is for, in one paragraph.
+    pub help: String,
+}
+
+impl Setting {
+    /// All settings, in the order of the default file.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let mut settings = Vec::new();
+        let mut help = Vec::new();
+        for line in DEFAULT_FILE.lines() {
+            if let Some(comment) = line.strip_prefix('#') {
+                help.push(comment.trim());
+            } else if let Some((name, default)) = line.split_once(" = ") {
+                settings.push(Self {
+                    name,
+                    default,
+                    help: help.join(" "),
+                });
+            } else {
+                help.clear();
+            }
+        }
+        settings
+    }
+
+    /// The name of its environment variable.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("{}{}", super::PREFIX, self.name.to_ascii_uppercase())
+    }
+
+    /// The name of its flag, without the leading dashes.
+    #[must_use]
+    pub fn flag(&self) -> String {
+        self.name.replace('_', "-")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_has_a_comment_of_its_own() {
+        let settings = Setting::all();
+
+        assert_eq!(settings[0].name, "listen");
+        assert_eq!(settings[0].default, "\"127.0.0.1:8080\"");
+        assert_eq!(settings[0].variable(), "THREADKEEP_LISTEN");
+        for setting in settings {
+            assert!(setting.help.ends_with('.'), "{}", setting.name);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Whose pages may call.
+
+use actix_web::http::Uri;
+
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+
+const RULE: &str = "`*`, or origins as browsers send them: `scheme://host[:port]` in lower case, \
+                    without a path and without the scheme's own port";
+
+/// Origins that CORS lets in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CorsOrigins {
+    /// None, so that no answer has a CORS header.
+    None,
+    /// All, but none with credentials.
+    Any,
+    /// These, with credentials.
+    Named(Vec<String>),
+}
+
+impl CorsOrigins {
+    /// The origins that are named.
+    #[must_use]
+    pub fn named(&self) -> &[String] {
+        match self {
+            Self::Named(origins) => origins,
+            Self::None | Self::Any => &[],
+        }
+    }
+
+    pub(super) fn read(given: &Given) -> Result<Self, SettingsError> {
+        let origins: Vec<_> = given.items().map(str::to_owned).collect();
+        match origins.as_slice() {
+            [] => Ok(Self::None),
+            [all] if all == "*" => Ok(Self::Any),
+            origins if origins.iter().all(|origin| is_origin(origin)) => {
+                Ok(Self::Named(origins.to_vec()))
+            }
+            _ => Err(given.refuse(Fault::Expected(RULE))),
+        }
+    }
+}
+
+/// Whether a browser would send that. Origins are compared as text, so that any other form would
+/// never match.
+fn is_origin(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else {
+        return false;
+    };
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return false;
+    };
+    let is_own_port = matches!(
+        (scheme, uri.port_u16()),
+        ("http", Some(80)) | ("https", Some(443))
+    );
+    text == format!("{scheme}://{authority}")
+        && text == text.to_ascii_lowercase()
+        && !authority.as_str().contains(['@', '*'])
+        && !is_own_port
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<CorsOrigins> {
+        let given = Given::new("cors_origins", text.into(), "test".into());
+        CorsOrigins::read(&given).ok()
+    }
+
+    #[test]
+    fn nobody_everybody_or_a_list() {
+        let list = ["https://a.example", "http://localhost:3000"];
+
+        assert_eq!(read(" , "), Some(CorsOrigins::None));
+        assert_eq!(read("*"), Some(CorsOrigins::Any));
+        assert_eq!(
+            read(&list.join(", ")),
+            Some(CorsOrigins::Named(list.map(String::from).to_vec()))
+        );
+    }
+
+    #[test]
+    fn what_no_browser_sends_is_refused() {
+        for text in [
+            "*,https://a.example",
+            "a.example",
+            "https://a.example/",
+            "https://A.example",
+            "https://*.example",
+            "https://u@a.example",
+            "https://a.example:443",
+            "null",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Settings on who is asking.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use actix_web::http::header::HeaderName;
+
+use super::error::{Fault, SettingsError};
+use super::keys::{SECRET_BYTES, named_secrets};
+use super::settings::Warning;
+use super::values::Values;
+use crate::domain::{KeyRing, SigningKey};
+use crate::identity::{
+    ApiKey, ApiKeys, CookieSettings, JwtSettings, JwtSubject, SameSite, Secure, ThreadIdProvider,
+    TrustedHeader, TrustedProxies,
+};
+
+/// The configured ring, if there is one. Only on a loopback address may it be missing or weak.
+pub(super) fn signing_keys(
+    values: &mut Values,
+    listen: SocketAddr,
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<KeyRing>, SettingsError> {
+    let file = values.take("signing_keys_file");
+    let given = values.take("signing_keys").or_file(file)?;
+    let keys = named_secrets(&given)?;
+    let is_loopback = listen.ip().to_canonical().is_loopback();
+    if keys.is_empty() {
+        if !is_loopback {
+            let fault = Fault::Needed("to listen on an address that is not a loopback one");
+            return Err(given.refuse(fault));
+        }
+        warnings.push(Warning::RandomSigningKey);
+    }
+    if let Some(place) = keys.iter().position(|key| key.secret.len() < SECRET_BYTES) {
+        if !is_loopback {
+            return Err(given.refuse(Fault::Key {
+                number: place + 1,
+                rule: "its secret has to have at least 32 bytes",
+            }));
+        }
+        warnings.push(Warning::ShortSigningKey);
+    }
+    let keys = keys.iter();
+    Ok(KeyRing::new(
+        keys.map(|key| SigningKey::new(key.name, key.secret.as_bytes()))
+            .collect(),
+    )
+    .ok())
+}
+
+pub(super) fn api_keys(values: &mut Values) -> Result<ApiKeys, SettingsError> {
+    let file = values.take("api_keys_file");
+    let given = values.take("api_keys").or_file(file)?;
+    let keys = named_secrets(&given)?;
+    let is_visible = |secret: &str| secret.bytes().all(|byte| byte.is_ascii_graphic());
+    if let Some(place) = keys.iter().position(|key| !is_visible(key.secret)) {
+        return Err(given.refuse(Fault::Key {
+            number: place + 1,
+            rule: "its secret has to be visible ASCII, as it is sent in a header",
+        }));
+    }
+    let keys = keys.iter();
+    Ok(ApiKeys::new(
+        keys.map(|key| ApiKey::new(key.name, key.secret.as_bytes()))
+            .collect(),
+    ))
+}
+
+pub(super) fn cookie(values: &mut Values) -> Result<CookieSettings, SettingsError> {
+    let name = values.take("cookie_name");
+    let same_sites = [
+        ("lax", SameSite::Lax),
+        ("strict", SameSite::Strict),
+        ("none", SameSite::None),
+    ];
+    let secures = [
+        ("auto", Secure::Auto),
+        ("always", Secure::Always),
+        ("never", Secure::Never),
+    ];
+    let cookie = CookieSettings {
+        name: name.text().into(),
+        same_site: values
+            .take("cookie_same_site")
+            .one_of(&same_sites, "lax, strict or none")?,
+        secure: values
+            .take("cookie_secure")
+            .one_of(&secures, "auto, always or never")?,
+        partitioned: values.take("cookie_partitioned").parse("true or false")?,
+        domain: values.take("cookie_domain").filled().map(Into::into),
+    };
+    cookie
+        .check()
+        .map_err(|error| name.refuse(Fault::Other(error.into())))?;
+    Ok(cookie)
+}
+
+pub(super) fn proxies(values: &mut Values) -> Result<TrustedProxies, SettingsError> {
+    let given = values.take("trusted_proxies");
+    TrustedProxies::parse(given.items()).map_err(|error| given.refuse(Fault::Other(error.into())))
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Signed,
+    Header,
+    Jwt,
+}
+
+/// What takes the place of signed ids, if anything does. `has_proxies`: whether any is trusted.
+pub(super) fn provider(
+    values: &mut Values,
+    has_proxies: bool,
+) -> Result<Option<Arc<dyn ThreadIdProvider>>, SettingsError> {
+    let identity = values.take("identity");
+    let kinds = [
+        ("signed", Kind::Signed),
+        ("header", Kind::Header),
+        ("jwt", Kind::Jwt),
+    ];
+    let kind = identity.one_of(&kinds, "signed, header or jwt")?;
+    let header = values.take("identity_header");
+    let file = values.take("identity_secret_file");
+    let secret = values.take("identity_secret").or_file(file)?;
+    let key_file = values.take("identity_jwt_key_file");
+    let jwt = JwtSettings {
+        issuer: values.take("identity_jwt_issuer").filled().map(Into::into),
+        audience: values
+            .take("identity_jwt_audience")
+            .filled()
+            .map(Into::into),
+    };
+    if !matches!(kind, Kind::Signed) && secret.text().len() < SECRET_BYTES {
+        let rule = "a secret of at least 32 bytes, unless `identity` is signed";
+        return Err(secret.refuse(Fault::Expected(rule)));
+    }
+    let secret = secret.text().as_bytes();
+    match kind {
+        Kind::Signed => Ok(None),
+        Kind::Header if !has_proxies => Err(identity.refuse(Fault::Expected(
+            "signed or jwt, as `trusted_proxies` is empty and nobody's header counts",
+        ))),
+        Kind::Header => {
+            let name: HeaderName = header.parse("the name of a header, as `identity` is header")?;
+            Ok(Some(Arc::new(TrustedHeader::new(name, secret))))
+        }
+        Kind::Jwt => {
+            let key = key_file
+                .file()?
+                .ok_or_else(|| key_file.refuse(Fault::Needed("as `identity` is jwt")))?;
+            let key = key.trim_ascii();
+            if key.len() < SECRET_BYTES {
+                let rule = "a file of a public key or a secret of at least 32 bytes";
+                return Err(key_file.refuse(Fault::Expected(rule)));
+            }
+            let provider = JwtSubject::new(key, &jwt, secret)
+                .map_err(|error| key_file.refuse(Fault::Other(error.into())))?;
+            Ok(Some(Arc::new(provider)))
+        }
+    }
+}

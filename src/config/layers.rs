@@ -1,0 +1,130 @@
+//! The layers that settings come from, the weakest first: the default file, a file, the
+//! environment, flags.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
+
+use super::catalog::{DEFAULT_FILE, Setting};
+use super::error::{Fault, SettingsError};
+use super::values::Values;
+use super::{CONFIG, DEFAULT, PREFIX};
+
+/// What a process was started with.
+#[derive(Debug, Clone, Default)]
+pub struct Layers {
+    /// The file that a flag names.
+    pub file: Option<PathBuf>,
+    /// The file that is taken when neither a flag nor the environment names one, if it exists.
+    pub fallback_file: Option<PathBuf>,
+    /// The environment, of which `THREADKEEP_*` counts.
+    pub environment: BTreeMap<String, String>,
+    /// The flags that were given, by the names of their settings.
+    pub flags: BTreeMap<String, String>,
+}
+
+impl Layers {
+    /// Merges the layers: every setting with the value of the strongest, and where that is from.
+    ///
+    /// # Errors
+    /// When a layer holds something that is not a setting, or the file cannot be read.
+    pub fn merge(&self) -> Result<Values, SettingsError> {
+        let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
+        let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();
+        let mut builder = Config::builder().add_source(defaults.clone());
+        for layer in [self.file()?, Some(self.environment()), Some(self.flags())] {
+            let layer = layer.unwrap_or_default();
+            layer.check(&known)?;
+            builder = builder.add_source(layer);
+        }
+        let table = builder
+            .build()
+            .and_then(|merged| merged.cache.into_table())
+            .map_err(SettingsError::Merge)?;
+        Values::new(&Setting::all(), table)
+    }
+
+    fn file(&self) -> Result<Option<Layer>, SettingsError> {
+        let named = self.environment.get(CONFIG).filter(|path| !path.is_empty());
+        let fallback = self.fallback_file.as_ref().filter(|path| path.exists());
+        let path = self
+            .file
+            .clone()
+            .or_else(|| named.map(PathBuf::from))
+            .or_else(|| fallback.cloned());
+        let Some(path) = path else {
+            return Ok(None);
+        };
+        match fs::read_to_string(&path) {
+            Ok(text) => parse(&text, &path).map(Some),
+            Err(error) => {
+                let fault = Fault::Unreadable(path.clone(), error);
+                Err(SettingsError::File(path, fault))
+            }
+        }
+    }
+
+    fn environment(&self) -> Layer {
+        let variables = self
+            .environment
+            .iter()
+            .filter(|(name, _)| name.as_str() != CONFIG);
+        let settings = variables.filter_map(|(name, text)| {
+            let setting = name.strip_prefix(PREFIX)?.to_ascii_lowercase();
+            Some((setting, Value::new(Some(name), text.as_str())))
+        });
+        Layer(settings.collect())
+    }
+
+    fn flags(&self) -> Layer {
+        let settings = self.flags.iter().map(|(name, text)| {
+            let flag = format!("--{}", name.replace('_', "-"));
+            (name.clone(), Value::new(Some(&flag), text.as_str()))
+        });
+        Layer(settings.collect())
+    }
+}
+
+fn parse(text: &str, path: &Path) -> Result<Layer, SettingsError> {
+    let origin = path.display().to_string();
+    FileFormat::Toml
+        .parse(Some(&origin), text)
+        .map(Layer)
+        .map_err(|error| SettingsError::File(path.into(), toml_fault(&error.to_string())))
+}
+
+/// The place and the reason; between them the parser quotes the line, which may hold a secret.
+fn toml_fault(report: &str) -> Fault {
+    let mut lines = report.lines();
+    let place = lines.next().unwrap_or_default();
+    let reason = lines.next_back().unwrap_or("it is not TOML");
+    Fault::Toml(format!("{place}: {reason}"))
+}
+
+/// Settings of one source, each value with its origin.
+#[derive(Debug, Clone, Default)]
+struct Layer(Map<String, Value>);
+
+impl Layer {
+    fn check(&self, known: &HashSet<&str>) -> Result<(), SettingsError> {
+        match self.0.iter().find(|(name, _)| !known.contains(&***name)) {
+            Some((name, value)) => Err(SettingsError::Unknown {
+                name: name.clone(),
+                origin: value.origin().unwrap_or("the settings").into(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, Value>, ConfigError> {
+        Ok(self.0.clone())
+    }
+}

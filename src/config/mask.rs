@@ -1,0 +1,93 @@
+//! Values as they may be shown. What is secret follows from a setting's name, so that a new
+//! secret does not depend on somebody's thinking of it here.
+
+const MASK: &str = "***";
+
+/// The value without its secrets.
+pub(super) fn mask(name: &str, text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else if name.ends_with("_keys") && name != "max_keys" {
+        mask_keys(text)
+    } else if name.ends_with("_secret") {
+        MASK.into()
+    } else if name.ends_with("_url") {
+        mask_url(text)
+    } else {
+        text.into()
+    }
+}
+
+/// The names of keys. An entry without a colon may be a bare secret.
+fn mask_keys(text: &str) -> String {
+    let mask = |entry: &str| match entry.trim().split_once(':') {
+        Some((name, _)) => format!("{name}:{MASK}"),
+        None => MASK.into(),
+    };
+    text.split(',').map(mask).collect::<Vec<_>>().join(",")
+}
+
+/// A URL without what stands before the host but a user's name, and without the password that a
+/// socket's URL has in its query.
+pub(super) fn mask_url(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return MASK.into();
+    };
+    // An unescaped `/`, `?` or `@` in a password must not bring the rest of it to light.
+    let (credentials, rest) = match rest.rsplit_once('@') {
+        Some((credentials, rest)) => (Some(credentials), rest),
+        None => (None, rest),
+    };
+    let credentials = match credentials.map(|credentials| credentials.split_once(':')) {
+        Some(Some((user, _))) => format!("{user}:{MASK}@"),
+        Some(None) => format!("{MASK}@"),
+        None => String::new(),
+    };
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let parameters: Vec<_> = query
+        .split('&')
+        .map(|parameter| match parameter.split_once('=') {
+            Some(("pass", _)) => format!("pass={MASK}"),
+            _ => parameter.into(),
+        })
+        .collect();
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!(
+        "{scheme}://{credentials}{place}{mark}{}",
+        parameters.join("&")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_show_their_names_alone() {
+        assert_eq!(mask("signing_keys", "new:abc,old:d:e"), "new:***,old:***");
+        assert_eq!(mask("api_keys", "baresecret"), "***");
+        assert_eq!(mask("identity_secret", "abc"), "***");
+        assert_eq!(mask("identity_secret", ""), "");
+        assert_eq!(
+            mask("signing_keys_file", "/run/secrets/keys"),
+            "/run/secrets/keys"
+        );
+    }
+
+    #[test]
+    fn passwords_in_urls_do_not_show() {
+        for (url, masked) in [
+            ("redis://localhost:6379/1", "redis://localhost:6379/1"),
+            ("redis://:p@ss/w?rd@host/1", "redis://:***@host/1"),
+            ("rediss://user:pass@host", "rediss://user:***@host"),
+            ("redis://secret@host", "redis://***@host"),
+            (
+                "unix:///run/redis.sock?db=1&pass=x",
+                "unix:///run/redis.sock?db=1&pass=***",
+            ),
+            ("host:secret", "***"),
+        ] {
+            assert_eq!(mask_url(url), masked);
+        }
+    }
+}

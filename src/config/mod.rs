@@ -1,0 +1,35 @@
+//! Settings: a documented default file < a file < `THREADKEEP_*` environment < flags.
+//!
+//! A setting is an entry of `default.toml` and a field of [`Settings`]. Flags, help and the report
+//! of `threadkeep config` follow from the entry.
+
+mod catalog;
+mod cors;
+mod error;
+mod given;
+mod identity;
+mod keys;
+mod layers;
+mod mask;
+mod redis_url;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use catalog::{DEFAULT_FILE, Setting};
+pub use cors::CorsOrigins;
+pub use error::{Fault, SettingsError};
+pub use layers::Layers;
+pub use redis_url::RedisUrl;
+pub use settings::{LogFormat, LogSettings, Settings, StoreSettings, Warning};
+pub use values::{Provenance, Values};
+
+/// What the names of environment variables begin with.
+pub const PREFIX: &str = "THREADKEEP_";
+
+/// The variable that names the settings file, and is no setting.
+pub const CONFIG: &str = "THREADKEEP_CONFIG";
+
+/// The origin of a value that nobody has set.
+const DEFAULT: &str = "default";

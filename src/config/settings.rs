@@ -1,0 +1,183 @@
+//! The settings, typed and checked.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+use super::cors::CorsOrigins;
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+use super::identity;
+use super::keys::is_name;
+use super::redis_url::RedisUrl;
+use super::values::Values;
+use crate::domain::{KeyRing, Policy};
+use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
+
+/// What a server is started with. Its debug form holds no secret.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Address and port to listen on.
+    pub listen: SocketAddr,
+    /// Threads that serve requests; none: one for each core.
+    pub workers: Option<NonZeroUsize>,
+    /// How long running requests may take to finish after SIGTERM.
+    pub shutdown: Duration,
+    /// Where threads are kept.
+    pub store: StoreSettings,
+    /// Limits and lifetimes of threads.
+    pub policy: Policy,
+    /// The keys that sign; none: a random one for this run.
+    pub signing_keys: Option<KeyRing>,
+    /// Keys of back ends.
+    pub api_keys: ApiKeys,
+    /// How the cookie is set.
+    pub cookie: CookieSettings,
+    /// What takes the place of signed ids, if anything does.
+    pub provider: Option<Arc<dyn ThreadIdProvider>>,
+    /// Whose word on scheme and client counts.
+    pub proxies: TrustedProxies,
+    /// Whose pages may call.
+    pub cors: CorsOrigins,
+    /// What is logged, and how.
+    pub log: LogSettings,
+    /// What may be used but should not.
+    pub warnings: Vec<Warning>,
+}
+
+/// Where threads are kept.
+#[derive(Debug, Clone)]
+pub struct StoreSettings {
+    /// The Redis server; none: this process' memory.
+    pub redis_url: Option<RedisUrl>,
+    /// What every key in Redis begins with.
+    pub key_prefix: String,
+    /// How long a call may take.
+    pub timeout: Duration,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSettings {
+    /// Directives of [`EnvFilter`], checked.
+    pub filter: String,
+    /// The form of a line.
+    pub format: LogFormat,
+}
+
+/// The form of a line of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// A JSON object.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// Settings that may be used on a loopback address, but should not be elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    /// No signing key is configured.
+    #[error("no signing key is configured: thread ids are signed with a random one for this run")]
+    RandomSigningKey,
+    /// A signing key is short.
+    #[error("a signing key is shorter than 32 bytes: no address but a loopback one takes it")]
+    ShortSigningKey,
+}
+
+impl Settings {
+    /// Reads settings that were merged.
+    ///
+    /// # Errors
+    /// [`SettingsError`] names the setting and where its value came from.
+    pub fn parse(mut values: Values) -> Result<Self, SettingsError> {
+        Self::read(&mut values)
+    }
+
+    pub(super) fn read(values: &mut Values) -> Result<Self, SettingsError> {
+        let mut warnings = Vec::new();
+        let address = "an address and a port, such as 127.0.0.1:8080";
+        let listen = values.take("listen").parse(address)?;
+        let has_proxies = values.is_filled("trusted_proxies");
+        let workers: usize = values.take("workers").parse("a number of threads")?;
+        Ok(Self {
+            listen,
+            workers: NonZeroUsize::new(workers),
+            shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
+            store: store(values)?,
+            policy: policy(values)?,
+            signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
+            api_keys: identity::api_keys(values)?,
+            cookie: identity::cookie(values)?,
+            provider: identity::provider(values, has_proxies)?,
+            proxies: identity::proxies(values)?,
+            cors: CorsOrigins::read(&values.take("cors_origins"))?,
+            log: log(values)?,
+            warnings,
+        })
+    }
+}
+
+fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
+    let url = values.take("redis_url");
+    if cfg!(not(feature = "redis")) && url.filled().is_some() {
+        let rule = "empty, as this program was built without Redis";
+        return Err(url.refuse(Fault::Expected(rule)));
+    }
+    let rule = "empty or an address such as redis://localhost:6379";
+    let redis_url = url.filled().map(|_| url.parse(rule)).transpose()?;
+    let key_prefix = values.take("key_prefix");
+    if !is_name(key_prefix.text(), 32) {
+        let rule = "1 to 32 of A-Z, a-z, 0-9, `.`, `_` and `-`";
+        return Err(key_prefix.refuse(Fault::Expected(rule)));
+    }
+    let timeout_ms = values
+        .take("store_timeout_ms")
+        .within(1..=60_000, "a number of milliseconds, 1 to 60000")?;
+    Ok(StoreSettings {
+        redis_url,
+        key_prefix: key_prefix.text().into(),
+        timeout: Duration::from_millis(timeout_ms),
+    })
+}
+
+fn policy(values: &mut Values) -> Result<Policy, SettingsError> {
+    let max_age = seconds(&values.take("thread_max_age_seconds"), 0)?;
+    let max_keys = values
+        .take("max_keys")
+        .within(1..=u64::from(u32::MAX), "a number from 1")?;
+    Ok(Policy {
+        max_keys: max_keys as u32,
+        ttl: seconds(&values.take("thread_ttl_seconds"), 1)?,
+        max_age: Some(max_age).filter(|age| !age.is_zero()),
+        tombstone: seconds(&values.take("tombstone_seconds"), 0)?,
+        ..Policy::THREAD
+    })
+}
+
+fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
+    let filter = values.take("log");
+    let checked = EnvFilter::builder().parse(filter.text());
+    checked.map_err(|error| filter.refuse(Fault::Other(error.into())))?;
+    let formats = [("json", LogFormat::Json), ("text", LogFormat::Text)];
+    let format = values.take("log_format");
+    Ok(LogSettings {
+        filter: filter.text().into(),
+        format: format.one_of(&formats, "json or text")?,
+    })
+}
+
+/// A hundred years are enough for anybody, and no sum of times overflows.
+const SECONDS_MAX: u64 = 3_155_760_000;
+
+fn seconds(given: &Given, min: u64) -> Result<Duration, SettingsError> {
+    let rule = match min {
+        0 => "a number of seconds, 0 to 3155760000",
+        _ => "a number of seconds, 1 to 3155760000",
+    };
+    let seconds = given.within(min..=SECONDS_MAX, rule)?;
+    Ok(Duration::from_secs(seconds))
+}

@@ -1,0 +1,252 @@
+//! Layers, refusals and masks, through the front door of the room.
+
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+/// A file of a test's own, gone with it.
+struct TempFile(PathBuf);
+
+impl TempFile {
+    fn new(test: &str, text: &str) -> Self {
+        let name = format!("threadkeep-{}-{test}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn as_str(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    fn layers(&self) -> Layers {
+        Layers {
+            file: Some(self.0.clone()),
+            ..Layers::default()
+        }
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+fn environment(variables: &[(&str, &str)]) -> Layers {
+    let variables = variables.iter();
+    Layers {
+        environment: variables
+            .map(|(name, text)| (format!("{PREFIX}{name}"), (*text).into()))
+            .collect(),
+        ..Layers::default()
+    }
+}
+
+fn load(layers: &Layers) -> Result<Settings, SettingsError> {
+    layers.merge().and_then(Settings::parse)
+}
+
+/// The error with its sources, as it is told.
+fn refusal(layers: &Layers) -> String {
+    let error = load(layers).unwrap_err();
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text += &format!(": {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[test]
+fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
+    let mut values = Layers::default().merge().unwrap();
+
+    let settings = Settings::read(&mut values).unwrap();
+
+    assert!(values.names().is_empty(), "{:?}", values.names());
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.policy, crate::domain::Policy::THREAD);
+    assert_eq!(settings.cookie, crate::identity::CookieSettings::default());
+    assert_eq!(settings.store.timeout, Duration::from_secs(2));
+    assert_eq!(settings.workers, None);
+    assert_eq!(settings.cors, CorsOrigins::None);
+    assert_eq!(settings.warnings, [Warning::RandomSigningKey]);
+}
+
+#[test]
+fn flags_are_stronger_than_the_environment_and_that_than_the_file() {
+    let file = TempFile::new("layers", "max_keys = 1\nkey_prefix = 'f'\nworkers = 3\n");
+    let mut layers = environment(&[("MAX_KEYS", "2"), ("KEY_PREFIX", "e")]);
+    layers.flags.insert("max_keys".into(), "4".into());
+    layers.fallback_file = Some(file.0.clone());
+
+    let values = layers.merge().unwrap();
+
+    let report = values.provenance().to_string();
+    let row = |name: &str| {
+        let line = report.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("max_keys"), "max_keys 4 --max-keys");
+    assert_eq!(row("key_prefix"), "key_prefix e THREADKEEP_KEY_PREFIX");
+    assert_eq!(row("workers"), format!("workers 3 {}", file.as_str()));
+    assert_eq!(row("log_format"), "log_format json default");
+    let settings = Settings::parse(values).unwrap();
+    assert_eq!(settings.policy.max_keys, 4);
+    assert_eq!(settings.store.key_prefix, "e");
+}
+
+#[test]
+fn the_file_that_a_flag_names_takes_the_place_of_the_others() {
+    let strong = TempFile::new("strong", "max_keys = 1\n");
+    let weak = TempFile::new("weak", "max_keys = 2\n");
+    let mut layers = environment(&[("CONFIG", weak.as_str())]);
+
+    assert_eq!(load(&layers).unwrap().policy.max_keys, 2);
+    layers.file = Some(strong.0.clone());
+    assert_eq!(load(&layers).unwrap().policy.max_keys, 1);
+    layers.file = Some("/nowhere.toml".into());
+    assert!(refusal(&layers).starts_with("the settings file /nowhere.toml: "));
+}
+
+#[test]
+fn what_is_not_a_setting_is_refused_in_every_layer() {
+    let file = TempFile::new("unknown", "[server]\nlisten = 'x'\n");
+    let mut in_flags = Layers::default();
+    in_flags.flags.insert("max_key".into(), "1".into());
+
+    assert_eq!(
+        refusal(&environment(&[("LISTNE", "x")])),
+        "`listne` in THREADKEEP_LISTNE is not a setting"
+    );
+    assert_eq!(
+        refusal(&file.layers()),
+        format!("`server` in {} is not a setting", file.as_str())
+    );
+    assert_eq!(
+        refusal(&in_flags),
+        "`max_key` in --max-key is not a setting"
+    );
+}
+
+#[test]
+fn a_file_takes_lists_as_arrays() {
+    let text = "cors_origins = ['https://a.example', 'https://b.example']\n";
+    let file = TempFile::new("arrays", text);
+
+    let origins = load(&file.layers()).unwrap().cors.named().to_vec();
+
+    assert_eq!(origins, ["https://a.example", "https://b.example"]);
+}
+
+#[test]
+fn a_value_that_cannot_be_used_is_refused_by_name_and_source() {
+    for (name, text, said) in [
+        ("LISTEN", "localhost", "an address and a port"),
+        ("WORKERS", "-1", "a number of threads"),
+        ("THREAD_TTL_SECONDS", "0", "1 to"),
+        ("MAX_KEYS", "0", "a number from 1"),
+        ("KEY_PREFIX", "a{b}", "1 to 32 of"),
+        ("STORE_TIMEOUT_MS", "60001", "1 to 60000"),
+        ("REDIS_URL", "localhost:6379", "redis://"),
+        ("COOKIE_SAME_SITE", "Lax", "lax, strict or none"),
+        ("COOKIE_NAME", "__Host-a", "__Host-"),
+        ("TRUSTED_PROXIES", "10.0.0.0/8,proxy", "`proxy`"),
+        ("LOG", "threadkeep=loud", "filter"),
+        ("LOG_FORMAT", "xml", "json or text"),
+        ("IDENTITY", "none", "signed, header or jwt"),
+        ("SIGNING_KEYS", SECRET, "key 1: it has to be `name:secret`"),
+        ("SIGNING_KEYS", "a b:x", "key 1: its name"),
+        ("API_KEYS", "a:x,a:y", "key 2: its name is taken"),
+        ("API_KEYS", "a:", "key 1: its secret is empty"),
+    ] {
+        let refusal = refusal(&environment(&[(name, text)]));
+
+        let setting = name.to_ascii_lowercase();
+        assert!(
+            refusal.starts_with(&format!("the setting `{setting}` from THREADKEEP_{name}: ")),
+            "{refusal}"
+        );
+        assert!(refusal.contains(said), "{refusal}");
+        assert!(!refusal.contains(SECRET));
+    }
+}
+
+#[test]
+fn only_a_loopback_address_goes_without_a_strong_signing_key() {
+    let listen = ("LISTEN", "0.0.0.0:8080");
+    let strong = format!("a:{SECRET}");
+    let warnings = |keys: &str| {
+        let layers = environment(&[("SIGNING_KEYS", keys)]);
+        load(&layers).unwrap().warnings
+    };
+
+    assert_eq!(warnings("a:short"), [Warning::ShortSigningKey]);
+    assert_eq!(warnings(&strong), []);
+    assert!(refusal(&environment(&[listen])).contains("needed to listen"));
+    assert!(refusal(&environment(&[listen, ("SIGNING_KEYS", "a:short")])).contains("32 bytes"));
+    assert!(load(&environment(&[listen, ("SIGNING_KEYS", &strong)])).is_ok());
+}
+
+#[test]
+fn secrets_come_from_a_file_or_a_setting_but_not_both() {
+    let file = TempFile::new("keys", &format!("  new:{SECRET},old:{SECRET}\n"));
+    let from_file = environment(&[("SIGNING_KEYS_FILE", file.as_str())]);
+    let from_both = environment(&[
+        ("SIGNING_KEYS_FILE", file.as_str()),
+        ("SIGNING_KEYS", "a:b"),
+    ]);
+
+    let ring = load(&from_file).unwrap().signing_keys.unwrap();
+
+    assert_eq!(ring.names().collect::<Vec<_>>(), ["new", "old"]);
+    assert!(refusal(&from_both).contains("`signing_keys_file` is set too"));
+}
+
+#[test]
+fn a_provider_needs_what_it_goes_by() {
+    let header = ("IDENTITY", "header");
+    let secret = ("IDENTITY_SECRET", SECRET);
+    let proxies = ("TRUSTED_PROXIES", "10.0.0.1");
+    let name = ("IDENTITY_HEADER", "x-user");
+    let jwt = ("IDENTITY", "jwt");
+    let file = TempFile::new("jwt", SECRET);
+    let key = ("IDENTITY_JWT_KEY_FILE", file.as_str());
+    let provider = |layers| load(&layers).unwrap().provider;
+
+    assert!(refusal(&environment(&[header, proxies, name])).contains("at least 32 bytes"));
+    assert!(refusal(&environment(&[header, secret, name])).contains("`trusted_proxies` is empty"));
+    assert!(refusal(&environment(&[header, secret, proxies])).contains("the name of a header"));
+    assert!(refusal(&environment(&[jwt, secret])).contains("needed as `identity` is jwt"));
+    assert!(provider(environment(&[header, secret, proxies, name])).is_some());
+    assert!(provider(environment(&[jwt, secret, key])).is_some());
+    assert!(provider(Layers::default()).is_none());
+}
+
+#[test]
+fn neither_report_nor_debug_form_nor_error_holds_a_secret() {
+    let mut layers = environment(&[
+        ("SIGNING_KEYS", &format!("a:{SECRET}")),
+        ("API_KEYS", &format!("b:{SECRET}")),
+        ("IDENTITY_SECRET", SECRET),
+    ]);
+    if cfg!(feature = "redis") {
+        let url = format!("redis://user:{SECRET}@host");
+        layers.environment.insert(format!("{PREFIX}REDIS_URL"), url);
+    }
+    let broken = TempFile::new("broken", &format!("api_keys = 'a:{SECRET}\n"));
+
+    let values = layers.merge().unwrap();
+
+    assert!(!values.provenance().to_string().contains(SECRET));
+    assert!(!format!("{values:?}").contains(SECRET));
+    assert!(!format!("{:?}", Settings::parse(values).unwrap()).contains(SECRET));
+    assert!(!refusal(&broken.layers()).contains(SECRET));
+}

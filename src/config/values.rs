@@ -1,0 +1,99 @@
+//! All settings as text, and where each is from.
+
+use std::fmt;
+
+use config::{ConfigError, Map, Value, ValueKind};
+
+use super::catalog::Setting;
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+use super::mask::mask;
+
+/// Every setting with its strongest value, in the order of the default file.
+#[derive(Clone)]
+pub struct Values(Vec<Given>);
+
+/// Every setting with its value and where that came from, one a line. Secrets are masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance(Vec<[String; 3]>);
+
+impl Values {
+    pub(super) fn new(
+        settings: &[Setting],
+        mut table: Map<String, Value>,
+    ) -> Result<Self, SettingsError> {
+        let given = settings.iter().filter_map(|setting| {
+            let value = table.remove(setting.name)?;
+            let origin = value.origin().unwrap_or_default().to_owned();
+            let text = text(value).map_err(|_| SettingsError::Invalid {
+                name: setting.name.into(),
+                origin: origin.clone(),
+                fault: Fault::Expected("a text, a number, true or false, or an array of those"),
+            });
+            Some(text.map(|text| Given::new(setting.name, text, origin)))
+        });
+        given.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Where every value came from.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        let row = |given: &Given| {
+            let value = mask(given.name, given.text());
+            [given.name.into(), value, given.origin.clone()]
+        };
+        Provenance(self.0.iter().map(row).collect())
+    }
+
+    /// Takes a setting out, so that what is left over shows in a test.
+    ///
+    /// # Panics
+    /// When it is not there: the default file has every setting, and each is read once.
+    pub(super) fn take(&mut self, name: &str) -> Given {
+        let place = self.0.iter().position(|given| given.name == name);
+        self.0
+            .remove(place.expect("the default file has every setting, and each is read once"))
+    }
+
+    /// Whether a setting that is still to be read says anything.
+    pub(super) fn is_filled(&self, name: &str) -> bool {
+        let given = self.0.iter().find(|given| given.name == name);
+        given.is_some_and(|given| given.filled().is_some())
+    }
+
+    #[cfg(test)]
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|given| given.name).collect()
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.provenance().fmt(f)
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize| {
+            let widths = self.0.iter().map(|row| row[column].chars().count());
+            widths.max().unwrap_or_default()
+        };
+        let (names, values) = (width(0), width(1));
+        for [name, value, origin] in &self.0 {
+            writeln!(f, "{name:names$}  {value:values$}  {origin}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The text of a value; an array is a list with commas.
+fn text(value: Value) -> Result<String, ConfigError> {
+    match value.kind {
+        ValueKind::Array(items) => {
+            let texts: Result<Vec<_>, _> = items.into_iter().map(Value::into_string).collect();
+            texts.map(|texts| texts.join(","))
+        }
+        _ => value.into_string(),
+    }
+}
