@@ -6,3 +6,4 @@ pub mod http;
 pub mod identity;
 pub mod service;
 pub mod store;
+pub mod telemetry;

@@ -1,0 +1,96 @@
+//! Metrics of requests.
+
+use std::sync::Arc;
+
+use actix_web::http::{Method, StatusCode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::labels::{Identity, Limit, Request, Route, method_label};
+
+const BUCKETS: [f64; 12] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5,
+];
+
+/// Requests by route, method and status, their latency by route, and who was asking.
+#[derive(Debug, Clone)]
+pub struct HttpMetrics {
+    pub(super) requests: Family<Request, Counter>,
+    pub(super) durations: Family<Route, Histogram>,
+    pub(super) identities: Family<Identity, Counter>,
+    pub(super) ignored_cookies: Counter,
+    pub(super) refused_bytes: Family<Limit, Counter>,
+}
+
+impl HttpMetrics {
+    /// Adds the metrics to a registry.
+    #[must_use]
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            requests: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            identities: Family::default(),
+            ignored_cookies: Counter::default(),
+            refused_bytes: Family::default(),
+        };
+        let help = "Requests that were answered";
+        registry.register("http_requests", help, metrics.requests.clone());
+        let (name, help) = ("http_request_duration", "Time until the answer began");
+        registry.register_with_unit(name, help, Unit::Seconds, metrics.durations.clone());
+        let help = "Requests by how their thread was found and which key signed it";
+        registry.register("identities", help, metrics.identities.clone());
+        let help = "Cookies passed over, as their signature did not hold";
+        registry.register("ignored_cookies", help, metrics.ignored_cookies.clone());
+        let (name, help) = ("refused", "Bytes that a limit has refused");
+        registry.register_with_unit(name, help, Unit::Bytes, metrics.refused_bytes.clone());
+        metrics
+    }
+}
+
+/// The metrics of a route, looked up once.
+#[derive(Debug)]
+pub(super) struct RouteSeries {
+    route: Arc<str>,
+    pub(super) duration: Histogram,
+    requests: Vec<(&'static str, StatusCode, Counter)>,
+}
+
+impl RouteSeries {
+    pub(super) fn new(metrics: &HttpMetrics, route: &str) -> Self {
+        let route: Arc<str> = route.into();
+        let labels = Route {
+            route: Arc::clone(&route),
+        };
+        Self {
+            route,
+            duration: metrics.durations.get_or_create_owned(&labels),
+            requests: Vec::new(),
+        }
+    }
+
+    pub(super) fn requests(
+        &mut self,
+        metrics: &HttpMetrics,
+        method: &Method,
+        status: StatusCode,
+    ) -> &Counter {
+        let method = method_label(method);
+        let known = self
+            .requests
+            .iter()
+            .position(|(known, code, _)| *known == method && *code == status);
+        let place = known.unwrap_or_else(|| {
+            let labels = Request {
+                route: Arc::clone(&self.route),
+                method,
+                status: status.as_u16(),
+            };
+            let counter = metrics.requests.get_or_create_owned(&labels);
+            self.requests.push((method, status, counter));
+            self.requests.len() - 1
+        });
+        &self.requests[place].2
+    }
+}

@@ -1,0 +1,54 @@
+//! The labels of metrics. Each has few values, whatever clients send.
+
+use std::sync::Arc;
+
+use actix_web::http::Method;
+use prometheus_client::encoding::EncodeLabelSet;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Route {
+    pub(super) route: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Request {
+    pub(super) route: Arc<str>,
+    pub(super) method: &'static str,
+    pub(super) status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Identity {
+    pub(super) source: &'static str,
+    pub(super) key: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Limit {
+    pub(super) limit: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Operation {
+    pub(super) operation: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Failure {
+    pub(super) operation: &'static str,
+    pub(super) kind: &'static str,
+}
+
+/// A method's name; those that no route takes share one.
+pub(super) fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

@@ -1,0 +1,53 @@
+//! The log on stderr.
+
+use std::io;
+
+use tracing::Subscriber;
+use tracing::subscriber::{SetGlobalDefaultError, set_global_default};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+
+/// A log that cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The filter is malformed.
+    #[error("the log's filter")]
+    Filter(#[from] ParseError),
+    /// This process has a log already.
+    #[error("the log is started already")]
+    Started(#[from] SetGlobalDefaultError),
+}
+
+/// Logs what passes the filter, one JSON object a line, fields beside `message`.
+///
+/// # Errors
+/// [`LogError`].
+pub fn log_json(filter: &str) -> Result<(), LogError> {
+    let subscriber = tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .with_writer(io::stderr)
+        .with_env_filter(parse(filter)?);
+    start(subscriber.finish())
+}
+
+/// Logs what passes the filter, in lines for people.
+///
+/// # Errors
+/// [`LogError`].
+pub fn log_text(filter: &str) -> Result<(), LogError> {
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_env_filter(parse(filter)?);
+    start(subscriber.finish())
+}
+
+fn parse(filter: &str) -> Result<EnvFilter, LogError> {
+    Ok(EnvFilter::builder().parse(filter)?)
+}
+
+fn start(subscriber: impl Subscriber + Send + Sync) -> Result<(), LogError> {
+    Ok(set_global_default(subscriber)?)
+}

@@ -1,0 +1,16 @@
+//! What operators see: logs and metrics.
+
+mod chain;
+mod http;
+mod labels;
+mod logs;
+mod observer;
+mod process;
+mod store;
+
+pub use chain::Chain;
+pub use http::HttpMetrics;
+pub use logs::{LogError, log_json, log_text};
+pub use observer::Observer;
+pub use process::register_process;
+pub use store::{ObservedStore, StoreMetrics};

@@ -1,0 +1,217 @@
+//! The middleware that counts, measures and logs requests.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::{Next, from_fn};
+use actix_web::{Error, HttpMessage, HttpRequest};
+use prometheus_client::metrics::counter::Counter;
+use tracing::field::{debug, display};
+
+use super::chain::Chain;
+use super::http::{HttpMetrics, RouteSeries};
+use super::labels::{Identity, Limit, method_label};
+use crate::http::{ApiError, SessionId};
+use crate::identity::{Caller, Source};
+
+/// The route of requests that match none.
+const UNMATCHED: &str = "unmatched";
+
+/// What one worker has looked up of the metrics, so that a request costs no label and no lock
+/// that workers share but those of the numbers.
+#[derive(Debug)]
+pub struct Observer {
+    metrics: HttpMetrics,
+    routes: RefCell<HashMap<String, RouteSeries>>,
+    callers: RefCell<Vec<CallerSeries>>,
+}
+
+/// How many were found in one way.
+#[derive(Debug)]
+struct CallerSeries {
+    source: Source,
+    key_name: Option<Arc<str>>,
+    counter: Counter,
+}
+
+impl Observer {
+    /// An observer for a worker.
+    #[must_use]
+    pub fn new(metrics: HttpMetrics) -> Self {
+        Self {
+            metrics,
+            routes: RefCell::default(),
+            callers: RefCell::default(),
+        }
+    }
+
+    /// The middleware that observes.
+    pub fn into_middleware<S, B>(
+        self,
+    ) -> impl Transform<S, ServiceRequest, Response = ServiceResponse<B>, Error = Error, InitError = ()>
+    where
+        S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+        B: MessageBody + 'static,
+    {
+        let this = Rc::new(self);
+        from_fn(move |request: ServiceRequest, next: Next<B>| {
+            let this = Rc::clone(&this);
+            async move {
+                let start = Instant::now();
+                let response = next.call(request).await?;
+                this.observe(&response, start.elapsed());
+                Ok(response)
+            }
+        })
+    }
+
+    fn observe<B>(&self, response: &ServiceResponse<B>, duration: Duration) {
+        let request = response.request();
+        let status = response.status();
+        let error = response.response().error();
+        let error = error.and_then(|error| error.as_error::<ApiError>());
+        let pattern = request.match_pattern();
+        let route = pattern.as_deref().unwrap_or(UNMATCHED);
+        self.count(route, request.method(), status, duration);
+        if let Some((limit, bytes)) = error.and_then(ApiError::refused_bytes) {
+            let refused = self.metrics.refused_bytes.get_or_create(&Limit { limit });
+            refused.inc_by(bytes);
+        }
+        if let Some(caller) = request.extensions().get::<Caller>() {
+            self.count_caller(caller);
+        }
+        log(request, route, status, duration, error);
+    }
+
+    fn count(&self, route: &str, method: &Method, status: StatusCode, duration: Duration) {
+        let mut routes = self.routes.borrow_mut();
+        if !routes.contains_key(route) {
+            let series = RouteSeries::new(&self.metrics, route);
+            routes.insert(route.into(), series);
+        }
+        if let Some(series) = routes.get_mut(route) {
+            series.duration.observe(duration.as_secs_f64());
+            series.requests(&self.metrics, method, status).inc();
+        }
+    }
+
+    fn count_caller(&self, caller: &Caller) {
+        if caller.ignored_cookie {
+            self.metrics.ignored_cookies.inc();
+        }
+        let mut callers = self.callers.borrow_mut();
+        let known = callers
+            .iter()
+            .find(|known| known.source == caller.source && known.key_name == caller.key_name);
+        if let Some(known) = known {
+            known.counter.inc();
+            return;
+        }
+        let labels = Identity {
+            source: caller.source.as_str(),
+            key: caller.key_name.clone().unwrap_or_default(),
+        };
+        let counter = self.metrics.identities.get_or_create_owned(&labels);
+        counter.inc();
+        callers.push(CallerSeries {
+            source: caller.source,
+            key_name: caller.key_name.clone(),
+            counter,
+        });
+    }
+}
+
+/// A line for the request. The path is left out, since it may hold a whole id and keys.
+fn log(
+    request: &HttpRequest,
+    route: &str,
+    status: StatusCode,
+    duration: Duration,
+    error: Option<&ApiError>,
+) {
+    let extensions = request.extensions();
+    let request_id = extensions.get::<SessionId>().map(display);
+    let caller = extensions.get::<Caller>();
+    let thread_id = caller.map(|caller| debug(&caller.id));
+    let method = method_label(request.method());
+    let status = status.as_u16();
+    let duration_ms = duration.as_secs_f64() * 1000.0;
+    if caller.is_some_and(|caller| caller.ignored_cookie) {
+        tracing::info!(
+            request.id = request_id,
+            "a cookie does not verify and is ignored"
+        );
+    }
+    if status >= 500 {
+        let error = error.map(|error| display(Chain(error)));
+        tracing::warn!(
+            request.id = request_id,
+            route,
+            method,
+            status,
+            duration_ms,
+            thread.id = thread_id,
+            error,
+            "failed"
+        );
+    } else {
+        tracing::debug!(
+            request.id = request_id,
+            route,
+            method,
+            status,
+            duration_ms,
+            thread.id = thread_id,
+            "answered"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::{TestRequest, call_service, init_service};
+    use actix_web::{App, HttpResponse, web};
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+    use crate::domain::ThreadId;
+
+    #[actix_web::test]
+    async fn requests_are_counted_by_pattern_and_callers_by_source() {
+        let mut registry = Registry::default();
+        let observer = Observer::new(HttpMetrics::register(&mut registry));
+        let handler = |request: HttpRequest| async move {
+            let mut caller = Caller::of(ThreadId::random(), Source::Cookie);
+            caller.key_name = Some("main".into());
+            request.extensions_mut().insert(caller);
+            HttpResponse::Ok().finish()
+        };
+        let app = App::new()
+            .wrap(observer.into_middleware())
+            .route("/threads/{id}", web::get().to(handler));
+        let app = init_service(app).await;
+
+        for path in ["/threads/a", "/threads/b", "/elsewhere"] {
+            call_service(&app, TestRequest::with_uri(path).to_request()).await;
+        }
+
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            r#"http_requests_total{route="/threads/{id}",method="GET",status="200"} 2"#,
+            r#"http_requests_total{route="unmatched",method="GET",status="404"} 1"#,
+            r#"http_request_duration_seconds_count{route="/threads/{id}"} 2"#,
+            r#"identities_total{source="cookie",key="main"} 2"#,
+            "ignored_cookies_total 0",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The process itself, under the names that Prometheus' own client libraries give it.
+
+use std::fmt;
+use std::fs;
+use std::time::SystemTime;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+/// Adds build and process to a registry. The process is measured where there is a `/proc`.
+pub fn register_process(registry: &mut Registry) {
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    let help = "The program that runs";
+    registry.register("threadkeep_build", help, Info::new(version));
+    let start = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let start_seconds = start.as_secs_f64();
+    registry.register_collector(Box::new(Process { start_seconds }));
+}
+
+#[derive(Debug)]
+struct Process {
+    start_seconds: f64,
+}
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut gauge = |name: &str, help: &str, value: f64| {
+            let gauge = ConstGauge::new(value);
+            let encoder = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
+            gauge.encode(encoder)
+        };
+        let start = "When the process started, in seconds of the Unix epoch";
+        gauge("process_start_time_seconds", start, self.start_seconds)?;
+        if let Some(bytes) = resident_bytes() {
+            gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
+        }
+        if let Ok(files) = fs::read_dir("/proc/self/fd") {
+            gauge("process_open_fds", "Open files", files.count() as f64)?;
+        }
+        if let Some(seconds) = cpu_seconds() {
+            let counter = ConstCounter::new(seconds);
+            let help = "Processor time used";
+            let kind = counter.metric_type();
+            let encoder = encoder.encode_descriptor("process_cpu_seconds", help, None, kind)?;
+            counter.encode(encoder)?;
+        }
+        Ok(())
+    }
+}
+
+/// `VmRSS:  1234 kB` (`proc_pid_status(5)`).
+fn resident_bytes() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024.0)
+}
+
+/// User and system time, fields 14 and 15 (`proc_pid_stat(5)`), counted in hundredths of a second
+/// on every Linux that runs this.
+fn cpu_seconds() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // the name of the program, field 2, may hold blanks and parentheses
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: Vec<f64> = ticks.filter_map(|field| field.parse().ok()).collect();
+    Some(ticks.iter().sum::<f64>() / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_process_is_measured() {
+        let mut registry = Registry::default();
+        register_process(&mut registry);
+        let mut text = String::new();
+
+        encode(&mut text, &registry).unwrap();
+
+        for name in [
+            "threadkeep_build_info{version=\"",
+            "process_start_time_seconds ",
+            "process_resident_memory_bytes ",
+            "process_open_fds ",
+            "process_cpu_seconds_total ",
+        ] {
+            assert!(text.contains(name), "{text}");
+        }
+    }
+}
