@@ -52,14 +52,14 @@ impl HttpMetrics {
 /// The metrics of a route, looked up once.
 #[derive(Debug)]
 pub(super) struct RouteSeries {
-    route: Arc<str>,
+    pub(super) route: Arc<str>,
     pub(super) duration: Histogram,
     requests: Vec<(&'static str, StatusCode, Counter)>,
 }
 
 impl RouteSeries {
-    pub(super) fn new(metrics: &HttpMetrics, route: &str) -> Self {
-        let route: Arc<str> = route.into();
+    pub(super) fn new(metrics: &HttpMetrics, pattern: &str) -> Self {
+        let route: Arc<str> = label(pattern).into();
         let labels = Route {
             route: Arc::clone(&route),
         };
@@ -93,4 +93,21 @@ impl RouteSeries {
         });
         &self.requests[place].2
     }
+}
+
+/// A pattern without the expressions of its parts: `/{key:[^/]*}` is `/{key}` to people.
+fn label(pattern: &str) -> String {
+    let mut label = String::with_capacity(pattern.len());
+    let mut is_expression = false;
+    for letter in pattern.chars() {
+        match letter {
+            '}' => is_expression = false,
+            ':' => is_expression = true,
+            _ => {}
+        }
+        if !is_expression {
+            label.push(letter);
+        }
+    }
+    label
 }

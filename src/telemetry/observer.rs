@@ -77,8 +77,8 @@ impl Observer {
         let error = response.response().error();
         let error = error.and_then(|error| error.as_error::<ApiError>());
         let pattern = request.match_pattern();
-        let route = pattern.as_deref().unwrap_or(UNMATCHED);
-        self.count(route, request.method(), status, duration);
+        let pattern = pattern.as_deref().unwrap_or(UNMATCHED);
+        let route = self.count(pattern, request.method(), status, duration);
         if let Some((limit, bytes)) = error.and_then(ApiError::refused_bytes) {
             let refused = self.metrics.refused_bytes.get_or_create(&Limit { limit });
             refused.inc_by(bytes);
@@ -86,19 +86,27 @@ impl Observer {
         if let Some(caller) = request.extensions().get::<Caller>() {
             self.count_caller(caller);
         }
-        log(request, route, status, duration, error);
+        log(request, &route, status, duration, error);
     }
 
-    fn count(&self, route: &str, method: &Method, status: StatusCode, duration: Duration) {
+    /// Counts a request, and tells the label of its route.
+    fn count(
+        &self,
+        pattern: &str,
+        method: &Method,
+        status: StatusCode,
+        duration: Duration,
+    ) -> Arc<str> {
         let mut routes = self.routes.borrow_mut();
-        if !routes.contains_key(route) {
-            let series = RouteSeries::new(&self.metrics, route);
-            routes.insert(route.into(), series);
+        // not the entry API, which needs a string of its own for each request
+        if !routes.contains_key(pattern) {
+            let series = RouteSeries::new(&self.metrics, pattern);
+            routes.insert(pattern.into(), series);
         }
-        if let Some(series) = routes.get_mut(route) {
-            series.duration.observe(duration.as_secs_f64());
-            series.requests(&self.metrics, method, status).inc();
-        }
+        let series = routes.get_mut(pattern).expect("it was put in just now");
+        series.duration.observe(duration.as_secs_f64());
+        series.requests(&self.metrics, method, status).inc();
+        Arc::clone(&series.route)
     }
 
     fn count_caller(&self, caller: &Caller) {
@@ -195,7 +203,7 @@ mod tests {
         };
         let app = App::new()
             .wrap(observer.into_middleware())
-            .route("/threads/{id}", web::get().to(handler));
+            .route("/threads/{id:[^/]*}", web::get().to(handler));
         let app = init_service(app).await;
 
         for path in ["/threads/a", "/threads/b", "/elsewhere"] {
