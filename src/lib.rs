@@ -1,5 +1,6 @@
 //! Conversation state as a service.
 
+pub mod app;
 pub mod config;
 pub mod domain;
 pub mod http;

@@ -45,7 +45,7 @@ pub(super) fn named_secrets(given: &Given) -> Result<Vec<NamedSecret<'_>>, Setti
 }
 
 /// Whether a text is a name: 1 to `max` of `A-Za-z0-9._-`.
-pub(super) fn is_name(text: &str, max: usize) -> bool {
+pub(crate) fn is_name(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
         && text
             .bytes()

@@ -20,6 +20,7 @@ mod values;
 pub use catalog::{DEFAULT_FILE, Setting};
 pub use cors::CorsOrigins;
 pub use error::{Fault, SettingsError};
+pub(crate) use keys::is_name;
 pub use layers::Layers;
 pub use redis_url::RedisUrl;
 pub use settings::{LogFormat, LogSettings, Settings, StoreSettings, Warning};

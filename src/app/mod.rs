@@ -1,0 +1,171 @@
+//! The server, put together from settings.
+
+mod cors;
+mod metrics;
+mod store;
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::Server;
+use actix_web::middleware::{Condition, from_fn};
+use actix_web::{App, HttpServer};
+use futures_util::future::join;
+use prometheus_client::registry::Registry;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{CorsOrigins, Settings};
+use crate::domain::{KeyRing, SigningKey};
+use crate::http::{Api, envelope};
+use crate::identity::Identity;
+use crate::service::ThreadService;
+use crate::store::StoreError;
+use crate::telemetry::{HttpMetrics, ObservedStore, Observer, StoreMetrics, register_process};
+
+/// Longer than load balancers keep an idle connection (60 s is common): who closes first must not
+/// be the server, or a request that is on its way at that moment is lost.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
+/// A server that listens and does not answer yet.
+pub struct Application {
+    server: Server,
+    address: SocketAddr,
+}
+
+/// Why a server does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The address cannot be listened on.
+    #[error("{0} cannot be listened on")]
+    Listen(SocketAddr, #[source] io::Error),
+    /// The store does not answer, or refuses to be used so.
+    #[error("the store cannot be opened")]
+    Store(#[from] StoreError),
+    /// Something of the operating system failed.
+    #[error("the server failed")]
+    Run(#[from] io::Error),
+}
+
+impl Application {
+    /// Opens the store and listens, but answers nobody before it runs.
+    ///
+    /// # Errors
+    /// [`AppError`].
+    pub async fn build(settings: Settings) -> Result<Self, AppError> {
+        for warning in &settings.warnings {
+            tracing::warn!("{warning}");
+        }
+        let mut registry = Registry::default();
+        register_process(&mut registry);
+        let own = registry.sub_registry_with_prefix("threadkeep");
+        let http_metrics = HttpMetrics::register(own);
+        let store_metrics = StoreMetrics::register(own);
+        let registry = Arc::new(registry);
+
+        let store = ObservedStore::new(store::open(&settings.store).await?, store_metrics);
+        let patience = settings.store.timeout;
+        let api = Api {
+            service: ThreadService::new(Arc::new(store), settings.policy, patience),
+            identity: identity(&settings),
+            api_keys: settings.api_keys.clone(),
+        };
+        let origins = settings.cors.clone();
+        let mut server = HttpServer::new(move || {
+            let api = api.for_worker();
+            let observer = Observer::new(http_metrics.clone());
+            let has_cors = origins != CorsOrigins::None;
+            // the last one is the outermost: errors of all others carry the headers of CORS
+            App::new()
+                .wrap(from_fn(envelope))
+                .wrap(observer.into_middleware())
+                .wrap(Condition::new(has_cors, cors::middleware(&origins)))
+                .configure(|config| api.configure(config))
+                .service(metrics::resource(Arc::clone(&registry)))
+        })
+        .disable_signals()
+        .keep_alive(KEEP_ALIVE)
+        .tcp_nodelay(true)
+        .shutdown_timeout(settings.shutdown.as_secs());
+        if let Some(workers) = settings.workers {
+            server = server.workers(workers.get());
+        }
+        let failed = |error| AppError::Listen(settings.listen, error);
+        let server = server.bind(settings.listen).map_err(failed)?;
+        let address = server.addrs().first().copied();
+        Ok(Self {
+            address: address.unwrap_or(settings.listen),
+            server: server.run(),
+        })
+    }
+
+    /// Where it listens, with the port that was taken if any was asked for.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until SIGTERM or SIGINT.
+    ///
+    /// # Errors
+    /// As [`Application::run_until_stopped`].
+    pub async fn run_until_signal(self) -> Result<(), AppError> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let stop = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        self.run_until_stopped(stop).await
+    }
+
+    /// Serves until `stop` is done; then takes no more connections, and ends when the running
+    /// requests have, or when their time is up.
+    ///
+    /// # Errors
+    /// [`AppError::Run`].
+    pub async fn run_until_stopped(self, stop: impl Future<Output = ()>) -> Result<(), AppError> {
+        tracing::info!(address = %self.address, "listening");
+        let handle = self.server.handle();
+        let mut server = pin!(self.server);
+        tokio::select! {
+            served = &mut server => return Ok(served?),
+            () = stop => {}
+        }
+        tracing::info!("stopping");
+        let (served, ()) = join(server, handle.stop(true)).await;
+        tracing::info!("stopped");
+        Ok(served?)
+    }
+}
+
+impl fmt::Debug for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Application")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+fn identity(settings: &Settings) -> Identity {
+    let ring = settings.signing_keys.clone().unwrap_or_else(random_ring);
+    let identity = Identity::new(ring, settings.cookie.clone())
+        .trust(settings.proxies.clone())
+        .allow_origins(settings.cors.named().iter().cloned());
+    match &settings.provider {
+        Some(provider) => identity.provide(Arc::clone(provider)),
+        None => identity,
+    }
+}
+
+/// A ring for this run: the ids that it signs are worth nothing after it.
+fn random_ring() -> KeyRing {
+    let key = SigningKey::new("random", &rand::random::<[u8; 32]>());
+    KeyRing::new(vec![key]).expect("the ring has a key")
+}

@@ -1,0 +1,40 @@
+//! The store that the settings ask for.
+
+use std::sync::Arc;
+
+use crate::config::{RedisUrl, StoreSettings};
+use crate::store::{Clock, MemoryStore, Store, StoreError};
+
+/// Opens it: a Redis server that must answer, or this process' memory.
+pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Store>, StoreError> {
+    match &settings.redis_url {
+        None => Ok(Arc::new(MemoryStore::new(Clock::system()))),
+        Some(url) => open_redis(url, settings).await,
+    }
+}
+
+#[cfg(feature = "redis")]
+async fn open_redis(
+    url: &RedisUrl,
+    settings: &StoreSettings,
+) -> Result<Arc<dyn Store>, StoreError> {
+    use crate::store::{RedisSettings, RedisStore};
+
+    let settings = RedisSettings {
+        url: url.expose().into(),
+        key_prefix: settings.key_prefix.clone(),
+        timeout: settings.timeout,
+    };
+    let store = RedisStore::connect(settings, Clock::system()).await?;
+    Ok(Arc::new(store))
+}
+
+/// The settings refuse an address already, with a better word.
+#[cfg(not(feature = "redis"))]
+fn open_redis(
+    _url: &RedisUrl,
+    _settings: &StoreSettings,
+) -> std::future::Ready<Result<Arc<dyn Store>, StoreError>> {
+    let reason = "this program was built without Redis";
+    std::future::ready(Err(StoreError::Unavailable(reason.into())))
+}
