@@ -1,6 +1,7 @@
 //! Conversation state as a service.
 
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod http;

@@ -1,0 +1,137 @@
+//! What the arguments ask for. The flags of settings are made from the default file.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Arg;
+use clap::builder::ValueParser;
+
+use crate::config::{Layers, Setting};
+
+/// A command with what it needs.
+#[derive(Debug)]
+pub(super) enum Command {
+    Serve,
+    Sign { id: String },
+    Verify { signed: String },
+    Keygen { name: Option<String> },
+    Config,
+}
+
+/// A command, and the layers that its settings come from.
+#[derive(Debug)]
+pub(super) struct Invocation {
+    pub(super) command: Command,
+    pub(super) layers: Layers,
+}
+
+impl Invocation {
+    pub(super) fn parse(
+        args: impl IntoIterator<Item = OsString>,
+        environment: BTreeMap<String, String>,
+    ) -> Result<Self, clap::Error> {
+        let settings = Setting::all();
+        let matches = command(&settings).try_get_matches_from(args)?;
+        // a flag that is global is found with the innermost command
+        let inner = matches.subcommand().map_or(&matches, |(_, inner)| inner);
+        let flags = settings.iter().filter_map(|setting| {
+            let text = inner.get_one::<String>(setting.name)?;
+            Some((setting.name.into(), text.clone()))
+        });
+        let layers = Layers {
+            file: inner.get_one::<PathBuf>("config").cloned(),
+            fallback_file: Some("threadkeep.toml".into()),
+            environment,
+            flags: flags.collect(),
+        };
+        let text = |name| inner.get_one::<String>(name).cloned();
+        let command = match matches.subcommand_name() {
+            Some("sign") => Command::Sign {
+                id: text("id").unwrap_or_default(),
+            },
+            Some("verify") => Command::Verify {
+                signed: text("signed").unwrap_or_default(),
+            },
+            Some("keygen") => Command::Keygen { name: text("name") },
+            Some("config") => Command::Config,
+            _ => Command::Serve,
+        };
+        Ok(Self { command, layers })
+    }
+}
+
+fn command(settings: &[Setting]) -> clap::Command {
+    let file = Arg::new("config")
+        .long("config")
+        .value_name("PATH")
+        .value_parser(ValueParser::path_buf())
+        .global(true)
+        .help("The settings file; else THREADKEEP_CONFIG, else threadkeep.toml if it exists");
+    clap::Command::new("threadkeep")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(env!("CARGO_PKG_DESCRIPTION"))
+        .arg(file)
+        .args(settings.iter().map(flag))
+        .subcommands([
+            clap::Command::new("serve").about("Serve; also without a command"),
+            clap::Command::new("sign")
+                .about("Sign a thread id, as for the header x-thread-id")
+                .arg(Arg::new("id").value_name("THREAD ID").required(true)),
+            clap::Command::new("verify")
+                .about("Verify a signed id of a header or cookie; tells the id and the key's name")
+                .arg(Arg::new("signed").value_name("SIGNED ID").required(true)),
+            clap::Command::new("keygen")
+                .about("Make a random secret of 32 bytes")
+                .arg(
+                    Arg::new("name")
+                        .long("name")
+                        .value_name("NAME")
+                        .help("Make a key of that name, for signing_keys or api_keys"),
+                ),
+            clap::Command::new("config")
+                .about("Show every setting, where it is from, and whether all can be used"),
+        ])
+}
+
+fn flag(setting: &Setting) -> Arg {
+    let (help, default) = (&setting.help, setting.default);
+    Arg::new(setting.name)
+        .long(setting.flag())
+        .value_name("VALUE")
+        .global(true)
+        .help_heading("Settings")
+        .help(format!("{help} [default: {default}]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Invocation, clap::Error> {
+        let args = ["threadkeep"].iter().chain(args).map(OsString::from);
+        Invocation::parse(args, BTreeMap::new())
+    }
+
+    #[test]
+    fn the_flags_are_sound() {
+        command(&Setting::all()).debug_assert();
+    }
+
+    #[test]
+    fn flags_count_before_and_after_the_command() {
+        for args in [
+            ["config", "--max-keys", "7"],
+            ["--max-keys", "7", "config"],
+            ["serve", "--max-keys=7", "--config=a"],
+        ] {
+            assert_eq!(parse(&args).unwrap().layers.flags["max_keys"], "7");
+        }
+        assert!(matches!(parse(&[]).unwrap().command, Command::Serve));
+    }
+
+    #[test]
+    fn an_unknown_flag_is_refused() {
+        assert_eq!(parse(&["--max-key", "7"]).unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a command was not done.
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::app::AppError;
+use crate::config::SettingsError;
+use crate::domain::ThreadIdError;
+use crate::telemetry::LogError;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    #[error(transparent)]
+    Usage(#[from] clap::Error),
+    #[error("the variable {0} is not UTF-8")]
+    Environment(String),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error("no signing key is configured: set signing_keys or signing_keys_file")]
+    NoSigningKey,
+    #[error("this is no thread id to sign")]
+    ThreadId(#[from] ThreadIdError),
+    #[error("a key's name has to be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`")]
+    KeyName,
+    #[error("it does not verify")]
+    NotVerified,
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    App(#[from] AppError),
+    #[error("the output cannot be written")]
+    Output(#[source] io::Error),
+}
+
+impl CliError {
+    pub(super) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::NotVerified | Self::Log(_) | Self::App(_) | Self::Output(_) => ExitCode::from(1),
+            Self::Usage(_)
+            | Self::Environment(_)
+            | Self::Settings(_)
+            | Self::NoSigningKey
+            | Self::ThreadId(_)
+            | Self::KeyName => ExitCode::from(2),
+        }
+    }
+}

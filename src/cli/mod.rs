@@ -1,0 +1,80 @@
+//! The commands.
+
+mod args;
+mod error;
+mod keygen;
+mod serve;
+mod signing;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::config::{PREFIX, Settings};
+use crate::telemetry::Chain;
+use args::{Command, Invocation};
+use error::CliError;
+
+/// Runs the command that the arguments ask for, and tells errors on stderr.
+///
+/// The exit code is 0 when it was done, 1 when it failed and 2 when arguments or settings cannot
+/// be used.
+pub fn run(
+    args: impl IntoIterator<Item = OsString>,
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+) -> ExitCode {
+    match try_run(args, environment) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(CliError::Usage(error)) => {
+            // a reader that is gone has read enough
+            drop(error.print());
+            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+        }
+        Err(error) => {
+            drop(writeln!(io::stderr(), "threadkeep: {}", Chain(&error)));
+            error.exit_code()
+        }
+    }
+}
+
+fn try_run(
+    args: impl IntoIterator<Item = OsString>,
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<(), CliError> {
+    let Invocation { command, layers } = Invocation::parse(args, read(environment)?)?;
+    if let Command::Keygen { name } = command {
+        return print(&keygen::generate(name.as_deref())?);
+    }
+    let values = layers.merge()?;
+    if let Command::Config = command {
+        print(values.provenance().to_string().trim_end())?;
+    }
+    let settings = Settings::parse(values)?;
+    match command {
+        Command::Serve => serve::serve(settings),
+        Command::Sign { id } => print(&signing::sign(settings, &id)?),
+        Command::Verify { signed } => print(&signing::verify(settings, &signed)?),
+        Command::Config | Command::Keygen { .. } => Ok(()),
+    }
+}
+
+/// Our part of the environment, as text.
+fn read(
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<BTreeMap<String, String>, CliError> {
+    let names = environment
+        .into_iter()
+        .filter_map(|(name, text)| Some((name.into_string().ok()?, text)));
+    names
+        .filter(|(name, _)| name.starts_with(PREFIX))
+        .map(|(name, text)| match text.into_string() {
+            Ok(text) => Ok((name, text)),
+            Err(_) => Err(CliError::Environment(name)),
+        })
+        .collect()
+}
+
+fn print(text: &str) -> Result<(), CliError> {
+    writeln!(io::stdout(), "{text}").map_err(CliError::Output)
+}

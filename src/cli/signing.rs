@@ -1,0 +1,27 @@
+//! Signed ids by hand, with the configured keys.
+
+use percent_encoding::percent_decode_str;
+
+use super::error::CliError;
+use crate::config::Settings;
+use crate::domain::{KeyRing, ThreadId};
+
+/// The id in the form of the header, signed.
+pub(super) fn sign(settings: Settings, id: &str) -> Result<String, CliError> {
+    let id: ThreadId = id.parse()?;
+    Ok(format!("{id};{}", ring(settings)?.sign(&id)))
+}
+
+/// The id and the name of the key that signed it, from the form of the header or the cookie.
+pub(super) fn verify(settings: Settings, signed: &str) -> Result<String, CliError> {
+    let ring = ring(settings)?;
+    let decoded = percent_decode_str(signed).decode_utf8_lossy();
+    let parts = signed.split_once(';').or_else(|| decoded.split_once('.'));
+    let (id, signature) = parts.ok_or(CliError::NotVerified)?;
+    let signed = ring.verify(id, signature).ok_or(CliError::NotVerified)?;
+    Ok(format!("{} {}", signed.id, signed.key_name))
+}
+
+fn ring(settings: Settings) -> Result<KeyRing, CliError> {
+    settings.signing_keys.ok_or(CliError::NoSigningKey)
+}

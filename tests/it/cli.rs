@@ -1,0 +1,175 @@
+//! The program: its commands, exit codes, and how it stops.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+/// The program with nothing of this process' environment, where no settings file is.
+fn threadkeep(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_threadkeep"));
+    command
+        .args(args)
+        .env_clear()
+        .current_dir(env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+fn with_key(args: &[&str]) -> Command {
+    let mut command = threadkeep(args);
+    command.env("THREADKEEP_SIGNING_KEYS", format!("main:{SECRET}"));
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A server of a test's own, killed if it is still there at the test's end.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = lines.by_ref().find_map(|line| {
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            (line["message"] == "listening").then(|| line["address"].as_str().unwrap().to_owned())
+        });
+        // a full pipe would stop the server
+        std::thread::spawn(move || lines.for_each(drop));
+        Self {
+            child,
+            address: address.unwrap(),
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        let process = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &process]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+#[test]
+fn what_sign_prints_verifies_in_the_form_of_header_and_cookie() {
+    let signed = stdout(&with_key(&["sign", ID]).output().unwrap());
+    let header = signed.trim_end();
+    let (id, signature) = header.split_once(';').unwrap();
+    let escaped = signature.replace('+', "%2B").replace('/', "%2F");
+    let cookie = format!("{id}.{}", escaped.replace('=', "%3D"));
+
+    for form in [header, &cookie] {
+        let verified = with_key(&["verify", form]).output().unwrap();
+        assert_eq!(stdout(&verified), format!("{ID} main\n"));
+    }
+    let tampered = header.replace("0123", "0124");
+    let refused = with_key(&["verify", &tampered]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(stdout(&refused), "");
+}
+
+#[test]
+fn nothing_is_signed_without_a_configured_key() {
+    let refused = threadkeep(&["sign", ID]).output().unwrap();
+
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("signing_keys"));
+}
+
+#[test]
+fn keygen_makes_a_key_that_can_be_configured() {
+    let key = stdout(&threadkeep(&["keygen", "--name", "new"]).output().unwrap());
+    let other = stdout(&threadkeep(&["keygen", "--name", "new"]).output().unwrap());
+
+    let mut config = threadkeep(&["config", "--listen", "0.0.0.0:80"]);
+    let config = config.args(["--signing-keys", key.trim_end()]).output();
+
+    assert!(config.unwrap().status.success());
+    assert_ne!(key, other);
+}
+
+#[test]
+fn config_tells_where_each_value_is_from_and_no_secret() {
+    let mut command = with_key(&["config", "--max-keys", "7"]);
+
+    let output = command.output().unwrap();
+
+    assert!(output.status.success());
+    let rows: Vec<_> = stdout(&output)
+        .lines()
+        .map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for row in [
+        "max_keys 7 --max-keys",
+        "signing_keys main:*** THREADKEEP_SIGNING_KEYS",
+        "listen 127.0.0.1:8080 default",
+    ] {
+        assert!(rows.iter().any(|known| known == row), "{row} in {rows:?}");
+    }
+    assert!(!stdout(&output).contains(SECRET));
+}
+
+#[test]
+fn unusable_arguments_and_settings_exit_with_2() {
+    let mut unknown_variable = threadkeep(&[]);
+    unknown_variable.env("THREADKEEP_LISTNE", "x");
+
+    for (mut command, said) in [
+        (threadkeep(&["--listne", "x"]), "--listne"),
+        (unknown_variable, "THREADKEEP_LISTNE"),
+        (threadkeep(&["--config", "absent.toml"]), "absent.toml"),
+        (threadkeep(&["--listen", "0.0.0.0:0"]), "signing_keys"),
+        (threadkeep(&["--max-keys", "0"]), "max_keys"),
+    ] {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_signal_ends_the_server_after_what_runs() {
+    for signal in ["-TERM", "-INT"] {
+        let mut server = Server::start(threadkeep(&["--listen", "127.0.0.1:0"]));
+        let idle = TcpStream::connect(&server.address).unwrap();
+        let mut running = TcpStream::connect(&server.address).unwrap();
+        let head = "PUT /v1/threads/current/state/a HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\
+                    expect: 100-continue\r\n\r\n";
+        running.write_all(head.as_bytes()).unwrap();
+        let mut interim = [0; 25];
+        running.read_exact(&mut interim).unwrap();
+        assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
+
+        server.signal(signal);
+        // refused from then on, so that the signal has come before the body's end
+        while TcpStream::connect(&server.address).is_ok() {
+            std::thread::yield_now();
+        }
+        running.write_all(b"1").unwrap();
+
+        let mut answer = String::new();
+        running.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(server.child.wait().unwrap().success());
+        drop(idle);
+    }
+}
