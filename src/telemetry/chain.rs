@@ -9,10 +9,16 @@ pub struct Chain<'a>(pub &'a (dyn Error + 'static));
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
+        let mut told = self.0.to_string();
+        f.write_str(&told)?;
         let mut source = self.0.source();
         while let Some(error) = source {
-            write!(f, ": {error}")?;
+            // an error that shows its source in its own text has said it
+            let text = error.to_string();
+            if !told.ends_with(&text) {
+                write!(f, ": {text}")?;
+            }
+            told = text;
             source = error.source();
         }
         Ok(())
