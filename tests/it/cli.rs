@@ -56,8 +56,9 @@ impl Server {
     }
 
     fn signal(&self, signal: &str) {
-        let process = self.child.id().to_string();
-        let sent = Command::new("kill").args([signal, &process]).status();
+        // the shell's own, since not every machine has a program of that name
+        let kill = format!("kill {signal} {}", self.child.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.unwrap().success());
     }
 }
