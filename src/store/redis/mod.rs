@@ -3,6 +3,7 @@
 //! A thread is one hash, so it has one expiry, one cluster slot and one read. What the scripts
 //! keep in it is written at the top of `lua/prelude.lua`.
 
+mod administration;
 mod arguments;
 mod keys;
 mod link;
@@ -23,6 +24,7 @@ use redis::{Cmd, Value};
 
 use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
+use administration::Administration;
 use keys::KeyNames;
 use link::Link;
 use scripts::Script;
@@ -42,6 +44,7 @@ pub struct RedisSettings {
 #[derive(Clone)]
 pub struct RedisStore {
     link: Arc<Link>,
+    administration: Administration,
     names: Arc<KeyNames>,
     clock: Clock,
 }
@@ -54,10 +57,13 @@ impl RedisStore {
     /// still needed, or holds threads in another layout.
     pub async fn connect(settings: RedisSettings, clock: Clock) -> Result<Self, StoreError> {
         let names = KeyNames::new(&settings.key_prefix);
+        // first of all, since it installs what `rediss://` needs
         let link = Link::new(&settings.url, settings.timeout)?;
-        startup::check(&link, &names).await?;
+        let administration = Administration::new(&settings.url, settings.timeout)?;
+        startup::check(&administration, &names).await?;
         Ok(Self {
             link: Arc::new(link),
+            administration,
             names: Arc::new(names),
             clock,
         })
@@ -200,7 +206,7 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        self.link.read(redis::cmd("PING")).await.map(drop)
+        self.administration.call(redis::cmd("PING")).await.map(drop)
     }
 }
 

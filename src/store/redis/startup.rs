@@ -2,8 +2,9 @@
 
 use redis::{Value, from_redis_value};
 
+use super::administration::Administration;
 use super::keys::{BUCKETS, KeyNames};
-use super::link::Link;
+
 use crate::store::StoreError;
 
 const OLDEST: (u64, u64) = (6, 2);
@@ -12,9 +13,9 @@ const OLDEST: (u64, u64) = (6, 2);
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] with what is wrong.
-pub(super) async fn check(link: &Link, names: &KeyNames) -> Result<(), StoreError> {
+pub(super) async fn check(server: &Administration, names: &KeyNames) -> Result<(), StoreError> {
     // INFO and not CONFIG, which hosted servers often forbid
-    let info = link.read(redis::cmd("INFO")).await?;
+    let info = server.call(redis::cmd("INFO")).await?;
     let info: String =
         from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
     check_version(&info)?;
@@ -24,7 +25,7 @@ pub(super) async fn check(link: &Link, names: &KeyNames) -> Result<(), StoreErro
             "Redis keeps no append-only file: a crash loses the writes since its last snapshot"
         );
     }
-    check_layout(link, names).await
+    check_layout(server, names).await
 }
 
 fn check_version(info: &str) -> Result<(), StoreError> {
@@ -59,14 +60,14 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
 
 /// The layout is recorded at the first start: with another number of buckets all threads would
 /// seem gone.
-async fn check_layout(link: &Link, names: &KeyNames) -> Result<(), StoreError> {
+async fn check_layout(server: &Administration, names: &KeyNames) -> Result<(), StoreError> {
     let ours = format!("1 {BUCKETS}");
     let mut record = redis::cmd("SET");
     record.arg(names.layout()).arg(&ours).arg("NX");
-    link.write(record).await?;
+    server.call(record).await?;
     let mut recorded = redis::cmd("GET");
     recorded.arg(names.layout());
-    match link.read(recorded).await? {
+    match server.call(recorded).await? {
         Value::BulkString(theirs) if theirs == ours.as_bytes() => Ok(()),
         _ => Err(refused(format!(
             "{} says that this prefix holds threads in another layout",
