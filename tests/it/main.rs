@@ -1,4 +1,7 @@
-//! Tests through the front door.
-#![allow(clippy::unwrap_used, reason = "tests may")]
+//! Black-box tests: they start the binary, and know no more of it than the contract says.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod cli;
+mod http;
+mod support;

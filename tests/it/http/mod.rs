@@ -1,0 +1,55 @@
+//! The contract, chapter by chapter, over both stores.
+
+/// Makes two tests of each of these functions, one for each store.
+macro_rules! over_both_stores {
+    ($($test:ident),* $(,)?) => {
+        mod memory {
+            use crate::support::server::{Backend, Server};
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    super::$test(&Server::shared(Backend::Memory)).await;
+                }
+            )*
+        }
+
+        #[cfg(feature = "redis")]
+        mod redis {
+            use crate::support::server::{Backend, Server};
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    super::$test(&Server::shared(Backend::Redis)).await;
+                }
+            )*
+        }
+    };
+}
+
+/// The same for functions that start servers of their own, with other settings.
+macro_rules! with_own_servers {
+    ($($test:ident),* $(,)?) => {
+        mod memory_alone {
+            use crate::support::server::Backend;
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    super::$test(Backend::Memory).await;
+                }
+            )*
+        }
+
+        #[cfg(feature = "redis")]
+        mod redis_alone {
+            use crate::support::server::Backend;
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    super::$test(Backend::Redis).await;
+                }
+            )*
+        }
+    };
+}
+
+mod around;

@@ -1,0 +1,270 @@
+//! A thin client, which sends what it is told and nothing of its own accord.
+
+use std::net::SocketAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit, Mac};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+use sha2::Sha256;
+
+use super::server::{API_SECRET, SIGNING_SECRET};
+
+/// A client of one server. It keeps no cookies and follows no redirects.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+/// A thread that nothing was written to yet, known to its owner by the signed id.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnThread {
+    client: Client,
+    /// The plain id.
+    pub(crate) id: String,
+    /// The id as it stands in the header.
+    pub(crate) signed: String,
+}
+
+/// A request to be sent.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Request(RequestBuilder);
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// A new id.
+pub(crate) fn new_id() -> String {
+    format!("thrd_{:032x}", rand::random::<u128>())
+}
+
+/// The signature of an id, worked out apart from the code under test.
+pub(crate) fn signature(secret: &str, id: &str) -> String {
+    STANDARD.encode(mac(secret, id))
+}
+
+/// The same in hex.
+pub(crate) fn hex_signature(secret: &str, id: &str) -> String {
+    hex::encode(mac(secret, id))
+}
+
+fn mac(secret: &str, id: &str) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(id.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
+        Self {
+            http,
+            base: format!("http://{address}"),
+        }
+    }
+
+    /// A request to a path, which begins with `/`.
+    pub(crate) fn request(&self, method: Method, path: &str) -> Request {
+        Request(self.http.request(method, format!("{}{path}", self.base)))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Request {
+        self.request(Method::GET, path)
+    }
+
+    pub(crate) fn post(&self, path: &str) -> Request {
+        self.request(Method::POST, path)
+    }
+
+    /// A new thread.
+    pub(crate) fn thread(&self) -> OwnThread {
+        self.thread_of(&new_id())
+    }
+
+    /// The thread of that id.
+    pub(crate) fn thread_of(&self, id: &str) -> OwnThread {
+        OwnThread {
+            client: self.clone(),
+            id: id.into(),
+            signed: format!("{id};{}", signature(SIGNING_SECRET, id)),
+        }
+    }
+}
+
+impl OwnThread {
+    /// A request to the thread itself (an empty path), or to something below it such as `state`.
+    pub(crate) fn request(&self, method: Method, path: &str) -> Request {
+        self.client
+            .request(method, &below("current", path))
+            .header("x-thread-id", &self.signed)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Request {
+        self.request(Method::GET, path)
+    }
+
+    pub(crate) fn head(&self, path: &str) -> Request {
+        self.request(Method::HEAD, path)
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Request {
+        self.request(Method::DELETE, path)
+    }
+
+    pub(crate) fn put(&self, path: &str, json: &str) -> Request {
+        self.request(Method::PUT, path).json(json)
+    }
+
+    pub(crate) fn post(&self, path: &str, json: &str) -> Request {
+        self.request(Method::POST, path).json(json)
+    }
+
+    pub(crate) fn patch(&self, path: &str, json: &str) -> Request {
+        self.request(Method::PATCH, path).json(json)
+    }
+
+    /// The list of operations, as the body of a merge.
+    pub(crate) fn merge(&self, operations: &str) -> Request {
+        self.patch("state", &format!("{{\"operations\":{operations}}}"))
+    }
+
+    /// A merge patch of the state.
+    pub(crate) fn merge_patch(&self, json: &str) -> Request {
+        self.request(Method::PATCH, "state")
+            .header("content-type", "application/merge-patch+json")
+            .body(json.to_owned())
+    }
+
+    /// The same thread as a back end names it: by plain id, with the api key.
+    pub(crate) fn by_api_key(&self, method: Method, path: &str) -> Request {
+        self.client
+            .request(method, &below(&self.id, path))
+            .bearer(API_SECRET)
+    }
+
+    /// The state, as text.
+    pub(crate) async fn state(&self) -> String {
+        self.get("state").ok().await.text()
+    }
+
+    /// The thread object.
+    pub(crate) async fn object(&self) -> Value {
+        self.get("").ok().await.json()
+    }
+}
+
+/// A path may be the part below a thread, or only its query.
+fn below(thread: &str, path: &str) -> String {
+    let slash = if path.is_empty() || path.starts_with('?') {
+        ""
+    } else {
+        "/"
+    };
+    format!("/v1/threads/{thread}{slash}{path}")
+}
+
+impl Request {
+    pub(crate) fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        Self(self.0.header(name, value.as_ref()))
+    }
+
+    pub(crate) fn bearer(self, api_key: &str) -> Self {
+        self.header("authorization", format!("Bearer {api_key}"))
+    }
+
+    pub(crate) fn body(self, body: impl Into<reqwest::Body>) -> Self {
+        Self(self.0.body(body))
+    }
+
+    pub(crate) fn json(self, json: &str) -> Self {
+        self.header("content-type", "application/json")
+            .body(json.to_owned())
+    }
+
+    pub(crate) async fn send(self) -> Answer {
+        let response = self.0.send().await.unwrap();
+        Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: response.bytes().await.unwrap(),
+        }
+    }
+
+    /// Sends it and expects 200, 201 or 204.
+    pub(crate) async fn ok(self) -> Answer {
+        let answer = self.send().await;
+        assert!(
+            [200, 201, 204].contains(&answer.status),
+            "{}: {}",
+            answer.status,
+            answer.text()
+        );
+        answer
+    }
+
+    /// Sends it and expects that refusal; gives the problem object.
+    pub(crate) async fn refused(self, status: u16, code: &str) -> Value {
+        self.send().await.problem(status, code)
+    }
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.to_vec()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {:?}", self.body))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn etag(&self) -> &str {
+        self.header("etag").unwrap()
+    }
+
+    /// The version that a receipt or a thread object tells.
+    pub(crate) fn version(&self) -> u64 {
+        self.json()["version"].as_u64().unwrap()
+    }
+
+    /// Checks that this is a refusal with that status and code, in the form that all refusals
+    /// have; gives the problem object.
+    pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
+        let found = (self.status, self.text());
+        assert_eq!(self.status, status, "{found:?}");
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json"),
+            "{found:?}"
+        );
+        let problem = self.json();
+        assert_eq!(problem["code"], code, "{found:?}");
+        assert_eq!(problem["status"], status, "{found:?}");
+        assert_eq!(problem["type"], "about:blank", "{found:?}");
+        assert!(problem["title"].is_string(), "{found:?}");
+        assert!(problem["detail"].is_string(), "{found:?}");
+        assert_eq!(
+            problem["request_id"].as_str(),
+            self.header("x-session-id"),
+            "{found:?}"
+        );
+        problem
+    }
+}

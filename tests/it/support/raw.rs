@@ -1,0 +1,35 @@
+//! Bytes on a socket, for what a well-behaved client would not send.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Sends these bytes on a new connection and gives all that comes back until the server closes
+/// it. A request should therefore say `connection: close`.
+pub(crate) async fn exchange(address: SocketAddr, request: impl AsRef<[u8]>) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_ref()).await.unwrap();
+    read_to_end(&mut stream).await
+}
+
+/// All that comes until the server closes the connection.
+pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    timeout(Duration::from_secs(30), stream.read_to_end(&mut answer))
+        .await
+        .expect("the server should close the connection")
+        .unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// The status of a response.
+pub(crate) fn status(response: &str) -> u16 {
+    response
+        .strip_prefix("HTTP/1.1 ")
+        .and_then(|rest| rest.get(..3))
+        .and_then(|status| status.parse().ok())
+        .unwrap_or_else(|| panic!("no response: {response:?}"))
+}

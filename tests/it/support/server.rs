@@ -1,0 +1,311 @@
+//! The binary under test, on a port of its own.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::thread;
+use std::time::Duration;
+
+use super::client::Client;
+#[cfg(feature = "redis")]
+use super::redis::{self, RedisServer};
+
+/// The secret behind `main`, the key that signs.
+pub(crate) const SIGNING_SECRET: &str = "an-hmac-secret-of-the-tests-that-is-long-enough";
+/// The api key `ops`.
+pub(crate) const API_SECRET: &str = "an-api-secret-of-the-tests-that-is-long-enough";
+
+/// How long a server may take to listen, to log something or to stop, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where a server keeps its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backend {
+    /// In its own memory.
+    Memory,
+    /// In the Redis that all tests share, under a prefix of its own.
+    #[cfg(feature = "redis")]
+    Redis,
+}
+
+/// A running server; it is killed when the value goes.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Mutex<Child>,
+    address: SocketAddr,
+    log: Arc<Log>,
+    settings: Builder,
+}
+
+/// A server that is about to be started.
+#[derive(Debug, Clone)]
+pub(crate) struct Builder {
+    settings: BTreeMap<String, String>,
+    /// Holds the shared Redis for as long as a server is on it.
+    #[cfg(feature = "redis")]
+    _redis: Option<Arc<RedisServer>>,
+}
+
+/// What a server has written to its standard error.
+#[derive(Debug, Default)]
+struct Log {
+    written: Mutex<Written>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    lines: Vec<String>,
+    is_closed: bool,
+}
+
+impl Server {
+    /// A server with the settings of the tests and no others.
+    pub(crate) fn start(backend: Backend) -> Self {
+        Self::builder(backend).start()
+    }
+
+    /// A server whose settings are still to be changed.
+    pub(crate) fn builder(backend: Backend) -> Builder {
+        let builder = Builder {
+            settings: BTreeMap::new(),
+            #[cfg(feature = "redis")]
+            _redis: None,
+        }
+        .set("THREADKEEP_LISTEN", "127.0.0.1:0")
+        .set("THREADKEEP_WORKERS", 2)
+        .set(
+            "THREADKEEP_SIGNING_KEYS",
+            format_args!("main:{SIGNING_SECRET}"),
+        )
+        .set("THREADKEEP_API_KEYS", format_args!("ops:{API_SECRET}"));
+        match backend {
+            Backend::Memory => builder,
+            #[cfg(feature = "redis")]
+            Backend::Redis => {
+                let redis = redis::shared();
+                Builder {
+                    _redis: Some(Arc::clone(&redis)),
+                    ..builder.redis(&redis.url())
+                }
+            }
+        }
+    }
+
+    /// The server that all tests of a back end share, each with threads of its own. It goes with
+    /// its last user.
+    pub(crate) fn shared(backend: Backend) -> Arc<Self> {
+        static SHARED: [Mutex<Weak<Server>>; 2] =
+            [Mutex::new(Weak::new()), Mutex::new(Weak::new())];
+        let mut shared = lock(&SHARED[backend as usize]);
+        if let Some(server) = shared.upgrade() {
+            return server;
+        }
+        let server = Arc::new(Self::start(backend));
+        *shared = Arc::downgrade(&server);
+        server
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A client of it.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// Its settings, to start another one like it, such as one on the same Redis and prefix.
+    pub(crate) fn settings(&self) -> Builder {
+        self.settings.clone()
+    }
+
+    /// All it has logged until now.
+    pub(crate) fn log(&self) -> String {
+        lock(&self.log.written).lines.join("\n")
+    }
+
+    /// Waits until a line of its log has the property, and gives that line.
+    pub(crate) fn await_log(&self, has: impl Fn(&str) -> bool) -> String {
+        self.log
+            .wait_for(has)
+            .unwrap_or_else(|| panic!("no such line in:\n{}", self.log()))
+    }
+
+    /// Asks it to stop by SIGTERM, and waits until it has.
+    pub(crate) fn stop(&self) -> ExitStatus {
+        self.signal("TERM");
+        self.log.wait_closed();
+        lock(&self.child).wait().unwrap()
+    }
+
+    /// Ends it by SIGKILL, without a word.
+    pub(crate) fn kill(&self) {
+        let mut child = lock(&self.child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Sends it a signal by name. `std` has no call for it, and every POSIX shell does.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = lock(&self.child).id();
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {pid}")])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        let _ = child.wait();
+        if thread::panicking() {
+            let written = lock(&self.log.written);
+            let first = written.lines.len().saturating_sub(30);
+            eprintln!("the server's last words:");
+            for line in &written.lines[first..] {
+                eprintln!("  {line}");
+            }
+        }
+    }
+}
+
+impl Builder {
+    /// Sets an environment variable of the server.
+    pub(crate) fn set(mut self, name: &str, value: impl Display) -> Self {
+        self.settings.insert(name.into(), value.to_string());
+        self
+    }
+
+    /// Takes an environment variable away again.
+    pub(crate) fn unset(mut self, name: &str) -> Self {
+        self.settings.remove(name);
+        self
+    }
+
+    /// Keeps threads in that Redis, under a prefix that no other test has.
+    #[cfg(feature = "redis")]
+    pub(crate) fn redis(self, url: &str) -> Self {
+        self.set("THREADKEEP_REDIS_URL", url)
+            .set("THREADKEEP_KEY_PREFIX", unique_prefix())
+    }
+
+    /// Starts the server and waits until it listens.
+    pub(crate) fn start(self) -> Server {
+        let (child, log) = self.spawn();
+        let Some(address) = log.wait_listening() else {
+            panic!(
+                "it does not listen: {}",
+                lock(&log.written).lines.join("\n")
+            );
+        };
+        Server {
+            child: Mutex::new(child),
+            address,
+            log,
+            settings: self,
+        }
+    }
+
+    /// Starts a server that is expected to give up, and gives its exit status and log.
+    pub(crate) fn start_refused(self) -> (ExitStatus, String) {
+        let (mut child, log) = self.spawn();
+        if let Some(address) = log.wait_listening() {
+            let _ = child.kill();
+            panic!("it listens on {address}");
+        }
+        let status = child.wait().unwrap();
+        let written = lock(&log.written);
+        (status, written.lines.join("\n"))
+    }
+
+    fn spawn(&self) -> (Child, Arc<Log>) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_threadkeep"))
+            .env_clear()
+            .envs(&self.settings)
+            .current_dir(env!("CARGO_TARGET_TMPDIR"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Log::default());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let collected = Arc::clone(&log);
+        thread::spawn(move || collected.collect(stderr));
+        (child, log)
+    }
+}
+
+impl Log {
+    fn collect(&self, mut stderr: impl BufRead) {
+        let mut line = Vec::new();
+        while stderr.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
+            lock(&self.written).lines.push(text);
+            self.changed.notify_all();
+            line.clear();
+        }
+        lock(&self.written).is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The first line with the property; none when the server ends, or takes too long.
+    fn wait_for(&self, has: impl Fn(&str) -> bool) -> Option<String> {
+        let mut seen = 0;
+        let mut found = None;
+        let _ = self
+            .changed
+            .wait_timeout_while(lock(&self.written), PATIENCE, |written| {
+                found = written.lines[seen..].iter().find(|line| has(line)).cloned();
+                seen = written.lines.len();
+                found.is_none() && !written.is_closed
+            });
+        found
+    }
+
+    fn wait_listening(&self) -> Option<SocketAddr> {
+        let line = self.wait_for(|line| listening(line).is_some())?;
+        listening(&line)
+    }
+
+    fn wait_closed(&self) {
+        let (written, _) = self
+            .changed
+            .wait_timeout_while(lock(&self.written), PATIENCE, |written| !written.is_closed)
+            .unwrap();
+        assert!(written.is_closed, "it does not stop");
+    }
+}
+
+/// The address of a line that says where the server listens.
+fn listening(line: &str) -> Option<SocketAddr> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    let field = |name: &str| line.get(name).or_else(|| line.get("fields")?.get(name));
+    if field("message")? != "listening" {
+        return None;
+    }
+    field("address")?.as_str()?.parse().ok()
+}
+
+/// A test that failed must not fail the others too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[cfg(feature = "redis")]
+fn unique_prefix() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("it-{}-{n}", std::process::id())
+}
