@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
@@ -165,6 +166,11 @@ impl OwnThread {
     pub(crate) async fn object(&self) -> Value {
         self.get("").ok().await.json()
     }
+}
+
+/// The path of a key below a thread.
+pub(crate) fn key_path(key: &str) -> String {
+    format!("state/{}", utf8_percent_encode(key, NON_ALPHANUMERIC))
 }
 
 /// A path may be the part below a thread, or only its query.

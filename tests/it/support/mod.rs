@@ -5,3 +5,17 @@ pub(crate) mod raw;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 pub(crate) mod server;
+
+/// Waits until a condition holds; a test whose condition never does fails.
+pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
+    use std::time::Duration;
+    use tokio::time::{sleep, timeout};
+    let holds = async {
+        while !condition().await {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), holds)
+        .await
+        .expect("the condition should come to hold");
+}

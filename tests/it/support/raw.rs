@@ -33,3 +33,33 @@ pub(crate) fn status(response: &str) -> u16 {
         .and_then(|status| status.parse().ok())
         .unwrap_or_else(|| panic!("no response: {response:?}"))
 }
+
+/// One response with its body, on a connection that stays open; its body has a known length.
+pub(crate) async fn read_response(stream: &mut TcpStream) -> String {
+    let head = read_head(stream).await;
+    let length = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        .map_or(0, |(_, length)| length.trim().parse().unwrap());
+    let mut body = vec![0; length];
+    timeout(Duration::from_secs(30), stream.read_exact(&mut body))
+        .await
+        .expect("the body should come")
+        .unwrap();
+    head + &String::from_utf8(body).unwrap()
+}
+
+/// Status line and headers of a response, such as one that has no body.
+pub(crate) async fn read_head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    let whole = async {
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+    };
+    timeout(Duration::from_secs(30), whole)
+        .await
+        .expect("the response should come");
+    String::from_utf8(head).unwrap()
+}

@@ -1,21 +1,38 @@
 //! A real Redis on a free port.
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{self, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// A running `redis-server`; it is killed when the value goes.
+/// Options under which every write is on disk before it is answered.
+pub(crate) const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A `redis-server` with a directory of its own. It is killed when the value goes.
 #[derive(Debug)]
 pub(crate) struct RedisServer {
-    child: Child,
+    child: Mutex<Child>,
     port: u16,
+    dir: Directory,
+    options: Vec<String>,
 }
+
+/// A directory that goes with the value.
+#[derive(Debug)]
+struct Directory(PathBuf);
 
 /// The Redis that all tests share, each under a prefix of its own. It goes with its last user.
 pub(crate) fn shared() -> Arc<RedisServer> {
     static SHARED: Mutex<Weak<RedisServer>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = lock(&SHARED);
     if let Some(redis) = shared.upgrade() {
         return redis;
     }
@@ -24,13 +41,24 @@ pub(crate) fn shared() -> Arc<RedisServer> {
     redis
 }
 
+/// A key prefix that no other test has, in this process or another.
+pub(crate) fn unique_prefix() -> String {
+    format!("it-{}", unique())
+}
+
 impl RedisServer {
     /// Starts one that keeps nothing on disk.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with options as on its command line.
+    pub(crate) fn start_with(options: &[&str]) -> Self {
+        let options: Vec<_> = options.iter().map(ToString::to_string).collect();
         // Another process may take the port in between; then the next one is tried.
         (0..5)
-            .find_map(|_| Self::start_on(free_port()))
-            .expect("redis-server should be installed and start")
+            .find_map(|_| Self::start_on(free_port(), &options))
+            .expect("redis-server should find a free port")
     }
 
     /// Its URL.
@@ -38,35 +66,152 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    fn start_on(port: u16) -> Option<Self> {
-        let mut child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no"])
-            .current_dir(env!("CARGO_TARGET_TMPDIR"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
+    /// The TCP port that it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The path of the unix socket that it listens on too.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir.0.join("socket")
+    }
+
+    /// A connection for the test itself.
+    pub(crate) fn connection(&self) -> redis::Connection {
+        let client = redis::Client::open(self.url()).unwrap();
+        client.get_connection().unwrap()
+    }
+
+    /// Ends it by SIGKILL.
+    pub(crate) fn kill(&self) {
+        let mut child = lock(&self.child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Starts it again after [`Self::kill`], on the same port and directory, and waits until it
+    /// answers.
+    pub(crate) fn restart(&self) {
+        let mut child = lock(&self.child);
+        *child = spawn(self.port, &self.dir.0, &self.options);
+        assert!(is_answering(&mut child, &self.dir.0), "{}", self.log());
+    }
+
+    /// Lets it answer nobody, with all connections open, until [`Self::resume`].
+    pub(crate) fn suspend(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on after [`Self::suspend`].
+    pub(crate) fn resume(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = lock(&self.child).id();
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {pid}")])
+            .status()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let is_ready = lines.any(|line| line.is_ok_and(|line| line.contains("Ready to accept")));
-        if !is_ready {
-            child.wait().unwrap();
-            return None;
+        assert!(sent.success());
+    }
+
+    fn start_on(port: u16, options: &[String]) -> Option<Self> {
+        let dir = Directory::create();
+        let mut child = spawn(port, &dir.0, options);
+        let is_answering = is_answering(&mut child, &dir.0);
+        let server = Self {
+            child: Mutex::new(child),
+            port,
+            dir,
+            options: options.to_vec(),
+        };
+        if !is_answering && !server.log().contains("Address already in use") {
+            panic!("redis-server does not start:\n{}", server.log());
         }
-        // What it says later has to go somewhere, or it would stop at a full pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Some(Self { child, port })
+        is_answering.then_some(server)
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.0.join("log")).unwrap_or_default()
     }
 }
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl Directory {
+    /// Not below `target`: the path of a unix socket has at most 107 bytes.
+    fn create() -> Self {
+        let path = std::env::temp_dir().join(format!("threadkeep-it-{}", unique()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn spawn(port: u16, dir: &Path, options: &[String]) -> Child {
+    Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--unixsocket", "socket", "--logfile", "log", "--save", ""])
+        .args(options)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("these tests need redis-server on the PATH: {error}"))
+}
+
+/// Waits until it answers PING; false when it ends before.
+///
+/// By the socket: on the port there might be another process.
+fn is_answering(child: &mut Child, dir: &Path) -> bool {
+    let start = Instant::now();
+    while ping(&dir.join("socket")).is_err() {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        assert!(start.elapsed() < PATIENCE, "redis-server does not answer");
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// One that loads its data is there but answers with an error; one with a password is ready.
+fn ping(socket: &Path) -> io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"PING\r\n")?;
+    let mut reply = [0; 5];
+    stream.read_exact(&mut reply)?;
+    match &reply {
+        b"+PONG" | b"-NOAU" => Ok(()),
+        _ => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
+}
+
+fn unique() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{n}", std::process::id())
+}
+
+/// A test that failed must not fail the others too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -194,7 +194,7 @@ impl Builder {
     #[cfg(feature = "redis")]
     pub(crate) fn redis(self, url: &str) -> Self {
         self.set("THREADKEEP_REDIS_URL", url)
-            .set("THREADKEEP_KEY_PREFIX", unique_prefix())
+            .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
     /// Starts the server and waits until it listens.
@@ -300,12 +300,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-#[cfg(feature = "redis")]
-fn unique_prefix() -> String {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("it-{}-{n}", std::process::id())
 }
