@@ -1,6 +1,7 @@
 //! What the tests stand on: servers, Redis, a client, and bytes on a socket.
 
 pub(crate) mod client;
+pub(crate) mod proxy;
 pub(crate) mod raw;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
