@@ -3,5 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod cli;
+mod conformance;
 mod http;
+mod memory;
 mod support;

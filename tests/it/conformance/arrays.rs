@@ -1,0 +1,340 @@
+//! Arrays of every size: kept whole, split in chunks, grown, cut and read in parts.
+
+use threadkeep::domain::{Answer, Slice};
+
+use super::room::{Room, Subject, delete, push, push_window, set, text};
+
+/// What an array should be, as its elements.
+#[derive(Debug, Clone, Default)]
+struct Model(Vec<String>);
+
+impl Model {
+    fn json(&self) -> String {
+        format!("[{}]", self.0.join(","))
+    }
+
+    /// Elements of so many bytes, and a last one that makes the JSON text that long.
+    fn of_bytes(total: usize, element: usize) -> Self {
+        let mut model = Self::default();
+        let mut left = total - 2;
+        while left > 2 * element + 2 {
+            model.0.push(digits(element, model.0.len()));
+            left -= element + 1;
+        }
+        model.0.push(digits(left, 7));
+        model
+    }
+
+    fn push(&mut self, element: String, window: usize) {
+        self.0.push(element);
+        let surplus = self.0.len().saturating_sub(window);
+        self.0.drain(..surplus);
+    }
+}
+
+/// A number text of so many digits that tells its place.
+fn digits(count: usize, place: usize) -> String {
+    let mut text = format!("{}", 1 + place % 9).repeat(count);
+    text.truncate(count);
+    text
+}
+
+/// The array under `k` is the model, whichever way it is read.
+async fn check(thread: &Subject, model: &Model) {
+    let json = model.json();
+    assert_eq!(thread.value("k").await.unwrap(), json);
+    assert_eq!(thread.state().await.unwrap(), format!("{{\"k\":{json}}}"));
+    let len = model.0.len() as u64;
+    for slice in [
+        Slice::Tail(1),
+        Slice::Tail(len / 2),
+        Slice::Range {
+            offset: len / 3,
+            limit: Some(len / 2),
+        },
+        Slice::Range {
+            offset: 1,
+            limit: None,
+        },
+    ] {
+        check_part(thread, model, slice).await;
+    }
+}
+
+async fn check_part(thread: &Subject, model: &Model, slice: Slice) {
+    let part = thread.part("k", Some(slice)).await.unwrap();
+
+    let (from, count) = match slice {
+        Slice::Tail(count) => (model.0.len().saturating_sub(count as usize), usize::MAX),
+        Slice::Range { offset, limit } => (
+            usize::try_from(offset).unwrap(),
+            limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()),
+        ),
+    };
+    let wanted: Vec<_> = model.0.iter().skip(from).take(count).cloned().collect();
+    assert_eq!(text(&part), Model(wanted).json(), "{slice:?}");
+    assert_eq!(part.total, Some(model.0.len() as u64), "{slice:?}");
+}
+
+async fn arrays_around_the_borders_of_inline_and_chunk_read_back(room: Room) {
+    let thread = room.subject();
+    for bytes in (2_008..2_040).chain(4_024..4_072) {
+        for element in [1, 90, 1_000, 1_006, 1_007, 1_008] {
+            let model = Model::of_bytes(bytes, element);
+            assert_eq!(model.json().len(), bytes);
+
+            let written = thread.merge(&[set("k", &model.json())]).await;
+
+            assert_eq!(written.size_bytes as usize, bytes + 6);
+            check(&thread, &model).await;
+        }
+    }
+}
+
+async fn a_push_across_each_border_keeps_the_array_whole(room: Room) {
+    for bytes in (1_990..2_040).chain(4_040..4_056) {
+        let thread = room.subject();
+        let mut model = Model::of_bytes(bytes, 100);
+        thread.merge(&[set("k", &model.json())]).await;
+
+        for element in ["1", "23"] {
+            model.push(element.into(), usize::MAX);
+            let pushed = thread.merge(&[push("k", element)]).await;
+
+            assert_eq!(pushed.answers, [Answer::Length(model.0.len() as u64)]);
+            assert_eq!(pushed.size_bytes as usize, model.json().len() + 6);
+        }
+        check(&thread, &model).await;
+    }
+}
+
+async fn an_array_that_is_only_pushed_to_grows_through_all_forms(room: Room) {
+    let thread = room.subject();
+    let mut model = Model::default();
+    for place in 0..120 {
+        let element = digits(1 + (place * 37) % 150, place);
+        model.push(element.clone(), usize::MAX);
+        let pushed = thread.merge(&[push("k", &element)]).await;
+
+        assert_eq!(pushed.size_bytes as usize, model.json().len() + 6);
+        assert_eq!(thread.value("k").await.unwrap(), model.json());
+    }
+    check(&thread, &model).await;
+}
+
+async fn elements_larger_than_a_chunk_stand_anywhere(room: Room) {
+    let large = digits(5_000, 3);
+    for at in [0, 1, 30, 59, 60] {
+        let thread = room.subject();
+        let mut model = Model((0..60).map(|place| digits(90, place)).collect());
+        model.0.insert(at, large.clone());
+        thread.merge(&[set("k", &model.json())]).await;
+        check(&thread, &model).await;
+
+        for (element, window) in [("1", 61), (&*large, 60), ("2", 32), (&*large, 2), ("3", 1)] {
+            model.push(element.into(), window);
+            thread
+                .merge(&[push_window("k", element, window as u64)])
+                .await;
+            check(&thread, &model).await;
+        }
+    }
+}
+
+async fn elements_of_exactly_a_chunk_stand_alone_or_together(room: Room) {
+    for element in 2_012..2_020 {
+        let thread = room.subject();
+        let mut model = Model::default();
+        for place in 0..5 {
+            let element = digits(element, place);
+            model.push(element.clone(), 4);
+            thread.merge(&[push_window("k", &element, 4)]).await;
+            check(&thread, &model).await;
+            model.push("0".into(), 4);
+            thread.merge(&[push_window("k", "0", 4)]).await;
+            check(&thread, &model).await;
+        }
+    }
+}
+
+async fn a_window_keeps_the_newest_and_tells_their_number(room: Room) {
+    let thread = room.subject();
+    let mut model = Model::default();
+    for place in 0..200 {
+        let element = digits(60 + place % 50, place);
+        model.push(element.clone(), 50);
+        let pushed = thread.merge(&[push_window("k", &element, 50)]).await;
+
+        assert_eq!(pushed.answers, [Answer::Length(model.0.len() as u64)]);
+        assert_eq!(pushed.size_bytes as usize, model.json().len() + 6);
+        assert_eq!(thread.value("k").await.unwrap(), model.json());
+    }
+    check(&thread, &model).await;
+}
+
+async fn a_window_smaller_than_before_cuts_several_chunks(room: Room) {
+    let elements: Vec<_> = (0..300).map(|place| digits(99, place)).collect();
+    for window in [1, 2, 19, 20, 21, 40, 41, 123, 280, 299, 300, 301, 9_999] {
+        let thread = room.subject();
+        let mut model = Model(elements.clone());
+        thread.merge(&[set("k", &model.json())]).await;
+
+        for window in [window, window, 2, 1] {
+            model.push("5".into(), window);
+            let pushed = thread.merge(&[push_window("k", "5", window as u64)]).await;
+
+            assert_eq!(pushed.answers, [Answer::Length(model.0.len() as u64)]);
+            assert_eq!(pushed.size_bytes as usize, model.json().len() + 6);
+            check(&thread, &model).await;
+        }
+        model.push("6".into(), usize::MAX);
+        thread.merge(&[push("k", "6")]).await;
+        check(&thread, &model).await;
+    }
+}
+
+async fn the_largest_window_keeps_all(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[push_window("k", "1", u64::MAX)]).await;
+    thread.merge(&[push_window("k", "2", u64::MAX)]).await;
+
+    assert_eq!(thread.value("k").await.unwrap(), "[1,2]");
+}
+
+async fn every_part_of_a_long_array_can_be_read(room: Room) {
+    let thread = room.subject();
+    let model = Model((0..100).map(|place| digits(70, place)).collect());
+    thread.merge(&[set("k", &model.json())]).await;
+
+    for offset in [0, 1, 26, 27, 28, 29, 55, 56, 57, 99, 100, 101] {
+        for limit in [Some(0), Some(1), Some(2), Some(28), Some(100), None] {
+            check_part(&thread, &model, Slice::Range { offset, limit }).await;
+        }
+        check_part(&thread, &model, Slice::Tail(offset)).await;
+    }
+}
+
+async fn parts_past_the_end_are_empty_and_numbers_may_be_huge(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "[1,2,3]")]).await;
+    let part = async |slice| text(&thread.part("k", Some(slice)).await.unwrap());
+
+    let from = |offset, limit| Slice::Range { offset, limit };
+    assert_eq!(part(from(3, None)).await, "[]");
+    assert_eq!(part(from(u64::MAX, Some(u64::MAX))).await, "[]");
+    assert_eq!(part(from(1, Some(u64::MAX))).await, "[2,3]");
+    assert_eq!(part(from(0, Some(0))).await, "[]");
+    assert_eq!(part(Slice::Tail(0)).await, "[]");
+    assert_eq!(part(Slice::Tail(u64::MAX)).await, "[1,2,3]");
+}
+
+async fn an_empty_array_has_empty_parts(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "[]")]).await;
+
+    for slice in [
+        Slice::Tail(5),
+        Slice::Range {
+            offset: 0,
+            limit: Some(1),
+        },
+    ] {
+        let part = thread.part("k", Some(slice)).await.unwrap();
+        assert_eq!((text(&part).as_str(), part.total), ("[]", Some(0)));
+    }
+}
+
+async fn nothing_is_left_of_a_long_array_that_is_gone(room: Room) {
+    let thread = room.subject();
+    let long = Model::of_bytes(30_000, 100);
+    let short = Model::of_bytes(5_000, 100);
+    thread.merge(&[set("k", &long.json())]).await;
+
+    thread.merge(&[set("k", &short.json())]).await;
+    check(&thread, &short).await;
+    thread.merge(&[set("k", &long.json())]).await;
+    check(&thread, &long).await;
+    thread.merge(&[delete("k")]).await;
+    assert_eq!(thread.state().await.unwrap(), "{}");
+    thread.merge(&[push("k", "1")]).await;
+    check(&thread, &Model(vec!["1".into()])).await;
+}
+
+async fn long_arrays_of_one_thread_are_apart(room: Room) {
+    let thread = room.subject();
+    let arrays = [1, 2, 3].map(|n| Model::of_bytes(10_000 + n, 100 + n).json());
+    for (key, array) in ["a", "b", "c"].iter().zip(&arrays) {
+        thread.merge(&[set(key, array)]).await;
+    }
+
+    thread
+        .merge(&[delete("b"), push_window("c", "1", 2), push("a", "2")])
+        .await;
+    let b = &arrays[1];
+    thread.merge(&[set("b", b)]).await;
+
+    assert!(thread.value("a").await.unwrap().ends_with(",2]"));
+    assert_eq!(thread.value("b").await.unwrap(), *b);
+    assert!(thread.value("c").await.unwrap().ends_with(",1]"));
+    assert_eq!(thread.thread().await.unwrap().keys, 3);
+}
+
+async fn what_looks_like_a_border_inside_an_element_is_none(room: Room) {
+    let thread = room.subject();
+    let elements = [
+        r#""a\nb""#,
+        r#""[1,2],\"x\"""#,
+        "[1,[2,3],[]]",
+        r#"{"a":[1,2],"b":"]"}"#,
+        r#""\\""#,
+        "[]",
+    ];
+    let mut model = Model::default();
+    for round in 0..60 {
+        let element = elements[round % elements.len()];
+        model.push(element.into(), 40);
+        thread.merge(&[push_window("k", element, 40)]).await;
+    }
+
+    check(&thread, &model).await;
+    thread.merge(&[set("k", &model.json())]).await;
+    check(&thread, &model).await;
+}
+
+async fn many_pushes_in_one_batch_cross_borders_too(room: Room) {
+    for window in [3, 25, 500] {
+        let thread = room.subject();
+        let mut model = Model::default();
+        for round in 0..4 {
+            let batch: Vec<_> = (0..70)
+                .map(|place| {
+                    let element = digits(80 + round, place);
+                    model.push(element.clone(), window);
+                    push_window("k", &element, window as u64)
+                })
+                .collect();
+            let written = thread.merge(&batch).await;
+
+            assert_eq!(written.size_bytes as usize, model.json().len() + 6);
+            check(&thread, &model).await;
+        }
+    }
+}
+
+over_every_store! {
+    arrays_around_the_borders_of_inline_and_chunk_read_back,
+    a_push_across_each_border_keeps_the_array_whole,
+    an_array_that_is_only_pushed_to_grows_through_all_forms,
+    elements_larger_than_a_chunk_stand_anywhere,
+    elements_of_exactly_a_chunk_stand_alone_or_together,
+    a_window_keeps_the_newest_and_tells_their_number,
+    a_window_smaller_than_before_cuts_several_chunks,
+    the_largest_window_keeps_all,
+    every_part_of_a_long_array_can_be_read,
+    parts_past_the_end_are_empty_and_numbers_may_be_huge,
+    an_empty_array_has_empty_parts,
+    nothing_is_left_of_a_long_array_that_is_gone,
+    long_arrays_of_one_thread_are_apart,
+    what_looks_like_a_border_inside_an_element_is_none,
+    many_pushes_in_one_batch_cross_borders_too,
+}

@@ -1,0 +1,288 @@
+//! Threads end by themselves, to the millisecond by the store's clock.
+
+use std::time::{Duration, Instant};
+
+use threadkeep::domain::{Policy, Precondition, Slice, Write};
+
+use super::room::{Room, Subject, delete, key, push, set};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn living_for(ttl_seconds: u32) -> Policy {
+    Policy {
+        ttl: ttl_seconds * SECOND,
+        ..Policy::THREAD
+    }
+}
+
+async fn an_expired_thread_reads_as_never_written(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    room.advance(thread.policy.ttl);
+    let (store, id) = (&thread.store, &thread.id);
+
+    assert_eq!(store.get_state(id).await.unwrap(), None);
+    assert_eq!(store.get_values(id, &[key("k")]).await.unwrap(), None);
+    assert_eq!(store.get_value(id, &key("k"), None).await.unwrap(), None);
+    assert_eq!(store.get_keys(id).await.unwrap(), None);
+    assert_eq!(store.get_thread(id).await.unwrap(), None);
+}
+
+async fn the_first_read_after_the_end_finds_nothing_and_revives_nothing(room: Room) {
+    for ttl_seconds in [1, 60, 31_536_000] {
+        let thread = room.subject_under(living_for(ttl_seconds));
+        thread.merge(&[set("k", "1")]).await;
+
+        room.advance(thread.policy.ttl);
+
+        assert!(thread.state().await.is_none());
+        assert!(thread.state().await.is_none());
+        assert!(!thread.exists().await);
+    }
+}
+
+async fn a_thread_lives_until_a_moment_before_its_end(room: Room) {
+    const MOMENT: Duration = Duration::from_millis(50);
+    let lived = async || {
+        let thread = room.subject();
+        let start = Instant::now();
+        thread.merge(&[set("k", "1")]).await;
+        room.advance(thread.policy.ttl - MOMENT);
+        let lives = thread.exists().await;
+        // on a machine that stalled the moment may have passed; then it tells nothing
+        (start.elapsed() < MOMENT).then_some(lives)
+    };
+
+    for _ in 0..100 {
+        if let Some(lived) = lived().await {
+            assert!(lived);
+            return;
+        }
+    }
+    panic!("no write and read take less than {MOMENT:?}");
+}
+
+async fn every_read_moves_the_end(room: Room) {
+    let thread = room.subject_under(living_for(100));
+    thread.merge(&[set("k", "[1]")]).await;
+    let (store, id) = (&thread.store, &thread.id);
+    let later = || room.advance(90 * SECOND);
+
+    later();
+    assert!(store.get_state(id).await.unwrap().is_some());
+    later();
+    assert!(store.get_values(id, &[key("k")]).await.unwrap().is_some());
+    later();
+    assert!(store.get_values(id, &[]).await.unwrap().is_some());
+    later();
+    let slice = Some(Slice::Tail(1));
+    assert!(
+        store
+            .get_value(id, &key("k"), slice)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    later();
+    let absent = store.get_value(id, &key("absent"), None).await.unwrap();
+    assert_eq!(absent.unwrap().content, None);
+    later();
+    assert!(store.get_keys(id).await.unwrap().is_some());
+    later();
+    assert!(store.get_thread(id).await.unwrap().is_some());
+    later();
+    assert!(store.get_state(id).await.unwrap().is_some());
+}
+
+async fn every_write_moves_the_end(room: Room) {
+    let thread = room.subject_under(living_for(100));
+    let first = thread.merge(&[set("k", "1")]).await;
+    let later = || room.advance(90 * SECOND);
+
+    later();
+    thread.merge(&[set("k", "2")]).await;
+    later();
+    thread.merge(&[push("l", "1")]).await;
+    later();
+    thread.merge(&[delete("absent")]).await;
+    later();
+    thread.set_metadata("{}").await.unwrap();
+    later();
+    thread.merge(&[set("a", "1"), set("b", "1")]).await;
+    later();
+
+    let last = thread.merge(&[]).await;
+    assert_eq!(last.stamp.version, 7);
+    assert_eq!(last.stamp.life, first.stamp.life);
+}
+
+async fn a_write_after_the_end_begins_a_new_life(room: Room) {
+    let thread = room.subject();
+    let before = thread.merge(&[set("old", "1")]).await.stamp;
+    thread.set_metadata(r#"{"old":1}"#).await.unwrap();
+    thread.set_ttl(2 * thread.policy.ttl).await;
+    room.advance(2 * thread.policy.ttl);
+
+    let after = thread.merge(&[set("new", "1")]).await.stamp;
+
+    let object = thread.thread().await.unwrap();
+    assert_eq!(after.version, 1);
+    assert_ne!(after.life, before.life);
+    assert_eq!(thread.state().await.unwrap(), r#"{"new":1}"#);
+    assert_eq!(object.metadata.as_str(), "{}");
+    assert_eq!(object.ttl, thread.policy.ttl);
+    assert_eq!(object.created_ms, object.updated_ms);
+}
+
+async fn a_push_after_the_end_sees_nothing_of_the_old_array(room: Room) {
+    let thread = room.subject();
+    let long = format!("[{}0]", "\"element\",".repeat(1_000));
+    thread.merge(&[set("k", &long)]).await;
+    room.advance(thread.policy.ttl);
+
+    thread.merge(&[push("k", "1")]).await;
+
+    assert_eq!(thread.state().await.unwrap(), r#"{"k":[1]}"#);
+}
+
+async fn an_expired_thread_leaves_no_tombstone_and_does_not_exist(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    room.advance(thread.policy.ttl);
+
+    let destroyed = thread.destroy().await;
+    let written = thread
+        .merge_if(Precondition::Version(0), &[set("k", "2")])
+        .await;
+
+    assert!(!destroyed.existed);
+    assert_eq!(written.unwrap().stamp.version, 1);
+}
+
+async fn a_ttl_of_its_own_counts_from_the_write_that_sets_it(room: Room) {
+    let longer = room.subject_under(living_for(100));
+    let shorter = room.subject_under(living_for(100));
+    longer.merge(&[]).await;
+    shorter.merge(&[]).await;
+
+    room.advance(90 * SECOND);
+    longer.set_ttl(1_000 * SECOND).await;
+    shorter.set_ttl(60 * SECOND).await;
+    room.advance(60 * SECOND);
+
+    assert!(!shorter.exists().await);
+    room.advance(900 * SECOND);
+    assert!(longer.exists().await);
+    room.advance(999 * SECOND);
+    assert!(longer.exists().await);
+    room.advance(1_000 * SECOND);
+    assert!(!longer.exists().await);
+}
+
+async fn a_ttl_of_its_own_stays_through_other_writes(room: Room) {
+    let thread = room.subject_under(living_for(100));
+    thread.set_ttl(1_000 * SECOND).await;
+
+    thread.merge(&[set("k", "1")]).await;
+    thread.merge(&[push("l", "1")]).await;
+    thread.set_metadata("{}").await.unwrap();
+    room.advance(990 * SECOND);
+
+    assert_eq!(thread.thread().await.unwrap().ttl, 1_000 * SECOND);
+}
+
+async fn a_thread_keeps_the_ttl_that_it_was_made_with(room: Room) {
+    let made = room.subject_under(living_for(100));
+    made.merge(&[set("k", "1")]).await;
+    let seen_later = Subject {
+        policy: living_for(1_000),
+        ..made.clone()
+    };
+
+    seen_later.merge(&[set("k", "2")]).await;
+    room.advance(100 * SECOND);
+
+    assert!(!seen_later.exists().await);
+}
+
+async fn a_first_write_can_have_a_ttl_of_its_own(room: Room) {
+    let thread = room.subject();
+
+    let made = thread
+        .write(&Write {
+            operations: &[set("k", "1")],
+            ttl: Some(60 * SECOND),
+            describe: true,
+            ..thread.blank()
+        })
+        .await
+        .unwrap();
+
+    assert_eq!(made.thread.unwrap().ttl, 60 * SECOND);
+    room.advance(60 * SECOND);
+    assert!(!thread.exists().await);
+}
+
+async fn an_absolute_lifetime_ends_a_thread_however_often_it_is_used(room: Room) {
+    let policy = Policy {
+        max_age: Some(250 * SECOND),
+        ..living_for(100)
+    };
+    let thread = room.subject_under(policy);
+    let first = thread.merge(&[set("k", "1")]).await;
+    let made = thread.thread().await.unwrap();
+
+    room.advance(90 * SECOND);
+    thread.merge(&[set("k", "2")]).await;
+    room.advance(90 * SECOND);
+    let capped = thread.thread().await.unwrap();
+    room.advance(60 * SECOND);
+    thread.set_ttl(1_000 * SECOND).await;
+    assert!(thread.exists().await);
+    room.advance(10 * SECOND);
+
+    assert_eq!(made.expires_ms - made.created_ms, 100_000 + slack(&made));
+    assert_eq!(capped.expires_ms - capped.created_ms, 250_000);
+    assert!(!thread.exists().await);
+    let reborn = thread.merge(&[]).await.stamp;
+    assert_eq!(reborn.version, 1);
+    assert_ne!(reborn.life, first.stamp.life);
+    room.advance(90 * SECOND);
+    assert!(thread.exists().await);
+}
+
+/// Milliseconds from the last write to the last read.
+fn slack(thread: &threadkeep::domain::Thread) -> u64 {
+    let ttl_ms = u64::try_from(thread.ttl.as_millis()).unwrap();
+    thread.expires_ms - ttl_ms - thread.updated_ms
+}
+
+async fn an_absolute_lifetime_shorter_than_the_ttl_counts(room: Room) {
+    let policy = Policy {
+        max_age: Some(50 * SECOND),
+        ..living_for(100)
+    };
+    let thread = room.subject_under(policy);
+    thread.merge(&[]).await;
+
+    room.advance(50 * SECOND);
+
+    assert!(!thread.exists().await);
+}
+
+over_every_store! {
+    an_expired_thread_reads_as_never_written,
+    the_first_read_after_the_end_finds_nothing_and_revives_nothing,
+    a_thread_lives_until_a_moment_before_its_end,
+    every_read_moves_the_end,
+    every_write_moves_the_end,
+    a_write_after_the_end_begins_a_new_life,
+    a_push_after_the_end_sees_nothing_of_the_old_array,
+    an_expired_thread_leaves_no_tombstone_and_does_not_exist,
+    a_ttl_of_its_own_counts_from_the_write_that_sets_it,
+    a_ttl_of_its_own_stays_through_other_writes,
+    a_thread_keeps_the_ttl_that_it_was_made_with,
+    a_first_write_can_have_a_ttl_of_its_own,
+    an_absolute_lifetime_ends_a_thread_however_often_it_is_used,
+    an_absolute_lifetime_shorter_than_the_ttl_counts,
+}

@@ -1,0 +1,44 @@
+//! What every store promises, in the words of the trait and of the contract.
+//!
+//! Each file is a chapter of cases. A case is a function of a [`room::Room`], which holds a store
+//! and the clock that it goes by; a case that is not listed is dead code, which the build refuses.
+
+/// Makes a test of each of these cases for each store.
+macro_rules! over_every_store {
+    ($($case:ident),* $(,)?) => {
+        mod memory {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$case(crate::conformance::room::memory()).await;
+                }
+            )*
+        }
+
+        #[cfg(feature = "redis")]
+        mod redis {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$case(crate::conformance::room::redis().await).await;
+                }
+            )*
+        }
+    };
+}
+
+mod arrays;
+mod concurrency;
+mod exactness;
+mod expiry;
+mod guards;
+mod idempotency;
+mod increments;
+mod limits;
+mod operations;
+mod preconditions;
+mod reads;
+pub(crate) mod room;
+mod thread_object;
+mod tombstones;
+mod versions;

@@ -1,0 +1,155 @@
+//! What reads give.
+
+use threadkeep::domain::{Slice, ThreadId};
+
+use super::room::{Room, key, set, text};
+
+async fn an_absent_thread_reads_as_none_and_stays_absent(room: Room) {
+    let thread = room.subject();
+    let (store, id) = (&thread.store, &thread.id);
+
+    assert_eq!(store.get_state(id).await.unwrap(), None);
+    assert_eq!(store.get_values(id, &[key("k")]).await.unwrap(), None);
+    assert_eq!(store.get_value(id, &key("k"), None).await.unwrap(), None);
+    assert_eq!(store.get_keys(id).await.unwrap(), None);
+    assert_eq!(store.get_thread(id).await.unwrap(), None);
+    assert_eq!(store.get_state(id).await.unwrap(), None);
+}
+
+async fn all_reads_give_the_same_stamp(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let stamp = thread.merge(&[set("k", "1")]).await.stamp;
+    let (store, id) = (&thread.store, &thread.id);
+
+    let state = store.get_state(id).await.unwrap().unwrap();
+    let values = store.get_values(id, &[key("k")]).await.unwrap().unwrap();
+    let value = store.get_value(id, &key("k"), None).await.unwrap().unwrap();
+    let keys = store.get_keys(id).await.unwrap().unwrap();
+    let object = store.get_thread(id).await.unwrap().unwrap();
+
+    for read in [
+        state.stamp,
+        values.stamp,
+        value.stamp,
+        keys.stamp,
+        object.stamp,
+    ] {
+        assert_eq!(read, stamp);
+    }
+}
+
+async fn values_come_in_the_order_asked_with_none_for_absent_keys(room: Room) {
+    let thread = room.subject();
+    let long = format!("[{}0]", "[1,2],".repeat(2_000));
+    thread
+        .merge(&[set("a", "[]"), set("b", &long), set("c", "[1,[2]]")])
+        .await;
+
+    let asked = ["c", "absent", "a", "b", "c"].map(key);
+    let found = thread.store.get_values(&thread.id, &asked).await;
+
+    let values = found.unwrap().unwrap().content;
+    let values: Vec<_> = values.iter().map(|value| value.as_deref()).collect();
+    assert_eq!(
+        values,
+        [
+            Some(&b"[1,[2]]"[..]),
+            None,
+            Some(b"[]"),
+            Some(long.as_bytes()),
+            Some(b"[1,[2]]"),
+        ]
+    );
+}
+
+async fn no_keys_asked_gives_no_values_but_the_stamp(room: Room) {
+    let thread = room.subject();
+    let stamp = thread.merge(&[set("a", "1")]).await.stamp;
+
+    let found = thread.store.get_values(&thread.id, &[]).await;
+
+    let found = found.unwrap().unwrap();
+    assert_eq!(found.stamp, stamp);
+    assert!(found.content.is_empty());
+}
+
+async fn an_absent_key_of_a_thread_is_none_with_a_stamp(room: Room) {
+    let thread = room.subject();
+    let stamp = thread.merge(&[set("a", "1")]).await.stamp;
+
+    for slice in [None, Some(Slice::Tail(1))] {
+        let found = thread.store.get_value(&thread.id, &key("b"), slice).await;
+
+        let found = found.unwrap().unwrap();
+        assert_eq!(found.stamp, stamp);
+        assert_eq!(found.content, None);
+    }
+}
+
+async fn a_part_of_anything_but_an_array_is_the_whole_without_a_total(room: Room) {
+    let thread = room.subject();
+    thread
+        .merge(&[set("o", "{\"a\":[1,2]}"), set("s", "\"[1,2]\"")])
+        .await;
+
+    for (key, value) in [("o", "{\"a\":[1,2]}"), ("s", "\"[1,2]\"")] {
+        let part = thread.part(key, Some(Slice::Tail(1))).await.unwrap();
+
+        assert_eq!(text(&part), value);
+        assert_eq!(part.total, None);
+    }
+}
+
+async fn a_whole_array_has_no_total(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "[1,2]")]).await;
+
+    let part = thread.part("k", None).await.unwrap();
+
+    assert_eq!(text(&part), "[1,2]");
+    assert_eq!(part.total, None);
+}
+
+async fn threads_are_apart_even_if_their_ids_look_alike(room: Room) {
+    let ids: Vec<ThreadId> = [
+        format!("thrd_{}", "a".repeat(27)),
+        format!("thrd_{}", "A".repeat(27)),
+        format!("thrd_{}", "a".repeat(28)),
+        format!("thrd_{}", "a".repeat(59)),
+    ]
+    .iter()
+    .map(|id| id.parse().unwrap())
+    .collect();
+    let threads = ids.into_iter().map(|id| super::room::Subject {
+        id,
+        ..room.subject()
+    });
+    let threads: Vec<_> = threads.collect();
+
+    for (number, thread) in threads.iter().enumerate() {
+        assert!(!thread.exists().await);
+        thread.merge(&[set("n", &number.to_string())]).await;
+    }
+
+    for (number, thread) in threads.iter().enumerate() {
+        assert_eq!(thread.state().await.unwrap(), format!("{{\"n\":{number}}}"));
+    }
+}
+
+async fn a_store_that_is_up_answers_a_ping(room: Room) {
+    assert!(room.store.ping().await.is_ok());
+    assert!(room.store.for_worker().ping().await.is_ok());
+}
+
+over_every_store! {
+    an_absent_thread_reads_as_none_and_stays_absent,
+    all_reads_give_the_same_stamp,
+    values_come_in_the_order_asked_with_none_for_absent_keys,
+    no_keys_asked_gives_no_values_but_the_stamp,
+    an_absent_key_of_a_thread_is_none_with_a_stamp,
+    a_part_of_anything_but_an_array_is_the_whole_without_a_total,
+    a_whole_array_has_no_total,
+    threads_are_apart_even_if_their_ids_look_alike,
+    a_store_that_is_up_answers_a_ping,
+}

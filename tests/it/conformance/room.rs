@@ -1,0 +1,290 @@
+//! A store to test, with the clock that it goes by, and short words for what is done to it.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep::domain::{
+    Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, MetadataChange, Operation, Policy,
+    Precondition, Refusal, Slice, Stamp, Thread, ThreadId, Value, Write, Written,
+};
+use threadkeep::store::{Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
+#[cfg(feature = "redis")]
+use threadkeep::store::{RedisSettings, RedisStore};
+
+#[cfg(feature = "redis")]
+use crate::support::redis::{self, RedisServer};
+
+/// A store of its own for each test.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
+    /// Holds the shared Redis for as long as the store is on it.
+    #[cfg(feature = "redis")]
+    _redis: Option<Arc<RedisServer>>,
+}
+
+/// The embedded store.
+pub(crate) fn memory() -> Room {
+    memory_store().1
+}
+
+/// The embedded store, for what is no part of the trait.
+pub(crate) fn memory_store() -> (MemoryStore, Room) {
+    let clock = Clock::system();
+    let store = MemoryStore::new(clock.clone());
+    let room = Room {
+        store: Arc::new(store.clone()),
+        clock,
+        #[cfg(feature = "redis")]
+        _redis: None,
+    };
+    (store, room)
+}
+
+/// The Redis store, on the shared Redis under a prefix of its own.
+#[cfg(feature = "redis")]
+pub(crate) async fn redis() -> Room {
+    let server = redis::shared();
+    let clock = Clock::system();
+    let settings = RedisSettings {
+        url: server.url(),
+        key_prefix: redis::unique_prefix(),
+        timeout: Duration::from_secs(30),
+    };
+    let store = RedisStore::connect(settings, clock.clone()).await.unwrap();
+    Room {
+        store: Arc::new(store),
+        clock,
+        _redis: Some(server),
+    }
+}
+
+impl Room {
+    /// A thread that nothing was written to, under the documented policy.
+    pub(crate) fn subject(&self) -> Subject {
+        self.subject_under(Policy::THREAD)
+    }
+
+    pub(crate) fn subject_under(&self, policy: Policy) -> Subject {
+        Subject {
+            store: Arc::clone(&self.store),
+            id: ThreadId::random(),
+            policy,
+        }
+    }
+
+    pub(crate) fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+}
+
+/// One thread in a store, and the policy that it is written under. A store that fails, other than
+/// by refusing, fails the test.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) id: ThreadId,
+    pub(crate) policy: Policy,
+}
+
+impl Subject {
+    /// A write of nothing, to be filled in.
+    pub(crate) fn blank(&self) -> Write<'_> {
+        Write::new(&self.policy)
+    }
+
+    pub(crate) async fn write(&self, write: &Write<'_>) -> Result<Written, Refusal> {
+        self.store.write(&self.id, write).await.map_err(refusal)
+    }
+
+    pub(crate) async fn try_merge(&self, operations: &[Operation]) -> Result<Written, Refusal> {
+        let write = Write {
+            operations,
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    pub(crate) async fn merge(&self, operations: &[Operation]) -> Written {
+        self.try_merge(operations).await.unwrap()
+    }
+
+    pub(crate) async fn merge_if(
+        &self,
+        precondition: Precondition,
+        operations: &[Operation],
+    ) -> Result<Written, Refusal> {
+        let write = Write {
+            operations,
+            precondition: Some(precondition),
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    pub(crate) async fn merge_once(
+        &self,
+        key: IdempotencyKey,
+        operations: &[Operation],
+    ) -> Result<Written, Refusal> {
+        let write = Write {
+            operations,
+            idempotency: Some(key),
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    pub(crate) async fn set_metadata(&self, metadata: &str) -> Result<Written, Refusal> {
+        let change = MetadataChange {
+            new: json(metadata),
+            old: None,
+        };
+        let write = Write {
+            metadata: Some(&change),
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    pub(crate) async fn set_ttl(&self, ttl: Duration) -> Written {
+        let write = Write {
+            ttl: Some(ttl),
+            ..self.blank()
+        };
+        self.write(&write).await.unwrap()
+    }
+
+    /// The end of the thread under the conditions that the policy says, and no others.
+    pub(crate) fn end(&self) -> Destroy {
+        Destroy {
+            precondition: None,
+            idempotency: None,
+            tombstone: self.policy.tombstone,
+        }
+    }
+
+    pub(crate) async fn destroy(&self) -> Destroyed {
+        self.destroy_by(&self.end()).await.unwrap()
+    }
+
+    pub(crate) async fn destroy_by(&self, destroy: &Destroy) -> Result<Destroyed, Refusal> {
+        self.store.destroy(&self.id, destroy).await.map_err(refusal)
+    }
+
+    /// The state as text; none when there is no thread.
+    pub(crate) async fn state(&self) -> Option<String> {
+        let found = self.store.get_state(&self.id).await.unwrap()?;
+        Some(String::from_utf8(found.content.to_vec()).unwrap())
+    }
+
+    /// Version and life; those of no thread when there is none.
+    pub(crate) async fn stamp(&self) -> Stamp {
+        let found = self.store.get_keys(&self.id).await.unwrap();
+        found.map_or(Stamp::default(), |found| found.stamp)
+    }
+
+    /// One whole value; none when there is no such key.
+    pub(crate) async fn value(&self, key: &str) -> Option<String> {
+        self.part(key, None).await.map(|part| text(&part))
+    }
+
+    pub(crate) async fn part(&self, key_text: &str, slice: Option<Slice>) -> Option<Part> {
+        let found = self.store.get_value(&self.id, &key(key_text), slice).await;
+        found.unwrap()?.content
+    }
+
+    pub(crate) async fn thread(&self) -> Option<Thread> {
+        self.store.get_thread(&self.id).await.unwrap()
+    }
+
+    pub(crate) async fn exists(&self) -> bool {
+        self.thread().await.is_some()
+    }
+}
+
+fn refusal(error: WriteError) -> Refusal {
+    match error {
+        WriteError::Refused(refusal) => refusal,
+        WriteError::Store(error) => panic!("the store failed: {error:?}"),
+    }
+}
+
+/// The text of a part.
+pub(crate) fn text(part: &Part) -> String {
+    String::from_utf8(part.json.to_vec()).unwrap()
+}
+
+pub(crate) fn key(text: &str) -> Key {
+    Key::new(text).unwrap()
+}
+
+pub(crate) fn json(text: &str) -> Json {
+    Json::parse(text).unwrap()
+}
+
+pub(crate) fn set(key_text: &str, value: &str) -> Operation {
+    Operation::Set {
+        key: key(key_text),
+        value: Value::parse(value).unwrap(),
+    }
+}
+
+pub(crate) fn delete(key_text: &str) -> Operation {
+    Operation::Delete { key: key(key_text) }
+}
+
+pub(crate) fn push(key_text: &str, element: &str) -> Operation {
+    Operation::Push {
+        key: key(key_text),
+        value: json(element),
+        max_records: None,
+    }
+}
+
+/// A push that keeps the newest elements, so many.
+pub(crate) fn push_window(key_text: &str, element: &str, max_records: u64) -> Operation {
+    Operation::Push {
+        key: key(key_text),
+        value: json(element),
+        max_records: NonZeroU64::new(max_records),
+    }
+}
+
+pub(crate) fn increment(key_text: &str, by: i64) -> Operation {
+    Operation::Increment {
+        key: key(key_text),
+        by,
+    }
+}
+
+/// That a key still holds that object.
+pub(crate) fn still(key_text: &str, object: &str) -> Guard {
+    Guard {
+        key: key(key_text),
+        expected: Expected::Object(json(object)),
+    }
+}
+
+/// That a key still holds no object.
+pub(crate) fn still_no_object(key_text: &str) -> Guard {
+    Guard {
+        key: key(key_text),
+        expected: Expected::NotAnObject,
+    }
+}
+
+/// The idempotency key of that name on a request of that name.
+pub(crate) fn once(name: &str, request: &str) -> IdempotencyKey {
+    IdempotencyKey {
+        digest: Fingerprint::of(&[name.as_bytes()]),
+        request: Fingerprint::of(&[request.as_bytes()]),
+    }
+}
+
+/// The idempotency key of that number, on a request of its own.
+pub(crate) fn numbered_once(number: u64) -> IdempotencyKey {
+    once(&format!("key {number}"), &format!("request {number}"))
+}

@@ -1,0 +1,63 @@
+//! What only the embedded store promises: what has passed is freed, not only hidden.
+
+use std::time::Duration;
+
+use threadkeep::domain::Policy;
+
+use crate::conformance::room::{Subject, memory_store, numbered_once, push};
+use crate::support::until;
+
+const THREADS: usize = 3_000;
+
+#[tokio::test]
+async fn expired_threads_ended_ids_and_answers_are_freed() {
+    let (store, room) = memory_store();
+    let policy = Policy {
+        ttl: Duration::from_secs(100),
+        ..Policy::THREAD
+    };
+    let subjects: Vec<_> = (0..THREADS).map(|_| room.subject_under(policy)).collect();
+    for (place, subject) in subjects.iter().enumerate() {
+        write_one_of_each_kind(subject, place).await;
+    }
+    assert_eq!(store.len(), THREADS);
+
+    room.advance(Duration::from_secs(90));
+    for subject in subjects.iter().step_by(3) {
+        subject.state().await.unwrap();
+    }
+    room.advance(Duration::from_secs(90));
+
+    until(async || store.len() == THREADS / 3).await;
+    room.advance(Duration::from_secs(10));
+    until(async || store.is_empty()).await;
+}
+
+async fn write_one_of_each_kind(subject: &Subject, place: usize) {
+    match place % 3 {
+        0 => drop(subject.merge(&[push("k", "1")]).await),
+        1 => {
+            let key = numbered_once(place as u64);
+            subject.merge_once(key, &[push("k", "1")]).await.unwrap();
+        }
+        _ => {
+            subject.merge(&[push("k", "1")]).await;
+            assert!(subject.destroy().await.existed);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_refused_or_only_read_takes_no_memory() {
+    let (store, room) = memory_store();
+    let subject = room.subject();
+
+    assert!(!subject.exists().await);
+    assert!(!subject.destroy().await.existed);
+    let refused = subject
+        .merge_if(threadkeep::domain::Precondition::Exists, &[])
+        .await;
+
+    assert!(refused.is_err());
+    assert!(store.is_empty());
+}
