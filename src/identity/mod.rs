@@ -21,7 +21,7 @@ pub use caller::{Caller, Source};
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 pub use jwt::{JwtError, JwtSettings, JwtSubject};
 pub use provider::{ProviderError, ThreadIdProvider};
-pub use proxies::TrustedProxies;
+pub use proxies::{ProxyError, TrustedProxies};
 pub use trusted_header::TrustedHeader;
 
 /// The header that carries a signed thread id both ways.
