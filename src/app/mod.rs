@@ -79,11 +79,12 @@ impl Application {
             let api = api.for_worker();
             let observer = Observer::new(http_metrics.clone());
             let has_cors = origins != CorsOrigins::None;
-            // the last one is the outermost: errors of all others carry the headers of CORS
+            // the last one is the outermost: it measures all others, and the envelope makes the
+            // answers to preflights ours as well
             App::new()
+                .wrap(Condition::new(has_cors, cors::middleware(&origins)))
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
-                .wrap(Condition::new(has_cors, cors::middleware(&origins)))
                 .configure(|config| api.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         })

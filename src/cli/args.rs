@@ -17,6 +17,7 @@ pub(super) enum Command {
     Verify { signed: String },
     Keygen { name: Option<String> },
     Config,
+    Openapi,
 }
 
 /// A command, and the layers that its settings come from.
@@ -55,6 +56,7 @@ impl Invocation {
             },
             Some("keygen") => Command::Keygen { name: text("name") },
             Some("config") => Command::Config,
+            Some("openapi") => Command::Openapi,
             _ => Command::Serve,
         };
         Ok(Self { command, layers })
@@ -91,6 +93,7 @@ fn command(settings: &[Setting]) -> clap::Command {
                 ),
             clap::Command::new("config")
                 .about("Show every setting, where it is from, and whether all can be used"),
+            clap::Command::new("openapi").about("Print the OpenAPI document"),
         ])
 }
 

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::config::{PREFIX, Settings};
+use crate::http::openapi_json;
 use crate::telemetry::Chain;
 use args::{Command, Invocation};
 use error::CliError;
@@ -43,8 +44,10 @@ fn try_run(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<(), CliError> {
     let Invocation { command, layers } = Invocation::parse(args, read(environment)?)?;
-    if let Command::Keygen { name } = command {
-        return print(&keygen::generate(name.as_deref())?);
+    match &command {
+        Command::Keygen { name } => return print(&keygen::generate(name.as_deref())?),
+        Command::Openapi => return print(openapi_json().trim_end()),
+        Command::Serve | Command::Sign { .. } | Command::Verify { .. } | Command::Config => {}
     }
     let values = layers.merge()?;
     if let Command::Config = command {
@@ -55,7 +58,7 @@ fn try_run(
         Command::Serve => serve::serve(settings),
         Command::Sign { id } => print(&signing::sign(settings, &id)?),
         Command::Verify { signed } => print(&signing::verify(settings, &signed)?),
-        Command::Config | Command::Keygen { .. } => Ok(()),
+        Command::Config | Command::Keygen { .. } | Command::Openapi => Ok(()),
     }
 }
 

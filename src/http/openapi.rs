@@ -121,7 +121,7 @@ impl Modify for ByIdPaths {
         for (path, item) in &mut document.paths.paths {
             if path.starts_with(CURRENT) {
                 for_each(item, |operation| {
-                    require(operation, &["thread_id", "cookie", ""])
+                    require(operation, &["thread_id", "cookie", ""]);
                 });
             }
         }
