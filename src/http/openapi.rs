@@ -73,14 +73,18 @@ pub(super) fn routes(config: &mut ServiceConfig) {
     let page = Config::from("/openapi.json").validator_url("none");
     config
         .service(
-            web::resource("/openapi.json").route(web::get().to(async || {
-                HttpResponse::Ok()
-                    .content_type("application/json")
-                    .body(openapi_json())
-            })),
+            web::resource("/openapi.json")
+                .route(web::get().to(document))
+                .route(web::head().to(document)),
         )
         .service(web::redirect("/docs", "/docs/"))
         .service(SwaggerUi::new("/docs/{_:.*}").config(page));
+}
+
+async fn document() -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(openapi_json())
 }
 
 /// How a request says who is asking.
