@@ -53,3 +53,6 @@ macro_rules! with_own_servers {
 }
 
 mod around;
+mod cors;
+mod identity;
+mod starting;

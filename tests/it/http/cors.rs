@@ -1,0 +1,302 @@
+//! Pages of other origins, and cookies that come along with their requests.
+
+use std::collections::HashSet;
+
+use reqwest::Method;
+
+use crate::support::client::{Answer, Request, new_id, signature};
+use crate::support::server::{Backend, SIGNING_SECRET, Server};
+
+const APP: &str = "https://app.example";
+const OTHER: &str = "https://other.example";
+
+fn allowing(backend: Backend, origins: &str) -> Server {
+    Server::builder(backend)
+        .set("THREADKEEP_CORS_ORIGINS", origins)
+        .start()
+}
+
+fn names(answer: &Answer, header: &str) -> HashSet<String> {
+    answer
+        .headers
+        .get_all(header)
+        .iter()
+        .flat_map(|value| value.to_str().unwrap().split(','))
+        .map(|name| name.trim().to_lowercase())
+        .collect()
+}
+
+fn assert_exposes(answer: &Answer) {
+    let exposed = names(answer, "access-control-expose-headers");
+    for name in [
+        "x-thread-id",
+        "x-session-id",
+        "etag",
+        "x-total-count",
+        "idempotency-replayed",
+    ] {
+        assert!(exposed.contains(name), "{exposed:?}");
+    }
+}
+
+fn preflight(server: &Server, origin: &str, method: &str, headers: &str) -> Request {
+    server
+        .client()
+        .request(Method::OPTIONS, "/v1/threads/current/state/k")
+        .header("origin", origin)
+        .header("access-control-request-method", method)
+        .header("access-control-request-headers", headers)
+}
+
+async fn no_origin_is_allowed_unless_it_is_set(server: &Server) {
+    let client = server.client();
+
+    let answer = client
+        .get("/v1/threads/current")
+        .header("origin", APP)
+        .ok()
+        .await;
+    let asked = preflight(server, APP, "PUT", "x-thread-id").send().await;
+
+    for answer in [answer, asked] {
+        assert_eq!(answer.header("access-control-allow-origin"), None);
+        assert_eq!(answer.header("access-control-allow-credentials"), None);
+    }
+}
+
+async fn a_named_origin_may_read_answers_with_credentials(backend: Backend) {
+    let server = allowing(backend, &format!("{APP}, http://localhost:3000"));
+    let client = server.client();
+    let thread = client.thread();
+
+    for (request, status) in [
+        (thread.get("state"), 200),
+        (thread.put("state/k", "[1]"), 200),
+        (thread.get("state/k?tail=1"), 200),
+        (thread.get("state/absent"), 404),
+        (thread.put("state/k", "{"), 400),
+        (
+            client.get("/v1/threads/current").header("x-thread-id", ""),
+            401,
+        ),
+        (client.post("/v1/threads/current"), 405),
+        (client.get("/v1/nowhere"), 404),
+    ] {
+        let answer = request.header("origin", APP).send().await;
+
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.header("access-control-allow-origin"), Some(APP));
+        assert_eq!(
+            answer.header("access-control-allow-credentials"),
+            Some("true")
+        );
+        assert_exposes(&answer);
+        assert!(names(&answer, "vary").contains("origin"));
+    }
+    let second = thread
+        .get("state")
+        .header("origin", "http://localhost:3000")
+        .ok()
+        .await;
+    assert_eq!(
+        second.header("access-control-allow-origin"),
+        Some("http://localhost:3000")
+    );
+}
+
+async fn an_origin_that_is_not_named_gets_no_permission(backend: Backend) {
+    let server = allowing(backend, APP);
+
+    for origin in [
+        OTHER,
+        "http://app.example",
+        "https://app.example:8443",
+        "https://evil.app.example",
+        "https://app.example.evil",
+        "null",
+    ] {
+        let answer = server
+            .client()
+            .get("/v1/threads/current")
+            .header("origin", origin)
+            .send()
+            .await;
+        let asked = preflight(&server, origin, "PUT", "x-thread-id")
+            .send()
+            .await;
+
+        for answer in [answer, asked] {
+            assert_eq!(
+                answer.header("access-control-allow-origin"),
+                None,
+                "{origin}"
+            );
+        }
+    }
+}
+
+async fn a_preflight_allows_what_the_api_takes(backend: Backend) {
+    let server = allowing(backend, APP);
+
+    for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] {
+        let answer = preflight(
+            &server,
+            APP,
+            method,
+            "authorization,content-type,idempotency-key,if-match,if-none-match,x-thread-id",
+        )
+        .send()
+        .await;
+
+        assert!([200, 204].contains(&answer.status), "{}", answer.status);
+        assert_eq!(answer.header("access-control-allow-origin"), Some(APP));
+        assert_eq!(
+            answer.header("access-control-allow-credentials"),
+            Some("true")
+        );
+        assert!(names(&answer, "access-control-allow-methods").contains(&method.to_lowercase()));
+        let allowed = names(&answer, "access-control-allow-headers");
+        for name in [
+            "authorization",
+            "content-type",
+            "idempotency-key",
+            "if-match",
+            "if-none-match",
+            "x-thread-id",
+        ] {
+            assert!(allowed.contains(name), "{allowed:?}");
+        }
+        assert_eq!(answer.header("set-cookie"), None);
+    }
+}
+
+async fn a_star_lets_everybody_read_without_credentials(backend: Backend) {
+    let server = allowing(backend, "*");
+
+    let answer = server
+        .client()
+        .get("/v1/threads/current")
+        .header("origin", OTHER)
+        .ok()
+        .await;
+    let asked = preflight(&server, OTHER, "PUT", "x-thread-id").send().await;
+
+    assert_exposes(&answer);
+    for answer in [answer, asked] {
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+        assert_eq!(answer.header("access-control-allow-credentials"), None);
+    }
+}
+
+fn cross_site(backend: Backend) -> Server {
+    Server::builder(backend)
+        .set("THREADKEEP_CORS_ORIGINS", APP)
+        .set("THREADKEEP_COOKIE_SAME_SITE", "none")
+        .set("THREADKEEP_COOKIE_SECURE", "always")
+        .start()
+}
+
+/// A write, or a read, by the caller of a cookie.
+fn by_cookie(server: &Server, method: Method, id: &str) -> Request {
+    let signature = signature(SIGNING_SECRET, id)
+        .replace('+', "%2B")
+        .replace('/', "%2F")
+        .replace('=', "%3D");
+    server
+        .client()
+        .request(method, "/v1/threads/current/state/k")
+        .header("cookie", format!("atid={id}.{signature}"))
+        .header("content-type", "application/json")
+        .body("1")
+}
+
+async fn a_write_by_a_cross_site_cookie_needs_an_origin_of_the_list(backend: Backend) {
+    let server = cross_site(backend);
+    let id = new_id();
+
+    for origin in [Some(OTHER), Some("null"), None] {
+        let mut request = by_cookie(&server, Method::PUT, &id);
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        let answer = request.send().await;
+
+        answer.problem(403, "origin_not_allowed");
+        assert_eq!(answer.header("x-thread-id"), None);
+        assert_eq!(answer.header("set-cookie"), None);
+    }
+    let allowed = by_cookie(&server, Method::PUT, &id).header("origin", APP);
+    assert_eq!(allowed.ok().await.version(), 1);
+}
+
+async fn reads_and_header_writes_need_no_origin_under_a_cross_site_cookie(backend: Backend) {
+    let server = cross_site(backend);
+    let thread = server.client().thread();
+
+    thread
+        .put("state/k", "1")
+        .header("origin", OTHER)
+        .ok()
+        .await;
+    let read = by_cookie(&server, Method::GET, &thread.id)
+        .header("origin", OTHER)
+        .ok()
+        .await;
+
+    assert_eq!(read.text(), "1");
+    let cookie = read.header("set-cookie").unwrap();
+    assert!(cookie.contains("; SameSite=None"), "{cookie}");
+    assert!(cookie.contains("; Secure"), "{cookie}");
+}
+
+async fn under_a_same_site_cookie_an_origin_does_not_matter(server: &Server) {
+    let id = new_id();
+
+    by_cookie(server, Method::PUT, &id)
+        .header("origin", OTHER)
+        .ok()
+        .await;
+}
+
+async fn the_cookie_is_set_as_the_settings_say(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_COOKIE_NAME", "thread")
+        .set("THREADKEEP_COOKIE_SAME_SITE", "strict")
+        .set("THREADKEEP_COOKIE_SECURE", "always")
+        .set("THREADKEEP_COOKIE_PARTITIONED", "true")
+        .set("THREADKEEP_COOKIE_DOMAIN", "example.com")
+        .start();
+
+    let answer = server.client().get("/v1/threads/current").ok().await;
+
+    let cookie = answer.header("set-cookie").unwrap();
+    let mut parts: Vec<_> = cookie.split("; ").collect();
+    assert!(parts.remove(0).starts_with("thread=thrd_"), "{cookie}");
+    parts.sort_unstable();
+    assert_eq!(
+        parts,
+        [
+            "Domain=example.com",
+            "HttpOnly",
+            "Max-Age=604800",
+            "Partitioned",
+            "Path=/",
+            "SameSite=Strict",
+            "Secure"
+        ]
+    );
+}
+
+over_both_stores!(
+    no_origin_is_allowed_unless_it_is_set,
+    under_a_same_site_cookie_an_origin_does_not_matter,
+);
+with_own_servers!(
+    a_named_origin_may_read_answers_with_credentials,
+    an_origin_that_is_not_named_gets_no_permission,
+    a_preflight_allows_what_the_api_takes,
+    a_star_lets_everybody_read_without_credentials,
+    a_write_by_a_cross_site_cookie_needs_an_origin_of_the_list,
+    reads_and_header_writes_need_no_origin_under_a_cross_site_cookie,
+    the_cookie_is_set_as_the_settings_say,
+);

@@ -1,0 +1,628 @@
+//! Whose thread a request is about: header, cookie, or a new id.
+
+use reqwest::Method;
+
+use crate::support::client::{Answer, Client, hex_signature, new_id, signature};
+use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
+
+/// The id that an answer hands back, after checking its signature and that the cookie agrees.
+fn handed_back(answer: &Answer) -> String {
+    let (id, signed) = answer
+        .header("x-thread-id")
+        .unwrap()
+        .split_once(';')
+        .unwrap();
+    assert_eq!(signed, signature(SIGNING_SECRET, id));
+    assert_eq!(cookie_value(answer), cookie(id, signed));
+    id.to_owned()
+}
+
+/// The value of the one cookie that an answer sets.
+fn cookie_value(answer: &Answer) -> String {
+    let cookies: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
+    assert_eq!(cookies.len(), 1, "{cookies:?}");
+    let pair = cookies[0].to_str().unwrap().split(';').next().unwrap();
+    pair.strip_prefix("atid=").unwrap().to_owned()
+}
+
+/// A cookie's value for an id and its signature in base64.
+fn cookie(id: &str, signature: &str) -> String {
+    let encoded = signature
+        .replace('+', "%2B")
+        .replace('/', "%2F")
+        .replace('=', "%3D");
+    format!("{id}.{encoded}")
+}
+
+/// A cookie header that verifies for the id.
+fn good_cookie(id: &str) -> String {
+    format!("atid={}", cookie(id, &signature(SIGNING_SECRET, id)))
+}
+
+fn assert_hands_back_nothing(answer: &Answer) {
+    assert_eq!(answer.header("x-thread-id"), None);
+    assert_eq!(answer.header("set-cookie"), None);
+}
+
+async fn whose(client: &Client, header: &str, value: &str) -> String {
+    let answer = client
+        .get("/v1/threads/current")
+        .header(header, value)
+        .ok()
+        .await;
+    let id = handed_back(&answer);
+    assert_eq!(answer.json()["id"], id.as_str());
+    id
+}
+
+async fn a_caller_without_an_id_gets_a_new_one(server: &Server) {
+    let client = server.client();
+
+    let first = client.get("/v1/threads/current").ok().await;
+    let second = client.get("/v1/threads/current").ok().await;
+
+    let id = handed_back(&first);
+    assert_eq!(id.len(), 37);
+    assert!(
+        id.strip_prefix("thrd_")
+            .unwrap()
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    );
+    assert_ne!(id, handed_back(&second));
+}
+
+async fn nothing_is_stored_until_the_first_write(server: &Server) {
+    let client = server.client();
+    let minted = client.get("/v1/threads/current/state").ok().await;
+    let thread = client.thread_of(&handed_back(&minted));
+
+    let before = thread.object().await;
+    thread.put("state/k", "1").ok().await;
+    let after = thread.object().await;
+
+    assert_eq!(before["exists"], false);
+    assert_eq!(after["exists"], true);
+    assert_eq!(after["version"], 1);
+}
+
+async fn a_new_caller_may_begin_with_a_write(server: &Server) {
+    let client = server.client();
+
+    let written = client
+        .request(Method::PUT, "/v1/threads/current/state/k")
+        .json("1")
+        .ok()
+        .await;
+
+    let thread = client.thread_of(&handed_back(&written));
+    assert_eq!(thread.state().await, r#"{"k":1}"#);
+}
+
+async fn the_header_names_the_thread(server: &Server) {
+    let thread = server.client().thread();
+
+    let id = whose(&server.client(), "x-thread-id", &thread.signed).await;
+
+    assert_eq!(id, thread.id);
+}
+
+async fn the_cookie_names_the_thread(server: &Server) {
+    let id = new_id();
+
+    let found = whose(&server.client(), "cookie", &good_cookie(&id)).await;
+
+    assert_eq!(found, id);
+}
+
+async fn the_cookie_that_was_set_comes_back_as_the_same_thread(server: &Server) {
+    let client = server.client();
+    let minted = client.get("/v1/threads/current").ok().await;
+
+    let found = whose(
+        &client,
+        "cookie",
+        &format!("atid={}", cookie_value(&minted)),
+    )
+    .await;
+
+    assert_eq!(found, handed_back(&minted));
+}
+
+async fn a_header_beats_a_cookie(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+
+    let answer = thread
+        .get("")
+        .header("cookie", good_cookie(&new_id()))
+        .ok()
+        .await;
+
+    assert_eq!(handed_back(&answer), thread.id);
+}
+
+async fn hex_signatures_are_taken_in_any_case_and_answered_in_base64(server: &Server) {
+    let client = server.client();
+    let id = new_id();
+    let lower = hex_signature(SIGNING_SECRET, &id);
+    let upper = lower.to_uppercase();
+
+    for hex in [lower, upper] {
+        assert_eq!(
+            whose(&client, "x-thread-id", &format!("{id};{hex}")).await,
+            id
+        );
+        assert_eq!(
+            whose(&client, "cookie", &format!("atid={id}.{hex}")).await,
+            id
+        );
+    }
+}
+
+async fn every_legal_id_is_taken_and_no_other(server: &Server) {
+    let client = server.client();
+    let signed = |id: &str| format!("{id};{}", signature(SIGNING_SECRET, id));
+    let of_length = |n: usize| format!("thrd_{}", "aZ9".repeat(22).split_at(n - 5).0);
+
+    for length in [32, 37, 64] {
+        let id = of_length(length);
+        assert_eq!(whose(&client, "x-thread-id", &signed(&id)).await, id);
+    }
+    let mut illegal = vec![of_length(31), of_length(65), String::new(), "thrd_".into()];
+    illegal.push(new_id().replace("thrd_", "sess_"));
+    illegal.push(format!("{}-", new_id()));
+    illegal.push(format!("{}é", new_id()));
+    for id in illegal {
+        client
+            .get("/v1/threads/current")
+            .header("x-thread-id", signed(&id))
+            .refused(401, "invalid_thread_signature")
+            .await;
+    }
+}
+
+/// Headers that do not hold, each for another reason.
+fn bad_headers() -> Vec<String> {
+    let id = new_id();
+    let good = signature(SIGNING_SECRET, &id);
+    let other = new_id();
+    vec![
+        String::new(),
+        id.clone(),
+        format!("{id};"),
+        format!(";{good}"),
+        format!("{other};{good}"),
+        format!("{id};{}", signature("another secret", &id)),
+        format!("{id};{}", good.trim_end_matches('=')),
+        format!("{id};{}", &good[1..]),
+        format!("{id};{}", "0".repeat(64)),
+        format!("{id};{good};"),
+        format!("{id}.{good}"),
+        cookie(&id, &good),
+        "\u{e9}".into(),
+    ]
+}
+
+async fn a_header_that_does_not_hold_is_refused_whatever_is_wrong_with_it(server: &Server) {
+    let client = server.client();
+    let mut details = Vec::new();
+
+    for header in bad_headers() {
+        let answer = client
+            .get("/v1/threads/current/state")
+            .header("x-thread-id", &header)
+            .send()
+            .await;
+
+        let mut problem = answer.problem(401, "invalid_thread_signature");
+        assert_hands_back_nothing(&answer);
+        problem.as_object_mut().unwrap().remove("request_id");
+        details.push(problem);
+    }
+
+    details.dedup();
+    assert_eq!(details.len(), 1, "{details:?}");
+}
+
+async fn a_good_cookie_does_not_mend_a_bad_header(server: &Server) {
+    let answer = server
+        .client()
+        .get("/v1/threads/current")
+        .header("x-thread-id", "")
+        .header("cookie", good_cookie(&new_id()))
+        .send()
+        .await;
+
+    answer.problem(401, "invalid_thread_signature");
+    assert_hands_back_nothing(&answer);
+}
+
+async fn two_headers_are_one_too_many(server: &Server) {
+    let thread = server.client().thread();
+
+    let answer = thread
+        .get("")
+        .header("x-thread-id", &thread.signed)
+        .send()
+        .await;
+
+    answer.problem(401, "invalid_thread_signature");
+    assert_hands_back_nothing(&answer);
+}
+
+async fn a_bad_signature_is_refused_before_the_request_is_judged(server: &Server) {
+    server
+        .client()
+        .request(Method::PUT, "/v1/threads/current/state/k")
+        .header("x-thread-id", "thrd_x")
+        .json("{")
+        .refused(401, "invalid_thread_signature")
+        .await;
+}
+
+async fn a_bad_cookie_is_ignored_and_replaced(server: &Server) {
+    let client = server.client();
+    let id = new_id();
+    let bad = [
+        "atid=".into(),
+        "atid=x".into(),
+        format!("atid={id}"),
+        format!("atid={id}."),
+        format!(
+            "atid={}",
+            cookie(&new_id(), &signature(SIGNING_SECRET, &id))
+        ),
+        format!("atid={}", cookie(&id, &signature("another secret", &id))),
+    ];
+
+    for cookie in bad {
+        let found = whose(&client, "cookie", &cookie).await;
+
+        assert_ne!(found, id, "{cookie}");
+    }
+}
+
+async fn the_first_cookie_that_verifies_counts(server: &Server) {
+    let client = server.client();
+    let (first, second) = (new_id(), new_id());
+    let header = format!(
+        "theme=dark; atid=bad; {}; {}; x=y",
+        good_cookie(&first),
+        good_cookie(&second)
+    );
+
+    let in_one = whose(&client, "cookie", &header).await;
+    let in_two = client
+        .get("/v1/threads/current")
+        .header("cookie", "atid=bad")
+        .header("cookie", good_cookie(&second))
+        .ok()
+        .await;
+
+    assert_eq!(in_one, first);
+    assert_eq!(handed_back(&in_two), second);
+}
+
+async fn a_cookie_of_another_name_is_none(server: &Server) {
+    let id = new_id();
+    let cookie = good_cookie(&id);
+
+    for other in [
+        cookie.replace("atid", "ATID"),
+        format!("x{cookie}"),
+        cookie.replace("atid", "atid2"),
+    ] {
+        let found = whose(&server.client(), "cookie", &other).await;
+
+        assert_ne!(found, id, "{other}");
+    }
+}
+
+async fn a_refused_request_does_not_make_its_new_id_known(server: &Server) {
+    let client = server.client();
+    let put = |path: &str, body: &str| {
+        client
+            .request(Method::PUT, &format!("/v1/threads/current/{path}"))
+            .json(body)
+    };
+
+    for (request, status, code) in [
+        (put("state/k", "{"), 400, "invalid_json"),
+        (put("state/%00", "1"), 400, "invalid_key"),
+        (
+            put("state/k", "1").header("if-match", "\"5\""),
+            412,
+            "version_mismatch",
+        ),
+        (
+            client.post("/v1/threads/current"),
+            405,
+            "method_not_allowed",
+        ),
+        (
+            client.get("/v1/threads/current?bogus=1"),
+            400,
+            "invalid_parameter",
+        ),
+    ] {
+        let answer = request.send().await;
+
+        answer.problem(status, code);
+        assert_hands_back_nothing(&answer);
+    }
+}
+
+async fn a_new_caller_who_finds_no_key_keeps_the_new_id(server: &Server) {
+    let answer = server
+        .client()
+        .get("/v1/threads/current/state/k")
+        .send()
+        .await;
+
+    answer.problem(404, "key_not_found");
+    handed_back(&answer);
+}
+
+async fn a_refusal_hands_a_known_caller_the_id_again(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "\"text\"").ok().await;
+
+    for (request, status, code) in [
+        (thread.put("state/k", "{"), 400, "invalid_json"),
+        (thread.get("state/absent"), 404, "key_not_found"),
+        (thread.get("?bogus=1"), 400, "invalid_parameter"),
+        (thread.post("", "{}"), 405, "method_not_allowed"),
+        (
+            thread.get("state").header("accept", "text/html"),
+            406,
+            "not_acceptable",
+        ),
+        (thread.post("state/k/push", "1"), 409, "not_an_array"),
+        (
+            thread.put("state/k", &" ".repeat(2_097_153)),
+            413,
+            "body_too_large",
+        ),
+        (
+            thread
+                .request(Method::PUT, "state/k")
+                .header("content-type", "text/plain"),
+            415,
+            "unsupported_media_type",
+        ),
+        (
+            thread.put("state/k", "1").header("if-match", "\"9\""),
+            412,
+            "version_mismatch",
+        ),
+    ] {
+        let answer = request.send().await;
+
+        answer.problem(status, code);
+        assert_eq!(handed_back(&answer), thread.id);
+    }
+}
+
+async fn the_cookie_is_not_for_scripts_and_lasts_a_week(server: &Server) {
+    let answer = server.client().get("/v1/threads/current").ok().await;
+
+    let mut attributes: Vec<_> = answer
+        .header("set-cookie")
+        .unwrap()
+        .split("; ")
+        .skip(1)
+        .collect();
+    attributes.sort_unstable();
+    assert_eq!(
+        attributes,
+        ["HttpOnly", "Max-Age=604800", "Path=/", "SameSite=Lax"]
+    );
+}
+
+async fn is_secure(server: &Server, forwarded: &str) -> bool {
+    let answer = server
+        .client()
+        .get("/v1/threads/current")
+        .header("x-forwarded-proto", forwarded)
+        .ok()
+        .await;
+    answer.header("set-cookie").unwrap().contains("; Secure")
+}
+
+async fn anyone_saying_https_does_not_make_the_cookie_secure(server: &Server) {
+    assert!(!is_secure(server, "https").await);
+}
+
+async fn a_trusted_proxy_saying_https_makes_the_cookie_secure(backend: Backend) {
+    for (proxies, trusted) in [
+        ("127.0.0.1", true),
+        ("10.0.0.0/8, 127.0.0.0/8", true),
+        ("10.0.0.1,::1", false),
+    ] {
+        let server = Server::builder(backend)
+            .set("THREADKEEP_TRUSTED_PROXIES", proxies)
+            .start();
+
+        assert_eq!(is_secure(&server, "https").await, trusted, "{proxies}");
+        assert!(!is_secure(&server, "http").await);
+    }
+}
+
+async fn keys_rotate_without_losing_a_caller(backend: Backend) {
+    const NEW: &str = "a-new-hmac-secret-of-the-tests-that-is-long-enough";
+    let id = new_id();
+    let by_old = format!("{id};{}", signature(SIGNING_SECRET, &id));
+    let by_new = format!("{id};{}", signature(NEW, &id));
+    let rotated = Server::builder(backend)
+        .set(
+            "THREADKEEP_SIGNING_KEYS",
+            format_args!("new:{NEW},old:{SIGNING_SECRET}"),
+        )
+        .start();
+    let retired = Server::builder(backend)
+        .set("THREADKEEP_SIGNING_KEYS", format_args!("new:{NEW}"))
+        .start();
+    let ask = |server: &Server, signed: &str| {
+        server
+            .client()
+            .get("/v1/threads/current")
+            .header("x-thread-id", signed)
+    };
+
+    let met_old = ask(&rotated, &by_old).ok().await;
+    let met_new = ask(&rotated, &by_new).ok().await;
+
+    assert_eq!(met_old.header("x-thread-id"), Some(&*by_new));
+    assert_eq!(
+        cookie_value(&met_old),
+        cookie(&id, &signature(NEW, &id)),
+        "the cookie is signed by the first key too"
+    );
+    assert_eq!(met_new.header("x-thread-id"), Some(&*by_new));
+    ask(&retired, &by_new).ok().await;
+    ask(&retired, &by_old)
+        .refused(401, "invalid_thread_signature")
+        .await;
+}
+
+async fn an_api_key_sees_every_thread(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+
+    let state = thread.by_api_key(Method::GET, "state").ok().await;
+    thread
+        .by_api_key(Method::PUT, "state/k")
+        .json("2")
+        .ok()
+        .await;
+
+    assert_eq!(state.text(), r#"{"k":1}"#);
+    assert_eq!(state.header("set-cookie"), None);
+    assert_eq!(thread.state().await, r#"{"k":2}"#);
+}
+
+async fn the_signed_id_opens_its_own_thread_by_path(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    thread.put("state/k", "1").ok().await;
+
+    let answer = client
+        .get(&format!("/v1/threads/{}/state/k", thread.id))
+        .header("x-thread-id", &thread.signed)
+        .ok()
+        .await;
+
+    assert_eq!(answer.text(), "1");
+}
+
+async fn a_thread_by_path_stays_closed_whatever_is_wrong(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let other = client.thread();
+    let path = format!("/v1/threads/{}/state", thread.id);
+
+    for request in [
+        client.get(&path),
+        client.get(&path).bearer("wrong"),
+        client.get(&path).bearer(""),
+        client.get(&path).bearer(&API_SECRET[1..]),
+        client.get(&path).bearer(&format!("ops:{API_SECRET}")),
+        client.get(&path).header("authorization", API_SECRET),
+        client
+            .get(&path)
+            .header("authorization", format!("Basic {API_SECRET}")),
+        client.get(&path).header("x-thread-id", &other.signed),
+        client.get(&path).header("x-thread-id", ""),
+        client.get(&path).header("x-thread-id", &thread.id),
+        client.get(&path).header("cookie", good_cookie(&thread.id)),
+        client.get("/v1/threads/malformed/state"),
+        client.get("/v1/threads/malformed/state").bearer("wrong"),
+        client
+            .get("/v1/threads/malformed/state")
+            .header("x-thread-id", &thread.signed),
+    ] {
+        let answer = request.send().await;
+
+        answer.problem(401, "api_key_required");
+        assert_hands_back_nothing(&answer);
+    }
+}
+
+async fn one_good_credential_is_enough_by_path(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let path = format!("/v1/threads/{}", thread.id);
+
+    client
+        .get(&path)
+        .bearer(API_SECRET)
+        .header("x-thread-id", "bad")
+        .ok()
+        .await;
+    client
+        .get(&path)
+        .bearer("wrong")
+        .header("x-thread-id", &thread.signed)
+        .ok()
+        .await;
+}
+
+async fn the_scheme_bearer_is_taken_in_any_case(server: &Server) {
+    let path = format!("/v1/threads/{}", new_id());
+
+    for scheme in ["bearer", "BEARER"] {
+        server
+            .client()
+            .get(&path)
+            .header("authorization", format!("{scheme} {API_SECRET}"))
+            .ok()
+            .await;
+    }
+}
+
+async fn a_malformed_id_is_told_to_a_back_end_only(server: &Server) {
+    let client = server.client();
+
+    for id in ["x", "thrd_short", &"a".repeat(37), "current2", "thrd_%00"] {
+        client
+            .get(&format!("/v1/threads/{id}/state"))
+            .bearer(API_SECRET)
+            .refused(400, "invalid_thread_id")
+            .await;
+    }
+}
+
+over_both_stores!(
+    a_caller_without_an_id_gets_a_new_one,
+    nothing_is_stored_until_the_first_write,
+    a_new_caller_may_begin_with_a_write,
+    the_header_names_the_thread,
+    the_cookie_names_the_thread,
+    the_cookie_that_was_set_comes_back_as_the_same_thread,
+    a_header_beats_a_cookie,
+    hex_signatures_are_taken_in_any_case_and_answered_in_base64,
+    every_legal_id_is_taken_and_no_other,
+    a_header_that_does_not_hold_is_refused_whatever_is_wrong_with_it,
+    a_good_cookie_does_not_mend_a_bad_header,
+    two_headers_are_one_too_many,
+    a_bad_signature_is_refused_before_the_request_is_judged,
+    a_bad_cookie_is_ignored_and_replaced,
+    the_first_cookie_that_verifies_counts,
+    a_cookie_of_another_name_is_none,
+    a_refused_request_does_not_make_its_new_id_known,
+    a_new_caller_who_finds_no_key_keeps_the_new_id,
+    a_refusal_hands_a_known_caller_the_id_again,
+    the_cookie_is_not_for_scripts_and_lasts_a_week,
+    anyone_saying_https_does_not_make_the_cookie_secure,
+    an_api_key_sees_every_thread,
+    the_signed_id_opens_its_own_thread_by_path,
+    a_thread_by_path_stays_closed_whatever_is_wrong,
+    one_good_credential_is_enough_by_path,
+    the_scheme_bearer_is_taken_in_any_case,
+    a_malformed_id_is_told_to_a_back_end_only,
+);
+with_own_servers!(
+    a_trusted_proxy_saying_https_makes_the_cookie_secure,
+    keys_rotate_without_losing_a_caller,
+);
