@@ -53,6 +53,10 @@ macro_rules! with_own_servers {
 }
 
 mod around;
+mod arrays;
 mod cors;
+mod counters;
 mod identity;
 mod starting;
+mod state;
+mod thread_object;
