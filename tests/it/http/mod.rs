@@ -56,6 +56,7 @@ mod around;
 mod arrays;
 mod cors;
 mod counters;
+mod exactness;
 mod identity;
 mod starting;
 mod state;
