@@ -54,10 +54,13 @@ macro_rules! with_own_servers {
 
 mod around;
 mod arrays;
+mod conditions;
 mod cors;
 mod counters;
 mod exactness;
+mod idempotency;
 mod identity;
+mod limits;
 mod starting;
 mod state;
 mod thread_object;
