@@ -1,0 +1,143 @@
+//! Headers that every response has.
+
+use std::collections::HashSet;
+
+use reqwest::Method;
+
+use crate::support::client::{Answer, Client, Request};
+use crate::support::server::Server;
+
+/// Requests of every kind of outcome below `/v1`.
+fn under_v1(client: &Client) -> Vec<(Request, u16)> {
+    let thread = client.thread();
+    vec![
+        (client.get("/v1/threads/current"), 200),
+        (client.post("/v1/threads").json("{}"), 201),
+        (thread.delete(""), 204),
+        (
+            thread
+                .get("state")
+                .header("if-none-match", "\"0-0000000000000000\""),
+            304,
+        ),
+        (thread.put("state/k", "{"), 400),
+        (thread.get("").header("x-thread-id", "second"), 401),
+        (client.get(&format!("/v1/threads/{}", thread.id)), 401),
+        (thread.by_api_key(Method::GET, "state"), 200),
+        (thread.get("state/k"), 404),
+        (client.get("/v1/nowhere"), 404),
+        (client.post("/v1/threads/current"), 405),
+        (thread.get("").header("accept", "text/html"), 406),
+        (thread.put("state/k", "1").header("if-match", "*"), 412),
+        (thread.put("state/k", &" ".repeat(2_097_153)), 413),
+        (
+            thread
+                .request(Method::PUT, "state/k")
+                .header("content-type", "text/plain")
+                .body("1"),
+            415,
+        ),
+    ]
+}
+
+fn session(answer: &Answer) -> String {
+    let session = answer.header("x-session-id").unwrap();
+    let digits = session.strip_prefix("sess_").unwrap();
+    assert_eq!(digits.len(), 32, "{session}");
+    assert!(
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)),
+        "{session}"
+    );
+    session.to_owned()
+}
+
+async fn every_response_has_a_session_of_its_own(server: &Server) {
+    let client = server.client();
+    let mut requests = under_v1(&client);
+    for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"] {
+        requests.push((client.get(path), 0));
+    }
+    requests.push((client.get("/nowhere"), 404));
+    let count = requests.len();
+    let mut sessions = HashSet::new();
+
+    for (request, _) in requests {
+        sessions.insert(session(&request.send().await));
+    }
+
+    assert_eq!(sessions.len(), count);
+}
+
+async fn a_client_does_not_choose_its_session(server: &Server) {
+    let chosen = format!("sess_{}", "0".repeat(32));
+
+    let answer = server
+        .client()
+        .get("/v1/threads/current")
+        .header("x-session-id", &chosen)
+        .ok()
+        .await;
+
+    assert_ne!(session(&answer), chosen);
+}
+
+async fn no_cache_hands_an_answer_to_another_caller(server: &Server) {
+    for (request, status) in under_v1(&server.client()) {
+        let answer = request.send().await;
+
+        assert_eq!(answer.status, status);
+        assert_eq!(
+            answer.header("cache-control"),
+            Some("private, no-cache"),
+            "{status}"
+        );
+        let vary: HashSet<String> = answer
+            .headers
+            .get_all("vary")
+            .iter()
+            .flat_map(|value| value.to_str().unwrap().split(','))
+            .map(|name| name.trim().to_lowercase())
+            .collect();
+        for name in ["cookie", "x-thread-id", "authorization", "origin"] {
+            assert!(vary.contains(name), "{status}: {vary:?}");
+        }
+    }
+}
+
+async fn every_refusal_is_a_problem_object(server: &Server) {
+    for (request, status) in under_v1(&server.client()) {
+        if status < 400 {
+            continue;
+        }
+        let answer = request.send().await;
+
+        let code = answer.json()["code"].as_str().unwrap().to_owned();
+        let problem = answer.problem(status, &code);
+        assert_ne!(problem["title"], "");
+        assert_ne!(problem["detail"], "");
+    }
+}
+
+async fn large_reads_are_sent_whole_with_their_length(server: &Server) {
+    let thread = server.client().thread();
+    let text = format!("\"{}\"", "é".repeat(250_000));
+    thread.put("state/k", &text).ok().await;
+
+    let answer = thread.get("state/k").ok().await;
+
+    assert_eq!(
+        answer.header("content-length"),
+        Some(&*text.len().to_string())
+    );
+    assert_eq!(answer.text(), text);
+}
+
+over_both_stores!(
+    every_response_has_a_session_of_its_own,
+    a_client_does_not_choose_its_session,
+    no_cache_hands_an_answer_to_another_caller,
+    every_refusal_is_a_problem_object,
+    large_reads_are_sent_whole_with_their_length,
+);
