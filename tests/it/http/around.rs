@@ -1,29 +1,248 @@
 //! What stands around the threads: health, metrics, the description of the API.
 
-use crate::support::server::{Backend, Server};
+use crate::support::client::{Client, new_id, signature};
+use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 
-async fn the_process_says_that_it_is_up(server: &Server) {
-    let answer = server.client().get("/healthz").send().await;
+async fn the_process_and_its_store_are_reported_to_be_up(server: &Server) {
+    for path in ["/healthz", "/readyz"] {
+        let answer = server.client().get(path).send().await;
 
-    assert_eq!(answer.status, 200);
-}
-
-async fn the_store_is_reported_to_answer(server: &Server) {
-    let answer = server.client().get("/readyz").send().await;
-
-    assert_eq!(answer.status, 200);
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.header("set-cookie"), None);
+    }
 }
 
 async fn it_stops_at_a_signal_and_exits_with_zero(backend: Backend) {
     let server = Server::start(backend);
+    server.client().get("/v1/threads/current").ok().await;
 
     let status = server.stop();
 
     assert!(status.success(), "{status}");
 }
 
+/// The samples of the metrics whose name and labels hold all these texts, added up.
+async fn sample(client: &Client, has: &[&str]) -> f64 {
+    let metrics = client.get("/metrics").ok().await.text();
+    metrics
+        .lines()
+        .filter(|line| !line.starts_with('#') && has.iter().all(|text| line.contains(text)))
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
+        .sum()
+}
+
+async fn metrics_are_in_the_form_that_prometheus_reads(server: &Server) {
+    let answer = server.client().get("/metrics").ok().await;
+
+    let content_type = answer.header("content-type").unwrap();
+    assert!(
+        content_type.starts_with("text/plain")
+            || content_type.starts_with("application/openmetrics-text"),
+        "{content_type}"
+    );
+    for line in answer.text().lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(!name.is_empty() && value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+async fn requests_are_counted_by_route_and_status(backend: Backend) {
+    let server = Server::start(backend);
+    let client = server.client();
+    let thread = client.thread();
+    thread.put("state/secret-key", "1").ok().await;
+    thread.get("state/secret-key").ok().await;
+    thread.get("state/other-key").send().await;
+    thread.get("state/other-key").send().await;
+    client.get("/made/up/path").send().await;
+
+    let found = sample(&client, &["requests", "GET", "/state/{key}", "\"200\""]).await;
+    let missing = sample(&client, &["requests", "GET", "/state/{key}", "\"404\""]).await;
+
+    assert_eq!((found, missing), (1.0, 2.0));
+    let metrics = client.get("/metrics").ok().await.text();
+    for hidden in ["secret-key", "made/up", &thread.id[5..]] {
+        assert!(!metrics.contains(hidden), "{hidden}");
+    }
+}
+
+async fn latencies_are_counted_in_histograms(backend: Backend) {
+    let server = Server::start(backend);
+    let client = server.client();
+    client.thread().put("state/k", "1").ok().await;
+
+    let requests = sample(
+        &client,
+        &["request", "duration_seconds_count", "/state/{key}"],
+    )
+    .await;
+    let store = sample(&client, &["store", "duration_seconds_count"]).await;
+
+    assert_eq!(requests, 1.0);
+    assert!(store >= 1.0);
+}
+
+async fn identities_are_counted_by_source_and_key(backend: Backend) {
+    const OLD: &str = "an-old-hmac-secret-of-the-tests-that-is-long-enough";
+    let server = Server::builder(backend)
+        .set(
+            "THREADKEEP_SIGNING_KEYS",
+            format_args!("new:{SIGNING_SECRET},old:{OLD}"),
+        )
+        .start();
+    let client = server.client();
+    let id = new_id();
+    let ask = || client.get("/v1/threads/current");
+    ask().ok().await;
+    ask()
+        .header("x-thread-id", format!("{id};{}", signature(OLD, &id)))
+        .ok()
+        .await;
+    for cookie in [
+        "atid=bad".into(),
+        format!("atid={id}.{}", signature(SIGNING_SECRET, &id)),
+    ] {
+        ask().header("cookie", cookie).ok().await;
+    }
+    ask().header("x-thread-id", "bad").send().await;
+    client
+        .get(&format!("/v1/threads/{id}"))
+        .bearer(API_SECRET)
+        .ok()
+        .await;
+
+    // The first one without an id, and the one whose cookie was bad.
+    assert_eq!(sample(&client, &["identities", "minted"]).await, 2.0);
+    assert_eq!(sample(&client, &["identities", "header", "old"]).await, 1.0);
+    assert_eq!(sample(&client, &["identities", "cookie", "new"]).await, 1.0);
+    assert_eq!(
+        sample(&client, &["identities", "api_key", "ops"]).await,
+        1.0
+    );
+}
+
+async fn cookies_that_were_ignored_are_counted(backend: Backend) {
+    let server = Server::start(backend);
+    let client = server.client();
+    client
+        .get("/v1/threads/current")
+        .header("cookie", "atid=bad")
+        .ok()
+        .await;
+
+    assert_eq!(sample(&client, &["cookie", "ignored"]).await, 1.0);
+}
+
+async fn refused_bytes_are_counted_by_limit(backend: Backend) {
+    let server = Server::start(backend);
+    let client = server.client();
+    let thread = client.thread();
+    let text = |size: usize| format!("\"{}\"", "x".repeat(size));
+    thread
+        .put("state/k", &text(1_048_576))
+        .refused(413, "state_too_large")
+        .await;
+    thread
+        .put("state/k", &text(2_097_152))
+        .refused(413, "body_too_large")
+        .await;
+
+    let state = sample(&client, &["refused", "bytes", "state"]).await;
+    let body = sample(&client, &["refused", "bytes", "body"]).await;
+
+    assert!(state >= 1_048_576.0, "{state}");
+    assert!(body >= 2_097_152.0, "{body}");
+}
+
+async fn the_api_describes_itself(server: &Server) {
+    let answer = server.client().get("/openapi.json").ok().await;
+
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let api = answer.json();
+    assert!(api["openapi"].as_str().unwrap().starts_with("3."));
+    for (path, methods) in [
+        ("/v1/threads", &["post"][..]),
+        ("/v1/threads/current", &["get", "patch", "delete"]),
+        (
+            "/v1/threads/current/state",
+            &["get", "put", "patch", "delete"],
+        ),
+        ("/v1/threads/current/state/{key}", &["get", "put", "delete"]),
+        ("/v1/threads/current/state/{key}/push", &["post"]),
+        ("/v1/threads/current/state/{key}/increment", &["post"]),
+        ("/v1/threads/current/keys", &["get"]),
+        ("/v1/threads/{id}", &["get", "patch", "delete"]),
+        ("/v1/threads/{id}/state", &["get", "put", "patch", "delete"]),
+        ("/v1/threads/{id}/state/{key}", &["get", "put", "delete"]),
+        ("/v1/threads/{id}/state/{key}/push", &["post"]),
+        ("/v1/threads/{id}/state/{key}/increment", &["post"]),
+        ("/v1/threads/{id}/keys", &["get"]),
+        ("/healthz", &["get"]),
+        ("/readyz", &["get"]),
+        ("/metrics", &["get"]),
+    ] {
+        for method in methods {
+            let operation = &api["paths"][path][method];
+
+            assert!(operation["responses"].is_object(), "{method} {path}");
+        }
+    }
+}
+
+/// What a page refers to by `src`, `href` or `url`.
+fn references(page: &str) -> Vec<String> {
+    ["src=\"", "href=\"", "url(", "@import \"", "url: \""]
+        .iter()
+        .flat_map(|before| page.split(before).skip(1))
+        .map(|after| after.split(['"', ')', '\'']).next().unwrap().to_owned())
+        .filter(|reference| !reference.is_empty() && !reference.starts_with("data:"))
+        .collect()
+}
+
+async fn the_docs_page_needs_no_other_host(server: &Server) {
+    let client = server.client();
+    let mut path = "/docs".to_owned();
+    let mut page = client.get(&path).send().await;
+    if let Some(location) = page.header("location") {
+        path = location.trim_start_matches('.').to_owned();
+        page = client.get(&path).send().await;
+    }
+
+    assert_eq!(page.status, 200, "{path}");
+    assert!(
+        page.header("content-type")
+            .unwrap()
+            .starts_with("text/html")
+    );
+    let references = references(&page.text());
+    assert!(!references.is_empty());
+    let folder = &path[..=path.rfind('/').unwrap()];
+    for reference in references {
+        assert!(
+            !reference.contains("://") && !reference.starts_with("//"),
+            "{reference}"
+        );
+        let reference = match reference.strip_prefix("./").unwrap_or(&reference) {
+            absolute if absolute.starts_with('/') => absolute.to_owned(),
+            relative => format!("{folder}{relative}"),
+        };
+        let asset = client.get(&reference).send().await;
+        assert_eq!(asset.status, 200, "{reference}");
+        assert!(!asset.body.is_empty(), "{reference}");
+    }
+}
+
 over_both_stores!(
-    the_process_says_that_it_is_up,
-    the_store_is_reported_to_answer,
+    the_process_and_its_store_are_reported_to_be_up,
+    metrics_are_in_the_form_that_prometheus_reads,
+    the_api_describes_itself,
+    the_docs_page_needs_no_other_host,
 );
-with_own_servers!(it_stops_at_a_signal_and_exits_with_zero);
+with_own_servers!(
+    it_stops_at_a_signal_and_exits_with_zero,
+    requests_are_counted_by_route_and_status,
+    latencies_are_counted_in_histograms,
+    identities_are_counted_by_source_and_key,
+    cookies_that_were_ignored_are_counted,
+    refused_bytes_are_counted_by_limit,
+);

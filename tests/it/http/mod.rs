@@ -59,10 +59,14 @@ mod cors;
 mod counters;
 mod errors;
 mod exactness;
+mod expiry;
 mod headers;
 mod idempotency;
 mod identity;
 mod limits;
+mod logs;
+#[cfg(feature = "redis")]
+mod outage;
 mod starting;
 mod state;
 mod thread_object;

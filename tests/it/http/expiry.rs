@@ -1,0 +1,196 @@
+//! Threads that nobody uses end, at the very second.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::support::client::{OwnThread, Request};
+use crate::support::server::{Backend, Server};
+
+fn short_lived(backend: Backend, seconds: u32) -> Server {
+    Server::builder(backend)
+        .set("THREADKEEP_THREAD_TTL_SECONDS", seconds)
+        .start()
+}
+
+fn moment(time: &Value) -> OffsetDateTime {
+    OffsetDateTime::parse(time.as_str().unwrap(), &Rfc3339).unwrap()
+}
+
+/// Waits until the thread must have ended, by the time it told.
+async fn outlive(object: &Value) {
+    let left = moment(&object["expires_at"]) - OffsetDateTime::now_utc();
+    sleep(left.try_into().unwrap_or_default()).await;
+}
+
+async fn a_thread_that_nobody_uses_is_gone_at_the_second(backend: Backend) {
+    let server = short_lived(backend, 1);
+    let thread = server.client().thread();
+    let first = thread
+        .put("state", r#"{"k":1,"a":[1]}"#)
+        .ok()
+        .await
+        .etag()
+        .to_owned();
+    thread.patch("", r#"{"metadata":{"m":1}}"#).ok().await;
+    let object = thread.object().await;
+    assert_eq!(object["ttl_seconds"], 1);
+
+    outlive(&object).await;
+
+    let object = thread.object().await;
+    assert_eq!(object["exists"], false);
+    assert_eq!(object["version"], 0);
+    assert_eq!(object["metadata"], serde_json::json!({}));
+    assert_eq!(thread.state().await, "{}");
+    assert_eq!(thread.get("keys").ok().await.text(), "[]");
+    thread.get("state/k").refused(404, "key_not_found").await;
+    let again = thread
+        .put("state/n", "2")
+        .header("if-match", "\"0\"")
+        .ok()
+        .await;
+    assert_eq!(again.version(), 1, "an expired thread leaves no tombstone");
+    assert_ne!(again.etag(), first);
+    assert_eq!(thread.state().await, r#"{"n":2}"#);
+}
+
+async fn a_write_to_an_expired_thread_does_not_see_what_was(backend: Backend) {
+    let server = short_lived(backend, 1);
+    let thread = server.client().thread();
+    thread
+        .put("state", r#"{"a":[1,2],"n":5,"o":{"x":1}}"#)
+        .ok()
+        .await;
+    outlive(&thread.object().await).await;
+
+    thread
+        .merge(
+            r#"[{"op":"push","key":"a","value":3},{"op":"increment","key":"n"},
+                {"op":"delete","key":"o"}]"#,
+        )
+        .ok()
+        .await;
+
+    assert_eq!(thread.state().await, r#"{"a":[3],"n":1}"#);
+    assert_eq!(thread.object().await["version"], 1);
+}
+
+async fn destroying_an_expired_thread_leaves_no_tombstone(backend: Backend) {
+    let server = short_lived(backend, 1);
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    outlive(&thread.object().await).await;
+
+    thread.delete("").ok().await;
+
+    assert_eq!(thread.put("state/k", "2").ok().await.version(), 1);
+}
+
+/// Uses a thread once a second for longer than it would live unused. False when the machine was
+/// too busy for that to be a test.
+async fn kept_by(thread: &OwnThread, using: impl Fn(&OwnThread) -> Request) -> bool {
+    const TTL: Duration = Duration::from_secs(3);
+    thread.put("state/k", "[1]").ok().await;
+    for _ in 0..4 {
+        let used = Instant::now();
+        sleep_until(used + Duration::from_secs(1)).await;
+        let answer = using(thread).send().await;
+        if used.elapsed() >= TTL {
+            return false;
+        }
+        assert!(answer.status < 400, "{}", answer.text());
+    }
+    assert_eq!(thread.object().await["exists"], true);
+    true
+}
+
+async fn every_use_moves_the_end(backend: Backend) {
+    type Use = fn(&OwnThread) -> Request;
+    let server = short_lived(backend, 3);
+    let uses: [Use; 10] = [
+        |thread| thread.get(""),
+        |thread| thread.get("state"),
+        |thread| thread.get("state?key=x"),
+        |thread| thread.get("state/k"),
+        |thread| thread.get("state/k?tail=1"),
+        |thread| thread.head("state/k"),
+        |thread| thread.get("keys"),
+        |thread| thread.get("state").header("if-none-match", "*"),
+        |thread| thread.put("state/x", "1"),
+        |thread| thread.merge_patch("{}"),
+    ];
+
+    let threads: Vec<_> = uses
+        .into_iter()
+        .map(|using| {
+            let client = server.client();
+            tokio::spawn(async move { while !kept_by(&client.thread(), using).await {} })
+        })
+        .collect();
+
+    for thread in threads {
+        thread.await.unwrap();
+    }
+}
+
+async fn a_use_moves_the_end_that_is_told(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let start = Instant::now();
+    let before = moment(&thread.object().await["expires_at"]);
+
+    sleep_until(start + Duration::from_secs(2)).await;
+    let after = moment(&thread.object().await["expires_at"]);
+
+    assert!(after - before >= time::Duration::seconds(1));
+}
+
+async fn no_use_moves_the_absolute_end(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_THREAD_MAX_AGE_SECONDS", 2)
+        .start();
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let object = thread.object().await;
+    let life = moment(&object["expires_at"]) - moment(&object["created_at"]);
+
+    thread.put("state/k", "2").ok().await;
+    thread.patch("", r#"{"ttl_seconds":600}"#).ok().await;
+    let later = thread.object().await;
+    outlive(&object).await;
+
+    assert!(life <= time::Duration::seconds(2), "{life}");
+    assert_eq!(later["expires_at"], object["expires_at"]);
+    assert_eq!(thread.object().await["exists"], false);
+    assert_eq!(thread.put("state/k", "3").ok().await.version(), 1);
+}
+
+async fn a_thread_of_its_own_ttl_outlives_the_others(backend: Backend) {
+    let server = short_lived(backend, 1);
+    let thread = server.client().thread();
+    let other = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    thread.patch("", r#"{"ttl_seconds":60}"#).ok().await;
+    other.put("state/k", "1").ok().await;
+
+    outlive(&other.object().await).await;
+
+    assert_eq!(other.object().await["exists"], false);
+    let object = thread.object().await;
+    assert_eq!(object["exists"], true);
+    assert_eq!(object["ttl_seconds"], 60);
+}
+
+over_both_stores!(a_use_moves_the_end_that_is_told);
+with_own_servers!(
+    a_thread_that_nobody_uses_is_gone_at_the_second,
+    a_write_to_an_expired_thread_does_not_see_what_was,
+    destroying_an_expired_thread_leaves_no_tombstone,
+    every_use_moves_the_end,
+    no_use_moves_the_absolute_end,
+    a_thread_of_its_own_ttl_outlives_the_others,
+);

@@ -1,0 +1,125 @@
+//! The log: enough to find a request, nothing that should not leave the service.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::client::{hex_signature, signature};
+use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
+
+fn debugging(backend: Backend) -> Server {
+    Server::builder(backend)
+        .set("THREADKEEP_LOG", "debug")
+        .start()
+}
+
+async fn no_secret_and_no_content_is_logged(backend: Backend) {
+    let server = debugging(backend);
+    let client = server.client();
+    let thread = client.thread();
+    let signed = signature(SIGNING_SECRET, &thread.id);
+    let cookie = format!("atid={}.{}", thread.id, signed.replace('+', "%2B"));
+    let forged = "forged-signature-of-somebody";
+    let put = |path: &str, body: &str| thread.put(path, body);
+
+    for request in [
+        put("state/key-to-hide", "\"value-to-hide\""),
+        put("state/key-to-hide", "\"value-to-hide\" x"),
+        put("state", r#"["value-to-hide"]"#),
+        thread.get("state?key=key-to-hide"),
+        thread.get("state/key-to-hide"),
+        thread.get("state/key-to-hide?tail=1"),
+        thread.post("state/key-to-hide/push", "\"value-to-hide\""),
+        thread.merge(r#"[{"op":"set","key":"key-to-hide","value":"value-to-hide"}]"#),
+        thread.merge(r#"[{"op":"value-to-hide","key":"key-to-hide"}]"#),
+        thread.merge_patch(r#"{"key-to-hide":{"x":"value-to-hide"}}"#),
+        thread.patch("", r#"{"metadata":{"key-to-hide":"value-to-hide"}}"#),
+        thread.by_api_key(Method::GET, "state/key-to-hide"),
+        client.get(&format!("/v1/threads/{}/state", thread.id)),
+        client.get("/v1/threads/current").header("cookie", &cookie),
+        client
+            .get("/v1/threads/current")
+            .header("cookie", format!("atid={}.{forged}", thread.id)),
+        client
+            .get("/v1/threads/current")
+            .header("x-thread-id", format!("{};{forged}", thread.id)),
+        client
+            .post("/v1/threads")
+            .bearer(API_SECRET)
+            .json(&json!({"id": thread.id}).to_string()),
+        put("state/k", &" ".repeat(2_097_153)),
+        put(
+            "state/k",
+            &format!("\"{}\"", "value-to-hide".repeat(90_000)),
+        ),
+        thread.delete(""),
+    ] {
+        request.send().await;
+    }
+    assert!(server.stop().success());
+
+    let log = server.log();
+    for hidden in [
+        "value-to-hide",
+        "key-to-hide",
+        &thread.id,
+        &thread.id[5..],
+        &signed,
+        &signed.replace('+', "%2B"),
+        &hex_signature(SIGNING_SECRET, &thread.id),
+        forged,
+        "atid=",
+        SIGNING_SECRET,
+        API_SECRET,
+    ] {
+        for line in log.lines() {
+            assert!(!line.contains(hidden), "{hidden} in {line}");
+        }
+    }
+}
+
+async fn every_line_is_one_json_object(backend: Backend) {
+    let server = debugging(backend);
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    thread.put("state/k", "{").send().await;
+    assert!(server.stop().success());
+
+    let log = server.log();
+
+    assert!(log.lines().count() > 1);
+    for line in log.lines() {
+        let parsed: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+        assert!(parsed["level"].is_string(), "{line}");
+        assert!(parsed["timestamp"].is_string(), "{line}");
+    }
+}
+
+async fn a_request_can_be_found_by_its_session(backend: Backend) {
+    let server = debugging(backend);
+    let answer = server.client().thread().get("state").ok().await;
+
+    let session = answer.header("x-session-id").unwrap();
+    let line = server.await_log(|line| line.contains(session));
+
+    assert!(line.contains("200"), "{line}");
+}
+
+async fn an_ignored_cookie_is_logged(backend: Backend) {
+    let server = debugging(backend);
+    let answer = server
+        .client()
+        .get("/v1/threads/current")
+        .header("cookie", "atid=bad")
+        .ok()
+        .await;
+
+    let session = answer.header("x-session-id").unwrap();
+    server.await_log(|line| line.contains("cookie") && line.contains(session));
+}
+
+with_own_servers!(
+    no_secret_and_no_content_is_logged,
+    every_line_is_one_json_object,
+    a_request_can_be_found_by_its_session,
+    an_ignored_cookie_is_logged,
+);

@@ -1,0 +1,208 @@
+//! A store that is away: an error in time, and never an empty thread.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+
+use crate::support::client::{OwnThread, Request};
+use crate::support::redis::RedisServer;
+use crate::support::server::{Backend, Server};
+use crate::support::until;
+
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// What a busy machine may add to it.
+const SLACK: Duration = Duration::from_secs(5);
+
+fn on(redis: &RedisServer) -> Server {
+    Server::builder(Backend::Memory)
+        .redis(&redis.url())
+        .set("THREADKEEP_STORE_TIMEOUT_MS", TIMEOUT.as_millis())
+        .start()
+}
+
+fn everything(thread: &OwnThread) -> Vec<Request> {
+    vec![
+        thread.get(""),
+        thread.get("state"),
+        thread.get("state?key=k"),
+        thread.get("state/k"),
+        thread.get("state/k?tail=1"),
+        thread.get("keys"),
+        thread.get("state").header("if-none-match", "*"),
+        thread.put("state/k", "1"),
+        thread.put("state", "{}"),
+        thread.delete("state/k"),
+        thread.delete("state"),
+        thread.post("state/k/push", "1"),
+        thread.post("state/k/increment", "{}"),
+        thread.merge(r#"[{"op":"clear"}]"#),
+        thread.merge_patch(r#"{"k":{"x":1}}"#),
+        thread.patch("", r#"{"metadata":{"a":1}}"#),
+        thread.delete(""),
+        thread.by_api_key(Method::GET, "state"),
+    ]
+}
+
+async fn assert_unavailable(request: Request) {
+    let start = Instant::now();
+
+    let answer = request.send().await;
+
+    let took = start.elapsed();
+    let problem = answer.problem(503, "store_unavailable");
+    let seconds: u32 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!(seconds >= 1);
+    assert!(took < TIMEOUT + SLACK, "{took:?}");
+    let detail = problem["detail"].as_str().unwrap().to_lowercase();
+    assert!(!detail.contains("redis") && !detail.contains("127.0.0.1"));
+}
+
+#[tokio::test]
+async fn a_store_that_is_gone_is_an_error_and_not_an_empty_thread() {
+    let redis = RedisServer::start();
+    let server = on(&redis);
+    let thread = server.client().thread();
+    thread.put("state/k", "[1]").ok().await;
+
+    redis.kill();
+
+    for request in everything(&thread) {
+        assert_unavailable(request).await;
+    }
+    let post = server.client().post("/v1/threads").json("{}");
+    assert_unavailable(post).await;
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_not_waited_for_past_the_timeout() {
+    let redis = RedisServer::start();
+    let server = on(&redis);
+    let thread = server.client().thread();
+    thread.put("state/k", "[1]").ok().await;
+
+    redis.suspend();
+    for request in [
+        thread.get("state"),
+        thread.put("state/k", "2"),
+        thread.merge_patch(r#"{"k":{"x":1}}"#),
+        thread.patch("", r#"{"metadata":{"a":1}}"#),
+        thread.delete(""),
+    ] {
+        assert_unavailable(request).await;
+    }
+    redis.resume();
+
+    until(|| async { thread.get("state").send().await.status == 200 }).await;
+}
+
+#[tokio::test]
+async fn readiness_follows_the_store_and_liveness_does_not() {
+    let redis = RedisServer::start();
+    let server = on(&redis);
+    let client = server.client();
+    let status = |path: &'static str| {
+        let client = client.clone();
+        async move { client.get(path).send().await.status }
+    };
+
+    redis.kill();
+    let (ready, alive) = (client.get("/readyz").send().await, status("/healthz").await);
+    redis.restart();
+
+    ready.problem(503, "store_unavailable");
+    assert!(ready.header("retry-after").is_some());
+    assert_eq!(alive, 200);
+    until(|| async { status("/readyz").await == 200 }).await;
+}
+
+#[tokio::test]
+async fn a_new_id_is_not_made_known_while_the_store_is_away() {
+    let redis = RedisServer::start();
+    let server = on(&redis);
+    redis.kill();
+
+    let answer = server.client().get("/v1/threads/current").send().await;
+
+    answer.problem(503, "store_unavailable");
+    assert_eq!(answer.header("x-thread-id"), None);
+    assert_eq!(answer.header("set-cookie"), None);
+}
+
+#[tokio::test]
+async fn what_needs_no_store_is_refused_without_it() {
+    let redis = RedisServer::start();
+    let server = on(&redis);
+    let thread = server.client().thread();
+    redis.kill();
+
+    let forged = server
+        .client()
+        .get("/v1/threads/current")
+        .header("x-thread-id", "bad");
+    forged.refused(401, "invalid_thread_signature").await;
+    let closed = server.client().get(&format!("/v1/threads/{}", thread.id));
+    closed.refused(401, "api_key_required").await;
+    thread
+        .put("state/k", "{")
+        .refused(400, "invalid_json")
+        .await;
+}
+
+#[tokio::test]
+async fn a_thread_outlives_the_process_in_redis() {
+    let redis = RedisServer::start();
+    let server = on(&redis);
+    let thread = server.client().thread();
+    let written = thread.put("state/k", "[1.0]").ok().await;
+    let settings = server.settings();
+    server.kill();
+
+    let server = settings.start();
+
+    let state = server
+        .client()
+        .thread_of(&thread.id)
+        .get("state")
+        .ok()
+        .await;
+    assert_eq!(state.text(), r#"{"k":[1.0]}"#);
+    assert_eq!(state.etag(), written.etag());
+}
+
+#[tokio::test]
+async fn two_prefixes_in_one_redis_know_nothing_of_each_other() {
+    let redis = RedisServer::start();
+    let (one, other) = (on(&redis), on(&redis));
+    let thread = one.client().thread();
+    thread.put("state/k", "1").ok().await;
+
+    let seen = other.client().thread_of(&thread.id).state().await;
+
+    assert_eq!(seen, "{}");
+}
+
+#[tokio::test]
+async fn what_broke_inside_is_logged_without_the_password_of_the_store() {
+    let redis = RedisServer::start_with(&["--requirepass", "password-to-hide"]);
+    let url = redis.url().replace("://", "://:password-to-hide@");
+    let server = Server::builder(Backend::Memory)
+        .redis(&url)
+        .set("THREADKEEP_LOG", "debug")
+        .set("THREADKEEP_STORE_TIMEOUT_MS", TIMEOUT.as_millis())
+        .start();
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+
+    redis.kill();
+    let answer = thread.get("state").send().await;
+
+    answer.problem(503, "store_unavailable");
+    let session = answer.header("x-session-id").unwrap().to_owned();
+    until(|| async { server.log().contains(&session) }).await;
+    assert!(server.stop().success());
+    assert!(
+        !server.log().contains("password-to-hide"),
+        "{}",
+        server.log()
+    );
+}
