@@ -72,7 +72,9 @@ impl Records {
     ) {
         self.by_key.insert(key.digest, (key.request, answered));
         self.order.push_back((now_ms, key.digest));
-        self.end_by(thread_ends_ms, now_ms);
+        // an earlier answer may be remembered for longer than this one
+        let ends_ms = self.ends_ms.max(thread_ends_ms);
+        self.end_by(ends_ms, now_ms);
     }
 
     /// Forgets all at that time, but not before a minute from now.

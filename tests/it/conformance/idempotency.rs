@@ -318,6 +318,22 @@ async fn the_newest_64_are_remembered_for_longer(room: Room) {
     }
 }
 
+async fn a_later_answer_does_not_shorten_the_memory_of_earlier_ones(room: Room) {
+    let thread = room.subject();
+    let first = thread.merge_once(numbered_once(1), &[]).await.unwrap();
+    let shorter = Write {
+        ttl: Some(Duration::from_secs(65)),
+        idempotency: Some(numbered_once(2)),
+        ..thread.blank()
+    };
+    thread.write(&shorter).await.unwrap();
+    room.advance(Duration::from_secs(100));
+
+    let repeat = thread.merge_once(numbered_once(1), &[]).await;
+
+    assert_eq!(repeat, Ok(replay_of(&first)));
+}
+
 async fn a_new_life_begins_with_what_is_still_remembered(room: Room) {
     let thread = room.subject_under(Policy {
         ttl: Duration::from_secs(5),
@@ -390,6 +406,7 @@ over_every_store! {
     every_answer_is_remembered_for_a_minute,
     a_minute_is_kept_even_past_the_end_of_the_thread,
     the_newest_64_are_remembered_for_longer,
+    a_later_answer_does_not_shorten_the_memory_of_earlier_ones,
     a_new_life_begins_with_what_is_still_remembered,
     new_keys_past_the_most_are_refused_until_a_minute_is_over,
 }

@@ -1,0 +1,108 @@
+//! The same random lists done to several stores. The embedded store does what the domain says, so
+//! that is what Redis must do, by its short scripts and by its long one.
+
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use threadkeep::domain::Policy;
+use threadkeep::store::Clock;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::conformance::room;
+use crate::lists::{List, Outcome, Player, Step, list};
+
+/// Set to the number that a failure prints, it makes the same lists again.
+const SEED: &str = "THREADKEEP_TEST_SEED";
+
+#[test]
+fn after_any_list_the_size_is_the_length_of_the_state() {
+    let clock = Clock::system();
+    let memory = room::memory_by(clock.clone());
+    check(1_000, &runtime(), &clock, |policy| {
+        vec![Player::new(memory.subject_under(policy), &clock)]
+    });
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn after_any_list_memory_and_redis_have_answered_and_hold_the_same() {
+    let runtime = runtime();
+    let clock = Clock::system();
+    let memory = room::memory_by(clock.clone());
+    let redis = runtime.block_on(room::redis_by(clock.clone()));
+    check(4_000, &runtime, &clock, |policy| {
+        vec![
+            Player::new(memory.subject_under(policy), &clock),
+            Player::new(redis.subject_under(policy), &clock),
+            Player::new(redis.subject_under(policy), &clock).without_shortcuts(),
+        ]
+    });
+}
+
+/// Plays so many lists, each with new players, who must agree after each step.
+fn check(lists: u32, runtime: &Runtime, clock: &Clock, players: impl Fn(Policy) -> Vec<Player>) {
+    let seed = std::env::var(SEED).map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
+    let config = Config {
+        cases: lists,
+        failure_persistence: None,
+        max_shrink_iters: 2_000,
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new_with_rng(config, rng(seed));
+
+    let result = runner.run(&list(), |list| {
+        let mut players = players(list.policy);
+        runtime.block_on(play(&list, &mut players, clock))
+    });
+
+    if let Err(error) = result {
+        panic!("{error}\nthe same lists come again with {SEED}={seed}");
+    }
+}
+
+async fn play(list: &List, players: &mut [Player], clock: &Clock) -> Result<(), TestCaseError> {
+    for (number, step) in list.steps.iter().enumerate() {
+        if let Step::Advance(pause) = step {
+            clock.advance(*pause);
+        }
+        let mut first = None;
+        for player in &mut *players {
+            let outcome = player.play(list, number).await;
+            let state = player.state().await;
+            check_size(number, &outcome, &state)?;
+            let both = (outcome, state);
+            let first = first.get_or_insert_with(|| both.clone());
+            if both != *first {
+                let text = format!("step {number}: first {first:?}, then {both:?}");
+                return Err(TestCaseError::fail(text));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_size(number: usize, outcome: &Outcome, state: &Outcome) -> Result<(), TestCaseError> {
+    if let Outcome::Written {
+        size_bytes,
+        replayed: false,
+        ..
+    } = outcome
+    {
+        let Outcome::Read(Some((_, state))) = state else {
+            return Err(TestCaseError::fail(format!("step {number} left no state")));
+        };
+        if state.len() as u64 != *size_bytes {
+            let text = format!("step {number} tells {size_bytes} bytes of {state}");
+            return Err(TestCaseError::fail(text));
+        }
+    }
+    Ok(())
+}
+
+fn rng(seed: u64) -> TestRng {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}

@@ -1,0 +1,98 @@
+//! Random lists of all that can be done to a thread, and a player that does them.
+//!
+//! A list says nothing of lives and times, which differ from store to store: it names stamps by
+//! their place, and the player tells them so.
+
+mod player;
+mod strategy;
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use threadkeep::domain::{Policy, Slice};
+
+pub(crate) use player::{Outcome, Player};
+pub(crate) use strategy::list;
+
+/// What is done to one thread, in order.
+#[derive(Debug, Clone)]
+pub(crate) struct List {
+    pub(crate) policy: Policy,
+    pub(crate) steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Write(WriteStep),
+    Destroy {
+        precondition: Option<Wanted>,
+        idempotency: Option<u8>,
+    },
+    /// Does an earlier step again, counted from the start modulo what there is.
+    Again(usize),
+    Read(ReadStep),
+    Advance(Duration),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct WriteStep {
+    pub(crate) operations: Vec<Op>,
+    pub(crate) guards: Vec<(&'static str, Expects)>,
+    pub(crate) metadata: Option<(String, Option<Expects>)>,
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) precondition: Option<Wanted>,
+    /// A key by number; the request is told by the step itself.
+    pub(crate) idempotency: Option<u8>,
+    pub(crate) describe: bool,
+}
+
+impl WriteStep {
+    /// Operations without conditions.
+    pub(crate) fn of(operations: Vec<Op>) -> Self {
+        Self {
+            operations,
+            guards: Vec::new(),
+            metadata: None,
+            ttl: None,
+            precondition: None,
+            idempotency: None,
+            describe: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Set(&'static str, String),
+    Delete(&'static str),
+    Clear,
+    Push(&'static str, String, Option<NonZeroU64>),
+    Increment(&'static str, i64),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expects {
+    /// What is there when the step comes.
+    AsItIs,
+    /// This object.
+    Object(&'static str),
+    NotAnObject,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted {
+    Exists,
+    Version(u64),
+    /// The version that the last step left.
+    VersionAsItIs,
+    /// A stamp that was seen, counted from the newest modulo what there is.
+    Seen(usize),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ReadStep {
+    Values(Vec<&'static str>),
+    Value(&'static str, Option<Slice>),
+    Keys,
+    Thread,
+}

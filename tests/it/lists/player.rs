@@ -1,0 +1,276 @@
+//! Does lists to a thread, and tells what comes of it in words that every store shares.
+
+use threadkeep::domain::{
+    Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation,
+    Precondition, Refusal, Stamp, Thread, Write, Written,
+};
+use threadkeep::store::{Clock, Destroy, Destroyed};
+
+use super::{Expects, List, Op, ReadStep, Step, Wanted, WriteStep};
+use crate::conformance::room::{Subject, delete, increment, json, key, set};
+
+/// One thread and what was seen of it.
+#[derive(Debug)]
+pub(crate) struct Player {
+    subject: Subject,
+    start_ms: u64,
+    seen: Vec<Stamp>,
+    lives: Vec<Life>,
+    version: u64,
+    /// Guards that always hold, which keep a write off a store's shortcuts.
+    extra: Vec<Guard>,
+}
+
+/// What a step answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Written {
+        stamp: Mark,
+        size_bytes: u64,
+        answers: Vec<Answer>,
+        thread: Option<Description>,
+        replayed: bool,
+    },
+    Refused(Refusal),
+    Destroyed(Destroyed),
+    Read(Option<(Mark, String)>),
+    Thread(Option<Description>),
+    Nothing,
+}
+
+/// A version, and a life by the place at which it was first seen.
+type Mark = (u64, usize);
+
+/// A thread object, its times in steps of 5 s from the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Description {
+    stamp: Mark,
+    size_bytes: u64,
+    keys: u32,
+    metadata: String,
+    times: [u64; 3],
+    ttl: std::time::Duration,
+}
+
+impl Player {
+    pub(crate) fn new(subject: Subject, clock: &Clock) -> Self {
+        Self {
+            subject,
+            start_ms: clock.now_ms(),
+
+            seen: vec![Stamp::default()],
+            lives: vec![Life::default()],
+            version: 0,
+            extra: Vec::new(),
+        }
+    }
+
+    /// Lets no write take a shortcut.
+    pub(crate) fn without_shortcuts(self) -> Self {
+        Self {
+            extra: vec![Guard {
+                key: key("no list has this key"),
+                expected: Expected::NotAnObject,
+            }],
+            ..self
+        }
+    }
+
+    /// Does the step of that number. The clock is for the caller to advance.
+    pub(crate) async fn play(&mut self, list: &List, number: usize) -> Outcome {
+        match &list.steps[number] {
+            Step::Write(step) => self.write(step).await,
+            Step::Destroy {
+                precondition,
+                idempotency,
+            } => self.destroy(*precondition, *idempotency).await,
+            Step::Again(place) if number > 0 => Box::pin(self.play(list, place % number)).await,
+            Step::Read(step) => self.read(step).await,
+            Step::Again(_) | Step::Advance(_) => Outcome::Nothing,
+        }
+    }
+
+    /// The state as it is. Its length is what the last write said, or the store has miscounted.
+    pub(crate) async fn state(&mut self) -> Outcome {
+        let id = &self.subject.id;
+        let found = self.subject.store.get_state(id).await.unwrap();
+        let stamp = found.as_ref().map_or(Stamp::default(), |found| found.stamp);
+        self.version = stamp.version;
+        if self.seen.last() != Some(&stamp) {
+            self.seen.push(stamp);
+        }
+        let state = found.map(|found| text(&found.content));
+        Outcome::Read(state.map(|state| (self.mark(stamp), state)))
+    }
+
+    async fn write(&mut self, step: &WriteStep) -> Outcome {
+        let operations: Vec<_> = step.operations.iter().map(operation).collect();
+        let mut guards = self.extra.clone();
+        for (key_text, expects) in &step.guards {
+            guards.push(Guard {
+                key: key(key_text),
+                expected: self.expected(key_text, *expects).await,
+            });
+        }
+        let metadata = match &step.metadata {
+            Some((new, old)) => Some(self.metadata_change(new, *old).await),
+            None => None,
+        };
+        let write = Write {
+            operations: &operations,
+            guards: &guards,
+            metadata: metadata.as_ref(),
+            ttl: step.ttl,
+            precondition: step.precondition.map(|wanted| self.precondition(wanted)),
+            idempotency: step.idempotency.map(|key| idempotency(key, step)),
+            describe: step.describe,
+            ..self.subject.blank()
+        };
+        match self.subject.write(&write).await {
+            Ok(written) => self.written(written),
+            Err(refusal) => Outcome::Refused(refusal),
+        }
+    }
+
+    async fn destroy(&self, precondition: Option<Wanted>, idempotency_key: Option<u8>) -> Outcome {
+        let request = &(precondition.map(|wanted| format!("{wanted:?}")));
+        let destroy = Destroy {
+            precondition: precondition.map(|wanted| self.precondition(wanted)),
+            idempotency: idempotency_key.map(|key| idempotency(key, request)),
+            ..self.subject.end()
+        };
+        match self.subject.destroy_by(&destroy).await {
+            Ok(destroyed) => Outcome::Destroyed(destroyed),
+            Err(refusal) => Outcome::Refused(refusal),
+        }
+    }
+
+    async fn read(&mut self, step: &ReadStep) -> Outcome {
+        let (store, id) = (&self.subject.store, &self.subject.id);
+        let read = match step {
+            ReadStep::Values(keys) => {
+                let keys: Vec<_> = keys.iter().copied().map(key).collect();
+                let found = store.get_values(id, &keys).await.unwrap();
+                found.map(|found| {
+                    let values = found.content.iter();
+                    let texts: Vec<_> = values.map(|value| value.as_deref().map(text)).collect();
+                    (found.stamp, format!("{texts:?}"))
+                })
+            }
+            ReadStep::Value(name, slice) => {
+                let found = store.get_value(id, &key(name), *slice).await.unwrap();
+                found.map(|found| {
+                    let part = found.content.map(|part| (text(&part.json), part.total));
+                    (found.stamp, format!("{part:?}"))
+                })
+            }
+            ReadStep::Keys => {
+                let found = store.get_keys(id).await.unwrap();
+                found.map(|found| {
+                    let keys: Vec<_> = found.content.iter().map(|key| key.as_str()).collect();
+                    (found.stamp, format!("{keys:?}"))
+                })
+            }
+            ReadStep::Thread => {
+                let thread = store.get_thread(id).await.unwrap();
+                return Outcome::Thread(thread.map(|thread| self.description(thread)));
+            }
+        };
+        Outcome::Read(read.map(|(stamp, text)| (self.mark(stamp), text)))
+    }
+
+    fn written(&mut self, written: Written) -> Outcome {
+        Outcome::Written {
+            stamp: self.mark(written.stamp),
+            size_bytes: written.size_bytes,
+            answers: written.answers,
+            thread: written.thread.map(|thread| self.description(thread)),
+            replayed: written.replayed,
+        }
+    }
+
+    fn description(&mut self, thread: Thread) -> Description {
+        let time = |ms: u64| (ms + 2_500).saturating_sub(self.start_ms) / 5_000;
+        Description {
+            times: [thread.created_ms, thread.updated_ms, thread.expires_ms].map(time),
+            stamp: self.mark(thread.stamp),
+            size_bytes: thread.size_bytes,
+            keys: thread.keys,
+            metadata: thread.metadata.as_str().to_owned(),
+            ttl: thread.ttl,
+        }
+    }
+
+    fn mark(&mut self, stamp: Stamp) -> Mark {
+        let known = self.lives.iter().position(|life| *life == stamp.life);
+        let place = known.unwrap_or_else(|| {
+            self.lives.push(stamp.life);
+            self.lives.len() - 1
+        });
+        (stamp.version, place)
+    }
+
+    fn precondition(&self, wanted: Wanted) -> Precondition {
+        match wanted {
+            Wanted::Exists => Precondition::Exists,
+            Wanted::Version(version) => Precondition::Version(version),
+            Wanted::VersionAsItIs => Precondition::Version(self.version),
+            Wanted::Seen(back) => {
+                Precondition::Stamp(self.seen[self.seen.len() - 1 - back % self.seen.len()])
+            }
+        }
+    }
+
+    async fn expected(&self, key: &str, expects: Expects) -> Expected {
+        match expects {
+            Expects::Object(object) => Expected::Object(json(object)),
+            Expects::NotAnObject => Expected::NotAnObject,
+            Expects::AsItIs => match self.subject.value(key).await {
+                Some(value) if value.starts_with('{') => Expected::Object(json(&value)),
+                _ => Expected::NotAnObject,
+            },
+        }
+    }
+
+    async fn metadata_change(&self, new: &str, old: Option<Expects>) -> MetadataChange {
+        let old = match old {
+            None => None,
+            Some(Expects::Object(object)) => Some(json(object)),
+            Some(Expects::NotAnObject) => Some(json("{}")),
+            Some(Expects::AsItIs) => {
+                let thread = self.subject.thread().await;
+                Some(thread.map_or_else(|| json("{}"), |thread| thread.metadata))
+            }
+        };
+        MetadataChange {
+            new: json(new),
+            old,
+        }
+    }
+}
+
+fn operation(op: &Op) -> Operation {
+    match op {
+        Op::Set(key, value) => set(key, value),
+        Op::Delete(key) => delete(key),
+        Op::Clear => Operation::Clear,
+        Op::Push(name, element, max_records) => Operation::Push {
+            key: key(name),
+            value: json(element),
+            max_records: *max_records,
+        },
+        Op::Increment(key, by) => increment(key, *by),
+    }
+}
+
+/// The same step is the same request.
+fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
+    IdempotencyKey {
+        digest: Fingerprint::of(&[&[key]]),
+        request: Fingerprint::of(&[format!("{request:?}").as_bytes()]),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
