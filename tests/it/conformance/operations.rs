@@ -1,5 +1,7 @@
 //! What each operation does, alone and in a batch.
 
+use std::time::Duration;
+
 use threadkeep::domain::{Answer, Operation, Refusal};
 
 use super::room::{Room, delete, increment, push, push_window, set};
@@ -26,9 +28,11 @@ async fn a_delete_tells_whether_there_was_a_key(room: Room) {
     assert_eq!(thread.state().await.unwrap(), r#"{"l":1}"#);
 }
 
-async fn a_clear_deletes_all_keys(room: Room) {
+async fn a_clear_deletes_all_keys_and_nothing_else(room: Room) {
     let thread = room.subject();
     let large = format!("[{}1]", "\"element\",".repeat(1_000));
+    thread.set_metadata(r#"{"m":1}"#).await.unwrap();
+    thread.set_ttl(Duration::from_secs(60)).await;
     thread
         .merge(&[set("a", "1"), set("b", &large), set("c", "{}")])
         .await;
@@ -38,7 +42,10 @@ async fn a_clear_deletes_all_keys(room: Room) {
     assert_eq!(cleared.answers, [Answer::Done]);
     assert_eq!(cleared.size_bytes, 2);
     assert_eq!(thread.state().await.unwrap(), "{}");
-    assert_eq!(thread.thread().await.unwrap().keys, 0);
+    let object = thread.thread().await.unwrap();
+    assert_eq!(object.keys, 0);
+    assert_eq!(object.metadata.as_str(), r#"{"m":1}"#);
+    assert_eq!(object.ttl, Duration::from_secs(60));
 }
 
 async fn a_push_makes_the_array_and_tells_its_length(room: Room) {
@@ -193,7 +200,7 @@ async fn a_value_may_change_its_kind(room: Room) {
 over_every_store! {
     a_set_value_takes_the_place_of_the_old_one,
     a_delete_tells_whether_there_was_a_key,
-    a_clear_deletes_all_keys,
+    a_clear_deletes_all_keys_and_nothing_else,
     a_push_makes_the_array_and_tells_its_length,
     a_push_to_anything_but_an_array_is_refused,
     a_push_to_a_set_array_appends,
