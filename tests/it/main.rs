@@ -4,6 +4,8 @@
 
 mod cli;
 mod conformance;
+mod differential;
 mod http;
+mod lists;
 mod memory;
 mod support;

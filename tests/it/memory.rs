@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::Policy;
+use threadkeep::domain::{Policy, Precondition};
+use threadkeep::store::{Clock, MemoryStore};
 
-use crate::conformance::room::{Subject, memory_store, numbered_once, push};
+use crate::conformance::room::{Room, Subject, numbered_once, push};
 use crate::support::until;
 
 const THREADS: usize = 3_000;
 
 #[tokio::test]
 async fn expired_threads_ended_ids_and_answers_are_freed() {
-    let (store, room) = memory_store();
+    let clock = Clock::system();
+    let store = MemoryStore::new(clock.clone());
+    let room = Room::of(&store, clock);
     let policy = Policy {
         ttl: Duration::from_secs(100),
         ..Policy::THREAD
@@ -49,14 +52,14 @@ async fn write_one_of_each_kind(subject: &Subject, place: usize) {
 
 #[tokio::test]
 async fn what_was_refused_or_only_read_takes_no_memory() {
-    let (store, room) = memory_store();
+    let clock = Clock::system();
+    let store = MemoryStore::new(clock.clone());
+    let room = Room::of(&store, clock);
     let subject = room.subject();
 
     assert!(!subject.exists().await);
     assert!(!subject.destroy().await.existed);
-    let refused = subject
-        .merge_if(threadkeep::domain::Precondition::Exists, &[])
-        .await;
+    let refused = subject.merge_if(Precondition::Exists, &[]).await;
 
     assert!(refused.is_err());
     assert!(store.is_empty());

@@ -27,27 +27,24 @@ pub(crate) struct Room {
 
 /// The embedded store.
 pub(crate) fn memory() -> Room {
-    memory_store().1
+    memory_by(Clock::system())
 }
 
-/// The embedded store, for what is no part of the trait.
-pub(crate) fn memory_store() -> (MemoryStore, Room) {
-    let clock = Clock::system();
-    let store = MemoryStore::new(clock.clone());
-    let room = Room {
-        store: Arc::new(store.clone()),
-        clock,
-        #[cfg(feature = "redis")]
-        _redis: None,
-    };
-    (store, room)
+/// The embedded store by a clock that others go by too.
+pub(crate) fn memory_by(clock: Clock) -> Room {
+    Room::of(&MemoryStore::new(clock.clone()), clock)
 }
 
 /// The Redis store, on the shared Redis under a prefix of its own.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis() -> Room {
+    redis_by(Clock::system()).await
+}
+
+/// The Redis store by a clock that others go by too.
+#[cfg(feature = "redis")]
+pub(crate) async fn redis_by(clock: Clock) -> Room {
     let server = redis::shared();
-    let clock = Clock::system();
     let settings = RedisSettings {
         url: server.url(),
         key_prefix: redis::unique_prefix(),
@@ -62,6 +59,16 @@ pub(crate) async fn redis() -> Room {
 }
 
 impl Room {
+    /// An embedded store that the test knows by more than the trait.
+    pub(crate) fn of(store: &MemoryStore, clock: Clock) -> Self {
+        Self {
+            store: Arc::new(store.clone()),
+            clock,
+            #[cfg(feature = "redis")]
+            _redis: None,
+        }
+    }
+
     /// A thread that nothing was written to, under the documented policy.
     pub(crate) fn subject(&self) -> Subject {
         self.subject_under(Policy::THREAD)
