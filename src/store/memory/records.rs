@@ -31,38 +31,31 @@ impl Records {
 
     /// The answer that the same request was given before, marked as replayed.
     pub(super) fn find(
-        &mut self,
+        &self,
         key: IdempotencyKey,
         now_ms: u64,
     ) -> Result<Option<Answered>, Refusal> {
         match self.by_key.get(&key.digest) {
             Some((request, answered)) if *request == key.request => Ok(Some(answered.replayed())),
             Some(_) => Err(Refusal::IdempotencyKeyReused),
-            None => self.make_room(now_ms).map(|()| None),
+            None => self.check_room(now_ms).map(|()| None),
         }
     }
 
-    /// Forgets, of those past the newest, the two oldest whose minute is over: more than come in.
-    fn make_room(&mut self, now_ms: u64) -> Result<(), Refusal> {
-        for _ in 0..2 {
-            let Some(&(added_ms, oldest)) = self.order.front() else {
-                break;
-            };
-            let over_ms = added_ms + millis(REMEMBERED);
-            if over_ms > now_ms && self.order.len() as u64 >= MOST {
-                return Err(Refusal::TooManyIdempotencyKeys {
-                    retry_after_ms: over_ms - now_ms,
-                });
+    fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
+        match self.order.front() {
+            Some((added_ms, _)) if self.order.len() as u64 >= MOST => {
+                match (added_ms + millis(REMEMBERED)).checked_sub(now_ms) {
+                    None | Some(0) => Ok(()),
+                    Some(retry_after_ms) => Err(Refusal::TooManyIdempotencyKeys { retry_after_ms }),
+                }
             }
-            if over_ms > now_ms || (self.order.len() as u64) < NEWEST {
-                break;
-            }
-            self.order.pop_front();
-            self.by_key.remove(&oldest);
+            _ => Ok(()),
         }
-        Ok(())
     }
 
+    /// Remembers an answer, and forgets, of those past the newest, the two oldest whose minute is
+    /// over: more than come in.
     pub(super) fn add(
         &mut self,
         key: IdempotencyKey,
@@ -70,6 +63,18 @@ impl Records {
         now_ms: u64,
         thread_ends_ms: u64,
     ) {
+        for _ in 0..2 {
+            match self.order.front() {
+                Some((added_ms, oldest))
+                    if self.order.len() as u64 >= NEWEST
+                        && added_ms + millis(REMEMBERED) <= now_ms =>
+                {
+                    self.by_key.remove(oldest);
+                    self.order.pop_front();
+                }
+                _ => break,
+            }
+        }
         self.by_key.insert(key.digest, (key.request, answered));
         self.order.push_back((now_ms, key.digest));
         // an earlier answer may be remembered for longer than this one
