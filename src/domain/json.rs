@@ -35,13 +35,13 @@ impl Json {
         compact(text, b',', MAX_DEPTH).map(Self)
     }
 
-    /// Checks a text that holds one object whose members' values are [`MAX_DEPTH`] levels deep at
-    /// most; the object around them does not count.
+    /// Checks a text that holds one object, around whose values, of [`MAX_DEPTH`] levels at most,
+    /// there are so many levels that do not count: 1 for the object alone.
     ///
     /// # Errors
-    /// [`JsonError`] with the place of the first fault.
-    pub fn parse_object(text: &str) -> Result<Self, ObjectError> {
-        let json = Self(compact(text, b',', MAX_DEPTH + 1)?);
+    /// [`ObjectError`] with the place of the first fault.
+    pub fn parse_object(text: &str, around: usize) -> Result<Self, ObjectError> {
+        let json = Self(compact(text, b',', MAX_DEPTH + around)?);
         if json.is_object() {
             Ok(json)
         } else {

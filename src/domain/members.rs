@@ -27,7 +27,7 @@ pub enum ObjectFault {
 /// # Errors
 /// [`ObjectFault`] when it is no object, or has an illegal key.
 pub fn keyed_values(text: &str) -> Result<KeyedValues, ObjectFault> {
-    let object = Json::parse_object(text)?;
+    let object = Json::parse_object(text, 1)?;
     let mut last = BTreeMap::new();
     for (key, value) in members(object.as_str()) {
         last.insert(Key::from_json(key)?, value);
@@ -38,7 +38,7 @@ pub fn keyed_values(text: &str) -> Result<KeyedValues, ObjectFault> {
 }
 
 /// Keys, as they stand with their quotes, and values of a compact object, in order.
-pub(super) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut cursor = Cursor::new(object);
     let mut more = cursor.enter();
     std::iter::from_fn(move || {
@@ -49,6 +49,20 @@ pub(super) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
         let value = cursor.value();
         more = cursor.next_member();
         Some((key, value))
+    })
+}
+
+/// The elements of a compact array, in order.
+pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
+    let mut cursor = Cursor::new(array);
+    let mut more = cursor.enter();
+    std::iter::from_fn(move || {
+        if !more {
+            return None;
+        }
+        let element = cursor.value();
+        more = cursor.next_member();
+        Some(element)
     })
 }
 
@@ -67,17 +81,18 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Steps over `{`, and over `}` too when nothing is inside. Whether a member follows.
+    /// Steps over the opening bracket, and over the closing one too when nothing is inside. Whether
+    /// a member or element follows.
     pub(super) fn enter(&mut self) -> bool {
         self.at += 1;
-        if self.peek() == Some(b'}') {
+        if let Some(b'}' | b']') = self.peek() {
             self.at += 1;
             return false;
         }
         true
     }
 
-    /// Steps over `,` or `}`. Whether another member follows.
+    /// Steps over a comma or the closing bracket. Whether another member or element follows.
     pub(super) fn next_member(&mut self) -> bool {
         let more = self.peek() == Some(b',');
         self.at += 1;
@@ -153,6 +168,11 @@ mod tests {
             ]
         );
         assert_eq!(members("{}").count(), 0);
+        assert_eq!(
+            elements(r#"[1,"]",[2,{"a":[]}],{}]"#).collect::<Vec<_>>(),
+            ["1", "\"]\"", r#"[2,{"a":[]}]"#, "{}"]
+        );
+        assert_eq!(elements("[]").count(), 0);
     }
 
     #[test]

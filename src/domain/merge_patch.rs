@@ -29,7 +29,7 @@ impl MergePatch {
     /// # Errors
     /// [`ObjectFault`] when it is no object, or has an illegal key.
     pub fn parse(text: &str) -> Result<Self, ObjectFault> {
-        let object = Json::parse_object(text)?;
+        let object = Json::parse_object(text, 1)?;
         let mut places = HashMap::new();
         let mut patch: Vec<(Key, Patched)> = Vec::new();
         for (key, value) in members(object.as_str()) {

@@ -25,6 +25,7 @@ pub use integer::{IntegerError, add};
 pub use json::{Json, JsonError, MAX_DEPTH, ObjectError};
 pub use key::{Key, KeyError};
 pub use members::{KeyedValues, ObjectFault, keyed_values};
+pub(crate) use members::{elements, members};
 pub use merge_patch::{MergePatch, Patched, merge_json};
 pub use operation::{Answer, Operation};
 pub use policy::{Policy, TTL_MAX, TTL_MIN};

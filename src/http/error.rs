@@ -4,10 +4,11 @@
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value, json};
 
+use super::receipt::etag;
 use super::session::SessionId;
 use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, Refusal};
 use crate::identity::IdentityError;
@@ -190,7 +191,7 @@ impl ApiError {
 fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
     match error {
         ServiceError::KeyNotFound { .. } => (StatusCode::NOT_FOUND, "key_not_found"),
-        ServiceError::NotAnArray => (StatusCode::CONFLICT, "not_an_array"),
+        ServiceError::NotAnArray { .. } => (StatusCode::CONFLICT, "not_an_array"),
         ServiceError::ThreadExists => (StatusCode::CONFLICT, "thread_exists"),
         ServiceError::Refused(refusal) => refusal_row(refusal),
         ServiceError::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
@@ -276,6 +277,12 @@ impl ResponseError for ApiError {
         let headers = response.headers_mut();
         if let Self::MethodNotAllowed { allow } = self {
             headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        if let Self::Service(
+            ServiceError::KeyNotFound { stamp } | ServiceError::NotAnArray { stamp },
+        ) = self
+        {
+            headers.insert(ETAG, etag(*stamp));
         }
         if let Some(seconds) = self.retry_after_seconds() {
             headers.insert(RETRY_AFTER, seconds.into());

@@ -16,6 +16,7 @@ mod receipt;
 mod routes;
 mod schemas;
 mod session;
+mod shape;
 mod state;
 mod target;
 mod thread_body;

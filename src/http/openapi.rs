@@ -4,14 +4,17 @@ use std::sync::OnceLock;
 
 use actix_web::HttpResponse;
 use actix_web::web::{self, ServiceConfig};
-use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::path::{
+    HttpMethod, Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
+};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
-use utoipa::openapi::{Components, OpenApi, RefOr, Required};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, RefOr, Required, ResponseBuilder};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use super::routes::not_allowed;
 use super::schemas::Problem;
 use super::{merge, probes, state, threads};
 
@@ -46,7 +49,7 @@ const BY_ID: &str = "/v1/threads/{id}";
         probes::readyz,
     ),
     components(schemas(Problem)),
-    modifiers(&Identification, &ByIdPaths, &HeadMethods),
+    modifiers(&Identification, &ByIdPaths, &Metrics, &HeadMethods),
     tags(
         (name = "threads", description = "Threads as a whole"),
         (name = "state", description = "The state of a thread"),
@@ -75,7 +78,8 @@ pub(super) fn routes(config: &mut ServiceConfig) {
         .service(
             web::resource("/openapi.json")
                 .route(web::get().to(document))
-                .route(web::head().to(document)),
+                .route(web::head().to(document))
+                .default_service(not_allowed("GET, HEAD")),
         )
         .service(web::redirect("/docs", "/docs/"))
         .service(SwaggerUi::new("/docs/{_:.*}").config(page));
@@ -153,6 +157,28 @@ fn named(mut item: PathItem) -> PathItem {
             .insert(0, RefOr::T(id.build()));
     });
     item
+}
+
+/// The page of metrics, which is not part of the API's own room.
+struct Metrics;
+
+impl Modify for Metrics {
+    fn modify(&self, document: &mut OpenApi) {
+        let text = ResponseBuilder::new()
+            .description("OpenMetrics text, for Prometheus.")
+            .content(
+                "application/openmetrics-text",
+                ContentBuilder::new().build(),
+            );
+        let operation = OperationBuilder::new()
+            .tag("around")
+            .operation_id(Some("metrics"))
+            .summary(Some("Metrics"))
+            .response("200", text);
+        document
+            .paths
+            .add_path_operation("/metrics", vec![HttpMethod::Get], operation);
+    }
 }
 
 /// HEAD answers wherever GET does.

@@ -2,217 +2,168 @@
 
 use std::num::NonZeroU64;
 
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
-
 use super::error::ApiError;
-use crate::domain::{Json, JsonError, Key, Operation, Value};
+use super::shape::{body_members, read_body, read_members};
+use crate::domain::{Json, JsonError, Key, Operation, Value, add, elements};
 
 const MOST: usize = 1_000;
+const NO_INTEGER: &str = "`by` has to be an integer of 64 bits";
+/// Levels around a value: the body, the list and the operation.
+const AROUND: usize = 3;
 
-/// `{"operations":[...]}`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    operations: Vec<&'a RawValue>,
-}
-
-/// One operation, not checked for what belongs to its `op`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Draft<'a> {
-    op: Op,
-    #[serde(default, borrow, deserialize_with = "present")]
-    key: Option<&'a RawValue>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    value: Option<&'a RawValue>,
-    #[serde(default, borrow, alias = "maxRecords", deserialize_with = "present")]
-    max_records: Option<&'a RawValue>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    by: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum Op {
-    Set,
-    Delete,
-    Clear,
-    Push,
-    Increment,
-}
-
-/// `{"by": 1}`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct IncrementBody<'a> {
-    #[serde(default, borrow, deserialize_with = "present")]
-    by: Option<&'a RawValue>,
-}
-
-/// A member that is there, whatever it is: `null` is a value and not the absence of one.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-/// Reads a list of operations.
+/// Reads `{"operations":[...]}`.
 ///
 /// # Errors
-/// [`ApiError::InvalidJson`]; [`ApiError::InvalidOperation`] or [`ApiError::InvalidKey`] with the
-/// index of the operation.
+/// [`ApiError::InvalidJson`]; [`ApiError::InvalidParameter`] when the body has another shape;
+/// [`ApiError::InvalidOperation`] or [`ApiError::InvalidKey`] with the index of the operation.
 pub(super) fn read_operations(body: &str) -> Result<Vec<Operation>, ApiError> {
-    let envelope: Envelope<'_> = serde_json::from_str(body).map_err(|error| shape(body, &error))?;
-    if !(1..=MOST).contains(&envelope.operations.len()) {
+    let body = read_body(body, AROUND)?;
+    let [operations] = body_members(&body, ["operations"])?;
+    let operations = operations
+        .filter(|list| list.starts_with('['))
+        .ok_or_else(|| ApiError::InvalidParameter("`operations` has to be a list".into()))?;
+    let count = elements(operations).take(MOST + 1).count();
+    if !(1..=MOST).contains(&count) {
         return Err(ApiError::InvalidOperation {
             detail: "a merge has 1 to 1,000 operations".into(),
             operation: None,
         });
     }
-    envelope
-        .operations
-        .iter()
+    elements(operations)
         .enumerate()
-        .map(|(index, raw)| Reader { body, index }.read(raw))
+        .map(|(index, text)| Reader(index).read(text))
         .collect()
 }
 
 /// Reads what an increment adds: 1 when there is no body or no `by`.
 ///
 /// # Errors
-/// [`ApiError::InvalidJson`], [`ApiError::InvalidParameter`], or [`ApiError::InvalidOperation`]
-/// when it is no integer of 64 bits.
+/// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].
 pub(super) fn read_increment(body: &str) -> Result<i64, ApiError> {
-    if body.is_empty() {
-        return Ok(1);
-    }
-    let parsed: IncrementBody<'_> =
-        serde_json::from_str(body).map_err(|error| shape(body, &error))?;
-    parsed.by.map_or(Ok(1), |by| {
-        integer(by.get()).ok_or_else(|| ApiError::InvalidOperation {
-            detail: NO_INTEGER.into(),
-            operation: None,
-        })
+    let body = read_body(body, 1)?;
+    let [by] = body_members(&body, ["by"])?;
+    by.map_or(Ok(1), |by| {
+        add(by, 0).map_err(|_| ApiError::InvalidParameter(NO_INTEGER.into()))
     })
 }
 
-const NO_INTEGER: &str = "`by` has to be an integer of 64 bits";
+/// Reads the operation of that index.
+struct Reader(usize);
 
-/// What serde found wrong: with the text itself, or with what it says.
-pub(super) fn shape(body: &str, error: &serde_json::Error) -> ApiError {
-    if error.is_data() {
-        return ApiError::InvalidParameter(sentence(error));
+/// The members of an operation, not yet those of its `op` alone.
+struct Members<'a> {
+    key: Option<&'a str>,
+    value: Option<&'a str>,
+    max_records: Option<&'a str>,
+    by: Option<&'a str>,
+}
+
+impl Reader {
+    fn read(&self, text: &str) -> Result<Operation, ApiError> {
+        let names = ["op", "key", "value", "max_records", "maxRecords", "by"];
+        let [op, key, value, max_records, alias, by] =
+            read_members(text, names).map_err(|error| self.fault(&error.detail()))?;
+        if max_records.is_some() && alias.is_some() {
+            return Err(self.fault("`max_records` and `maxRecords` are one"));
+        }
+        let members = Members {
+            key,
+            value,
+            max_records: max_records.or(alias),
+            by,
+        };
+        match op {
+            Some("\"set\"") => self.set(&members),
+            Some("\"delete\"") => self.delete(&members),
+            Some("\"clear\"") => self.clear(&members),
+            Some("\"push\"") => self.push(&members),
+            Some("\"increment\"") => self.increment(&members),
+            _ => Err(self.fault("`op` has to be set, delete, clear, push or increment")),
+        }
     }
-    // the scanner's words and place, which are the same for every body
-    match Json::parse_object(body) {
-        Err(error) => error.into(),
-        Ok(_) => ApiError::InvalidParameter(sentence(error)),
+
+    fn set(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
+        self.refuse(&[members.max_records, members.by])?;
+        Ok(Operation::Set {
+            key: self.key(members)?,
+            value: self.value(members, Value::parse)?,
+        })
     }
-}
 
-/// The library's message without the place, which is that of a part of the body.
-fn sentence(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or_default();
-    format!("The body is not of the right form: {text}")
-}
+    fn delete(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
+        self.refuse(&[members.value, members.max_records, members.by])?;
+        Ok(Operation::Delete {
+            key: self.key(members)?,
+        })
+    }
 
-struct Reader<'a> {
-    body: &'a str,
-    index: usize,
-}
+    fn clear(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
+        self.refuse(&[members.key, members.value, members.max_records, members.by])?;
+        Ok(Operation::Clear)
+    }
 
-impl Reader<'_> {
-    fn read(&self, raw: &RawValue) -> Result<Operation, ApiError> {
-        let draft: Draft<'_> = serde_json::from_str(raw.get()).map_err(|error| {
-            let text = error.to_string();
-            self.fault(text.split(" at line ").next().unwrap_or_default())
-        })?;
-        self.refuse_strangers(&draft)?;
-        Ok(match draft.op {
-            Op::Set => Operation::Set {
-                key: self.key(draft.key)?,
-                value: self.json(draft.value, Value::parse)?,
-            },
-            Op::Delete => Operation::Delete {
-                key: self.key(draft.key)?,
-            },
-            Op::Clear => Operation::Clear,
-            Op::Push => Operation::Push {
-                key: self.key(draft.key)?,
-                value: self.json(draft.value, Json::parse)?,
-                max_records: self.max_records(draft.max_records)?,
-            },
-            Op::Increment => Operation::Increment {
-                key: self.key(draft.key)?,
-                by: match draft.by {
-                    None => 1,
-                    Some(by) => integer(by.get()).ok_or_else(|| self.fault(NO_INTEGER))?,
-                },
+    fn push(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
+        self.refuse(&[members.by])?;
+        let max_records = members.max_records.map(|text| {
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            // what is past 64 bits is as good as no bound
+            let number = digits.then(|| text.parse().unwrap_or(u64::MAX));
+            number
+                .and_then(NonZeroU64::new)
+                .ok_or_else(|| self.fault("`max_records` has to be a whole number from 1"))
+        });
+        Ok(Operation::Push {
+            key: self.key(members)?,
+            value: self.value(members, Json::parse)?,
+            max_records: max_records.transpose()?,
+        })
+    }
+
+    fn increment(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
+        self.refuse(&[members.value, members.max_records])?;
+        Ok(Operation::Increment {
+            key: self.key(members)?,
+            by: match members.by {
+                None => 1,
+                Some(by) => add(by, 0).map_err(|_| self.fault(NO_INTEGER))?,
             },
         })
     }
 
     /// A member that means nothing to the operation was meant for another one.
-    fn refuse_strangers(&self, draft: &Draft<'_>) -> Result<(), ApiError> {
-        let is_stranger = |there: bool, homes: &[Op]| there && !homes.contains(&draft.op);
-        if is_stranger(
-            draft.key.is_some(),
-            &[Op::Set, Op::Delete, Op::Push, Op::Increment],
-        ) || is_stranger(draft.value.is_some(), &[Op::Set, Op::Push])
-            || is_stranger(draft.max_records.is_some(), &[Op::Push])
-            || is_stranger(draft.by.is_some(), &[Op::Increment])
-        {
+    fn refuse(&self, strangers: &[Option<&str>]) -> Result<(), ApiError> {
+        if strangers.iter().any(Option::is_some) {
             return Err(self.fault("it has a member that does not belong to its `op`"));
         }
         Ok(())
     }
 
-    fn key(&self, raw: Option<&RawValue>) -> Result<Key, ApiError> {
-        let raw = raw.ok_or_else(|| self.fault("`key` is missing"))?;
-        if !raw.get().starts_with('"') {
-            return Err(self.fault("`key` has to be a string"));
-        }
-        Key::from_json(raw.get()).map_err(|error| ApiError::InvalidKey {
+    fn key(&self, members: &Members<'_>) -> Result<Key, ApiError> {
+        let text = members
+            .key
+            .filter(|text| text.starts_with('"'))
+            .ok_or_else(|| self.fault("`key` has to be there and a string"))?;
+        Key::from_json(text).map_err(|error| ApiError::InvalidKey {
             error,
-            operation: Some(self.index),
+            operation: Some(self.0),
         })
     }
 
-    fn json<T>(
+    fn value<T>(
         &self,
-        raw: Option<&RawValue>,
+        members: &Members<'_>,
         parse: impl Fn(&str) -> Result<T, JsonError>,
     ) -> Result<T, ApiError> {
-        let raw = raw.ok_or_else(|| self.fault("`value` is missing"))?;
-        parse(raw.get()).map_err(|_| {
-            // it is JSON, so it is too deep; the whole body says at which place
-            match Json::parse_object(self.body) {
-                Err(error) => error.into(),
-                Ok(_) => self.fault("`value` is nested deeper than 512 levels"),
-            }
-        })
-    }
-
-    fn max_records(&self, raw: Option<&RawValue>) -> Result<Option<NonZeroU64>, ApiError> {
-        raw.map(|raw| {
-            let digits = raw.get().bytes().all(|byte| byte.is_ascii_digit());
-            digits
-                .then(|| raw.get().parse().unwrap_or(u64::MAX))
-                .and_then(NonZeroU64::new)
-                .ok_or_else(|| self.fault("`max_records` has to be a whole number from 1"))
-        })
-        .transpose()
+        let text = members
+            .value
+            .ok_or_else(|| self.fault("`value` is missing"))?;
+        parse(text).map_err(ApiError::InvalidJson)
     }
 
     fn fault(&self, detail: &str) -> ApiError {
         ApiError::InvalidOperation {
             detail: detail.into(),
-            operation: Some(self.index),
+            operation: Some(self.0),
         }
     }
-}
-
-fn integer(text: &str) -> Option<i64> {
-    crate::domain::add(text, 0).ok()
 }

@@ -6,6 +6,7 @@ use actix_web::Route;
 use actix_web::web::{self, ServiceConfig};
 
 use super::error::ApiError;
+use super::target::Target;
 use super::{Api, merge, openapi, probes, state, threads};
 
 impl Api {
@@ -48,12 +49,12 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .route(web::put().to(merge::put_state))
                 .route(web::delete().to(merge::delete_state))
                 .route(web::head().to(state::get_state))
-                .default_service(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
+                .default_service(not_allowed_for_thread("GET, HEAD, PUT, PATCH, DELETE")),
         )
         .service(
             web::resource(path("/state/{key:[^/]*}/push"))
                 .route(web::post().to(merge::push_value))
-                .default_service(not_allowed("POST")),
+                .default_service(not_allowed_for_thread("POST")),
         )
         .service(
             web::resource(path("/state/{key:[^/]*}"))
@@ -61,18 +62,18 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .route(web::put().to(merge::put_value))
                 .route(web::delete().to(merge::delete_value))
                 .route(web::head().to(state::get_value))
-                .default_service(not_allowed("GET, HEAD, PUT, DELETE")),
+                .default_service(not_allowed_for_thread("GET, HEAD, PUT, DELETE")),
         )
         .service(
             web::resource(path("/state/{key:[^/]*}/increment"))
                 .route(web::post().to(merge::increment_value))
-                .default_service(not_allowed("POST")),
+                .default_service(not_allowed_for_thread("POST")),
         )
         .service(
             web::resource(path("/keys"))
                 .route(web::get().to(state::get_keys))
                 .route(web::head().to(state::get_keys))
-                .default_service(not_allowed("GET, HEAD")),
+                .default_service(not_allowed_for_thread("GET, HEAD")),
         )
         .service(
             web::resource(path(""))
@@ -80,10 +81,15 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .route(web::patch().to(threads::patch_thread))
                 .route(web::delete().to(threads::delete_thread))
                 .route(web::head().to(threads::get_thread))
-                .default_service(not_allowed("GET, HEAD, PATCH, DELETE")),
+                .default_service(not_allowed_for_thread("GET, HEAD, PATCH, DELETE")),
         );
 }
 
-fn not_allowed(allow: &'static str) -> Route {
+pub(super) fn not_allowed(allow: &'static str) -> Route {
     web::to(move || ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow })))
+}
+
+/// The same where whose thread it is about comes first, as everywhere.
+fn not_allowed_for_thread(allow: &'static str) -> Route {
+    web::to(move |_: Target| ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow })))
 }

@@ -14,7 +14,10 @@ pub enum ServiceError {
     },
     /// A part was asked of a value that is not an array.
     #[error("the value is not an array")]
-    NotAnArray,
+    NotAnArray {
+        /// Version and life of the thread.
+        stamp: Stamp,
+    },
     /// A thread of that id exists.
     #[error("the thread exists")]
     ThreadExists,

@@ -71,7 +71,7 @@ impl ThreadService {
             found_or(self.store.get_value(id, key, slice).await?, || None);
         let part = content.ok_or(ServiceError::KeyNotFound { stamp })?;
         if slice.is_some() && part.total.is_none() {
-            return Err(ServiceError::NotAnArray);
+            return Err(ServiceError::NotAnArray { stamp });
         }
         Ok(Found {
             stamp,

@@ -1,0 +1,75 @@
+//! Objects with members that are known beforehand.
+//!
+//! They are read with the scanner of the domain and not by a library that maps objects to types:
+//! values stay text, a message never repeats what was sent as a value, and an array in place of an
+//! object is not taken for one.
+
+use super::error::ApiError;
+use crate::domain::{Json, ObjectError, members};
+
+/// Why an object does not have the members that it should.
+#[derive(Debug)]
+pub(super) enum ShapeError {
+    NotAnObject,
+    /// A member that nobody knows.
+    Unknown(String),
+}
+
+impl ShapeError {
+    pub(super) fn detail(&self) -> String {
+        match self {
+            Self::NotAnObject => "it has to be an object".into(),
+            Self::Unknown(name) => format!("there is no member `{name}` here"),
+        }
+    }
+}
+
+/// Reads a body that is an object; no body at all counts as `{}`.
+///
+/// # Errors
+/// [`ApiError`] with the place of the fault.
+pub(super) fn read_body(body: &str, around: usize) -> Result<Json, ApiError> {
+    let body = if body.is_empty() { "{}" } else { body };
+    Json::parse_object(body, around).map_err(|error| match error {
+        ObjectError::Json(error) => ApiError::InvalidJson(error),
+        ObjectError::NotAnObject => {
+            ApiError::InvalidParameter("The body has to be an object".into())
+        }
+    })
+}
+
+/// The values of the members with these names, of one given twice the last.
+///
+/// # Errors
+/// [`ShapeError`] when it is no object, or has another member.
+pub(super) fn read_members<'a, const N: usize>(
+    object: &'a str,
+    names: [&str; N],
+) -> Result<[Option<&'a str>; N], ShapeError> {
+    if !object.starts_with('{') {
+        return Err(ShapeError::NotAnObject);
+    }
+    let mut values = [None; N];
+    for (key, value) in members(object) {
+        // a name with a lone surrogate is none of ours
+        let name: String = serde_json::from_str(key).unwrap_or_default();
+        match names.iter().position(|known| *known == name) {
+            Some(place) => values[place] = Some(value),
+            None => return Err(ShapeError::Unknown(name)),
+        }
+    }
+    Ok(values)
+}
+
+/// The members of a whole body.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`].
+pub(super) fn body_members<'a, const N: usize>(
+    body: &'a Json,
+    names: [&str; N],
+) -> Result<[Option<&'a str>; N], ApiError> {
+    read_members(body.as_str(), names).map_err(|error| {
+        ApiError::InvalidParameter(format!("The body is not right: {}", error.detail()))
+    })
+}
