@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::integer::{self, IntegerError};
 use super::json::Json;
 use super::key::Key;
+use super::members::{ObjectFault, keyed_values};
 use super::operation::{Answer, Operation};
 use super::policy::Policy;
 use super::refusal::Refusal;
@@ -20,6 +21,22 @@ pub struct Document {
 }
 
 impl Document {
+    /// The state that a JSON object stands for, such as one that a store has read.
+    ///
+    /// # Errors
+    /// [`ObjectFault`] when it is no object, or has an illegal key.
+    pub fn parse(text: &str) -> Result<Self, ObjectFault> {
+        let values: BTreeMap<_, _> = keyed_values(text)?.into_iter().collect();
+        let member_bytes = values
+            .iter()
+            .map(|(key, value)| member_bytes(key, value))
+            .sum();
+        Ok(Self {
+            values,
+            member_bytes,
+        })
+    }
+
     /// Bytes of the compact serialized state: what [`Self::write_json`] appends.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
@@ -310,6 +327,20 @@ mod tests {
                 attempted_bytes: 1_048_577,
             })
         );
+    }
+
+    #[test]
+    fn a_state_read_from_its_text_is_the_same_state() {
+        let mut document = Document::default();
+        document
+            .apply(&[set("b", "[1, 2.0]"), set("a\\", "{}")], &Policy::THREAD)
+            .unwrap();
+
+        let read = Document::parse(&json(&document)).unwrap();
+
+        assert_eq!(json(&read), json(&document));
+        assert_eq!(read.size_bytes(), document.size_bytes());
+        assert_eq!(Document::parse("{}").unwrap().size_bytes(), 2);
     }
 
     #[test]

@@ -67,3 +67,22 @@ pub enum Refusal {
         retry_after_ms: u64,
     },
 }
+
+impl Refusal {
+    /// The same refusal in a list that has so many operations before.
+    #[must_use]
+    pub fn after(self, before: usize) -> Self {
+        match self {
+            Self::NotAnArray { operation } => Self::NotAnArray {
+                operation: before + operation,
+            },
+            Self::NotAnInteger { operation } => Self::NotAnInteger {
+                operation: before + operation,
+            },
+            Self::IntegerOverflow { operation } => Self::IntegerOverflow {
+                operation: before + operation,
+            },
+            other => other,
+        }
+    }
+}
