@@ -81,6 +81,14 @@ pub enum ApiError {
     /// The service did not do it.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// An app around the library is at fault. The API itself never answers this.
+    #[error("{what}")]
+    Internal {
+        /// What is wrong, for the log.
+        what: &'static str,
+        /// Where a value and its type differ; its text may show the value, so it is not logged.
+        source: Option<serde_json::Error>,
+    },
 }
 
 impl ApiError {
@@ -108,6 +116,7 @@ impl ApiError {
             }
             Self::BodyTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::Service(error) => service_row(error),
+            Self::Internal { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
         }
     }
 
@@ -147,6 +156,7 @@ impl ApiError {
             }
             Self::Service(ServiceError::Store(_)) => "The store is not available.".into(),
             Self::Service(error) => format!("Nothing was changed: {error}."),
+            Self::Internal { .. } => "Something is wrong on our side.".into(),
             Self::Identity(IdentityError::OriginNotAllowed) => {
                 "A write with a cookie needs an Origin that is allowed.".into()
             }
