@@ -40,6 +40,18 @@ pub struct RedisSettings {
     pub timeout: Duration,
 }
 
+impl RedisSettings {
+    /// The documented defaults, at that URL: the prefix `tk` and 2 seconds.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            key_prefix: "tk".into(),
+            timeout: Duration::from_secs(2),
+        }
+    }
+}
+
 /// Threads in Redis. Clones share one connection; [`Store::for_worker`] makes another.
 #[derive(Clone)]
 pub struct RedisStore {
