@@ -1,5 +1,6 @@
 //! Conversation state as a service.
 
+pub mod actix;
 pub mod app;
 pub mod cli;
 pub mod config;

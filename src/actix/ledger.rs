@@ -1,0 +1,215 @@
+//! What a request knows of its thread, and what it still has to write.
+
+use std::mem;
+
+use crate::domain::{Document, Json, Operation, Policy, Refusal, Stamp, Written};
+use crate::identity::Caller;
+use crate::service::ServiceError;
+use crate::store::{Found, StoreError};
+
+/// Limits are judged where a write is done, on the result of the whole merge. A local copy that
+/// judged them after each operation would refuse lists that the store takes.
+const WITHOUT_LIMITS: Policy = Policy {
+    max_bytes: u64::MAX,
+    max_keys: u32::MAX,
+    ..Policy::THREAD
+};
+
+/// The queue of writes, and local copies that show reads what is queued.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    caller: Caller,
+    queued: Batch,
+    state: Option<Loaded>,
+    metadata: Option<Json>,
+    version: Option<u64>,
+    /// Set while the store has a batch, so it stays set when a flush is cancelled.
+    in_flight: bool,
+    has_stored: bool,
+}
+
+/// Writes that go out together.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) operations: Vec<Operation>,
+    pub(super) metadata: Option<Json>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    document: Document,
+    /// How many of the queued operations it has.
+    applied: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("a flush was cancelled before the store answered")]
+struct Cancelled;
+
+impl Ledger {
+    pub(super) fn new(caller: Caller) -> Self {
+        Self {
+            caller,
+            queued: Batch::default(),
+            state: None,
+            metadata: None,
+            version: None,
+            in_flight: false,
+            has_stored: false,
+        }
+    }
+
+    /// Whose thread it is.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Whether the store has accepted a write of this request.
+    pub(super) fn has_stored(&self) -> bool {
+        self.has_stored
+    }
+
+    pub(super) fn version(&self) -> Option<u64> {
+        self.version
+    }
+
+    pub(super) fn is_loaded(&self) -> bool {
+        self.state.is_some()
+    }
+
+    pub(super) fn has_queued_operations(&self) -> bool {
+        !self.queued.operations.is_empty()
+    }
+
+    /// How many writes wait for a flush.
+    pub(super) fn queued(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Whether the outcome of a flush is not known: it runs, or was cancelled.
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.in_flight
+    }
+
+    pub(super) fn queue(&mut self, operation: Operation) {
+        self.queued.operations.push(operation);
+    }
+
+    pub(super) fn queue_metadata(&mut self, metadata: Json) {
+        self.queued.metadata = Some(metadata);
+    }
+
+    /// Takes the state as the store has it, without what is queued.
+    pub(super) fn load(&mut self, found: Found<Document>) {
+        self.version = Some(found.stamp.version);
+        self.state = Some(Loaded {
+            document: found.content,
+            applied: 0,
+        });
+    }
+
+    pub(super) fn load_metadata(&mut self, version: u64, metadata: Json) {
+        self.version = Some(version);
+        self.metadata = Some(metadata);
+    }
+
+    /// The state with all that is queued; none before it is loaded.
+    ///
+    /// # Errors
+    /// What the store would refuse the queue for, unless it holds other values by then.
+    pub(super) fn state(&mut self) -> Result<Option<&Document>, Refusal> {
+        let Some(state) = &mut self.state else {
+            return Ok(None);
+        };
+        state.catch_up(&self.queued.operations)?;
+        Ok(Some(&state.document))
+    }
+
+    /// The metadata with what is queued; none before it is known.
+    pub(super) fn metadata(&self) -> Option<&Json> {
+        self.queued.metadata.as_ref().or(self.metadata.as_ref())
+    }
+
+    /// Hands the queue out to be written; none when it is empty. [`Self::settle`] has to follow.
+    ///
+    /// # Errors
+    /// When the outcome of an earlier batch was never told.
+    pub(super) fn take(&mut self) -> Result<Option<Batch>, StoreError> {
+        if mem::take(&mut self.in_flight) {
+            self.forget();
+            return Err(StoreError::Interrupted(Box::new(Cancelled)));
+        }
+        if self.queued.len() == 0 {
+            return Ok(None);
+        }
+        if self.state().is_err() {
+            self.state = None;
+        }
+        let batch = mem::take(&mut self.queued);
+        if let Some(state) = &mut self.state {
+            state.applied = 0;
+        }
+        if batch.metadata.is_some() {
+            self.metadata.clone_from(&batch.metadata);
+        }
+        self.in_flight = true;
+        Ok(Some(batch))
+    }
+
+    /// Notes how a batch has ended. After a failure the copies have what the store does not.
+    pub(super) fn settle(&mut self, outcome: &Result<Written, ServiceError>) {
+        self.in_flight = false;
+        match outcome {
+            Ok(written) => {
+                self.version = Some(written.stamp.version);
+                self.has_stored = true;
+            }
+            Err(_) => self.forget(),
+        }
+    }
+
+    /// Drops what is queued, and says how many writes that were.
+    pub(super) fn discard(&mut self) -> usize {
+        let dropped = mem::take(&mut self.queued).len();
+        if dropped > 0 {
+            self.forget();
+        }
+        dropped
+    }
+
+    /// The thread was destroyed; what the request does next is about `next`, which is empty.
+    pub(super) fn begin_anew(&mut self, next: Caller) {
+        *self = Self {
+            has_stored: true,
+            metadata: Some(Json::empty_object()),
+            ..Self::new(next)
+        };
+        self.load(Found {
+            stamp: Stamp::default(),
+            content: Document::default(),
+        });
+    }
+
+    fn forget(&mut self) {
+        self.state = None;
+        self.metadata = None;
+    }
+}
+
+impl Batch {
+    fn len(&self) -> usize {
+        self.operations.len() + usize::from(self.metadata.is_some())
+    }
+}
+
+impl Loaded {
+    fn catch_up(&mut self, queued: &[Operation]) -> Result<(), Refusal> {
+        while let Some(next) = queued.get(self.applied) {
+            self.document
+                .apply(std::slice::from_ref(next), &WITHOUT_LIMITS)
+                .map_err(|refusal| refusal.after(self.applied))?;
+            self.applied += 1;
+        }
+        Ok(())
+    }
+}

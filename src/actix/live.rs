@@ -1,0 +1,199 @@
+//! The thread of a running request, shared by all its handles.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::ledger::Ledger;
+use crate::domain::{Document, Json, Operation, ThreadId, Written};
+use crate::identity::{Caller, Source};
+use crate::service::{ServiceError, ThreadService, WriteOptions};
+use crate::store::{Found, StoreError};
+
+/// What the store answered to a flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    /// The thread's version afterwards.
+    pub version: u64,
+    /// Bytes of the compact serialized state afterwards.
+    pub size_bytes: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Live {
+    /// With the worker's own connection to the store, which ends with the worker.
+    worker: ThreadService,
+    /// With the app's connection, for work after the response: it outlives the workers.
+    app: ThreadService,
+    is_answered: AtomicBool,
+    ledger: Mutex<Ledger>,
+    /// Held by whoever talks to the store: a load between the two halves of a flush would see its
+    /// writes once too often or not at all. The ledger's own lock is never held over an await.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Live {
+    pub(super) fn new(caller: Caller, worker: ThreadService, app: ThreadService) -> Self {
+        Self {
+            worker,
+            app,
+            is_answered: AtomicBool::new(false),
+            ledger: Mutex::new(Ledger::new(caller)),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on nothing is flushed but by whoever asks for it.
+    pub(super) fn set_answered(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the state with all that is queued, which is fetched if it was not yet.
+    pub(super) async fn read<T>(
+        &self,
+        look: impl FnOnce(&Document) -> T,
+    ) -> Result<T, ServiceError> {
+        loop {
+            if let Some(document) = self.ledger().state()? {
+                return Ok(look(document));
+            }
+            self.load().await?;
+        }
+    }
+
+    /// The metadata with what is queued, which is fetched if it was not yet.
+    pub(super) async fn metadata(&self) -> Result<Json, ServiceError> {
+        loop {
+            if let Some(metadata) = self.ledger().metadata() {
+                return Ok(metadata.clone());
+            }
+            self.load_metadata().await?;
+        }
+    }
+
+    /// Writes what is queued as one merge; none when nothing is.
+    pub(super) async fn flush(&self) -> Result<Option<Written>, ServiceError> {
+        let _turn = self.turn.lock().await;
+        let id = self.id();
+        let Some(batch) = self.ledger().take()? else {
+            return Ok(None);
+        };
+        let operations = &batch.operations;
+        let options = WriteOptions::default();
+        let written = match batch.metadata {
+            None => self.service().merge(&id, operations, options).await,
+            Some(metadata) => {
+                self.service()
+                    .merge_with_metadata(&id, operations, metadata, options)
+                    .await
+            }
+        };
+        self.ledger().settle(&written);
+        written.map(Some)
+    }
+
+    /// Ends the thread; the request goes on with a new one. The caller of a provider will always
+    /// come with the same id, so that one stays.
+    pub(super) async fn destroy(&self) -> Result<(), ServiceError> {
+        let _turn = self.turn.lock().await;
+        let id = self.id();
+        self.service().destroy(&id, WriteOptions::default()).await?;
+        let mut ledger = self.ledger();
+        let next = match ledger.caller().source {
+            Source::Provider => ledger.caller().clone(),
+            _ => Caller::of(ThreadId::random(), Source::Minted),
+        };
+        ledger.begin_anew(next);
+        Ok(())
+    }
+
+    pub(super) fn queue(&self, operation: Operation) {
+        self.ledger().queue(operation);
+    }
+
+    pub(super) fn id(&self) -> ThreadId {
+        self.ledger().caller().id
+    }
+
+    /// Drops what is queued and says so in the log.
+    pub(super) fn discard(&self, why: &str) {
+        let mut ledger = self.ledger();
+        let writes = ledger.discard();
+        if writes > 0 {
+            let thread = ledger.caller().id;
+            tracing::warn!(thread.id = ?thread, writes, why, "queued writes were discarded");
+        }
+    }
+
+    async fn load(&self) -> Result<(), ServiceError> {
+        let _turn = self.turn.lock().await;
+        if self.ledger().is_loaded() {
+            return Ok(());
+        }
+        let id = self.id();
+        let Found { stamp, content } = self.service().get_state(&id).await?;
+        let content = parse(&content)?;
+        self.ledger().load(Found { stamp, content });
+        Ok(())
+    }
+
+    async fn load_metadata(&self) -> Result<(), ServiceError> {
+        let _turn = self.turn.lock().await;
+        if self.ledger().metadata().is_some() {
+            return Ok(());
+        }
+        let id = self.id();
+        let thread = self.service().get_thread(&id).await?;
+        let (version, metadata) = thread.map_or_else(
+            || (0, Json::empty_object()),
+            |thread| (thread.stamp.version, thread.metadata),
+        );
+        self.ledger().load_metadata(version, metadata);
+        Ok(())
+    }
+
+    fn service(&self) -> &ThreadService {
+        if self.is_answered() {
+            &self.app
+        } else {
+            &self.worker
+        }
+    }
+}
+
+/// The last handle is gone, and with it what nobody flushed.
+impl Drop for Live {
+    fn drop(&mut self) {
+        let ledger = self.ledger();
+        let (thread, writes) = (ledger.caller().id, ledger.queued());
+        if writes > 0 {
+            tracing::error!(thread.id = ?thread, writes, "queued writes were lost: no flush followed");
+        }
+        if ledger.is_in_flight() {
+            tracing::warn!(thread.id = ?thread, "a flush was cancelled: the store has its writes or not");
+        }
+    }
+}
+
+fn parse(state: &Bytes) -> Result<Document, StoreError> {
+    let text = std::str::from_utf8(state).map_err(|_| StoreError::Corrupt("state"))?;
+    Document::parse(text).map_err(|_| StoreError::Corrupt("state"))
+}
+
+impl From<Written> for Receipt {
+    fn from(written: Written) -> Self {
+        Self {
+            version: written.stamp.version,
+            size_bytes: written.size_bytes,
+        }
+    }
+}

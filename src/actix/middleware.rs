@@ -1,0 +1,80 @@
+//! The middleware at work.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse, forward_ready};
+use actix_web::{Error, HttpMessage};
+use futures_util::future::LocalBoxFuture;
+
+use super::completion::Completed;
+use super::exchange::{Exchange, Open};
+use super::live::Live;
+use super::response;
+use super::threads::Threads;
+use crate::http::{ApiError, SessionId};
+use crate::service::ThreadService;
+
+/// [`Threads`] around the services of a worker.
+#[derive(Debug)]
+pub struct ThreadsMiddleware<S> {
+    pub(super) inner: S,
+    pub(super) worker: ThreadService,
+    pub(super) threads: Rc<Threads>,
+}
+
+impl<S, B> Service<ServiceRequest> for ThreadsMiddleware<S>
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+    S::Future: 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<EitherBody<B>>;
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, Error>>;
+
+    forward_ready!(inner);
+
+    fn call(&self, request: ServiceRequest) -> Self::Future {
+        let start = Instant::now();
+        let session = SessionId::random();
+        let threads = Rc::clone(&self.threads);
+        let caller = match threads.identity.identify(request.request()) {
+            Ok(caller) => caller,
+            Err(error) => {
+                let refusal = request.error_response(ApiError::from(error));
+                return Box::pin(async move { Ok(response::refused(refusal, session)) });
+            }
+        };
+        if caller.ignored_cookie {
+            tracing::info!(session.id = %session, "a thread cookie does not verify and is ignored");
+        }
+        let thread = Live::new(caller, self.worker.clone(), threads.service.clone());
+        let background = threads.background.clone();
+        let open = Open(Arc::new(Exchange::new(session, thread, background)));
+        request.extensions_mut().insert(Arc::clone(&open.0));
+        let handled = self.inner.call(request);
+        Box::pin(async move {
+            let exchange = &open.0;
+            let complete = |status| Completed {
+                session,
+                status,
+                duration: start.elapsed(),
+            };
+            match handled.await {
+                Ok(made) => {
+                    let made = response::settle(made, exchange, &threads.identity).await;
+                    exchange.end(Some(complete(made.status())));
+                    Ok(made)
+                }
+                Err(error) => {
+                    exchange.thread.discard("the handler failed");
+                    exchange.end(Some(complete(error.as_response_error().status_code())));
+                    Err(error)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! Values of a request by their type.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use super::exchange::Exchange;
+
+pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
+/// At most one value of each type, for as long as the request lasts: an extractor of
+/// [`Threads`](super::Threads), cheap to clone.
+///
+/// Unlike actix-web's extensions it can be sent to other tasks, and outlives the response.
+#[derive(Clone)]
+pub struct RequestState(pub(super) Arc<Exchange>);
+
+impl RequestState {
+    /// Keeps a value, and gives back the one that it replaces.
+    pub fn insert<T: Send + Sync + 'static>(&self, value: T) -> Option<Arc<T>> {
+        let old = self.values().insert(TypeId::of::<T>(), Arc::new(value));
+        old.and_then(|old| old.downcast().ok())
+    }
+
+    /// The value of that type.
+    #[must_use]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let value = self.values().get(&TypeId::of::<T>()).cloned();
+        value.and_then(|value| value.downcast().ok())
+    }
+
+    /// Takes the value of that type out.
+    pub fn remove<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let value = self.values().remove(&TypeId::of::<T>());
+        value.and_then(|value| value.downcast().ok())
+    }
+
+    fn values(&self) -> MutexGuard<'_, TypedMap> {
+        let values = self.0.request_state.lock();
+        values.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for RequestState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RequestState")
+            .field(&self.0.session)
+            .finish()
+    }
+}

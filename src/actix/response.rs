@@ -1,0 +1,94 @@
+//! A response on its way out.
+
+use std::error::Error as StdError;
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::ServiceResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
+
+use super::exchange::Exchange;
+use crate::http::{ApiError, SESSION_ID, SessionId, with_problem};
+use crate::identity::{Caller, Identity, Source};
+
+/// Writes what the handler has queued, and answers with its response only if that is done.
+pub(super) async fn settle<B: MessageBody + 'static>(
+    response: ServiceResponse<B>,
+    exchange: &Exchange,
+    identity: &Identity,
+) -> ServiceResponse<EitherBody<B>> {
+    let thread = &exchange.thread;
+    let has_failed = response.response().error().is_some() || response.status().is_server_error();
+    let flushed = if has_failed {
+        thread.discard("the handler failed");
+        Ok(None)
+    } else {
+        thread.flush().await
+    };
+    let mut response = match flushed {
+        Ok(_) => with_session(response, exchange.session),
+        Err(error) => refused(
+            response.error_response(ApiError::from(error)),
+            exchange.session,
+        ),
+    };
+    hand_back(&mut response, exchange, identity);
+    response
+}
+
+/// A response that has nothing of the handler's.
+pub(super) fn refused<B>(
+    response: ServiceResponse,
+    session: SessionId,
+) -> ServiceResponse<EitherBody<B>> {
+    with_session(response, session)
+        .map_into_boxed_body()
+        .map_into_right_body()
+}
+
+fn with_session<B: MessageBody>(
+    response: ServiceResponse<B>,
+    session: SessionId,
+) -> ServiceResponse<EitherBody<B>> {
+    log_fault(&response, session);
+    let mut response = with_problem(response, &session);
+    let headers = response.headers_mut();
+    headers.insert(SESSION_ID, session.to_header());
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+    headers.append(VARY, HeaderValue::from_static("cookie, x-thread-id"));
+    response
+}
+
+fn hand_back<B>(response: &mut ServiceResponse<B>, exchange: &Exchange, identity: &Identity) {
+    let request = response.request().clone();
+    let ledger = exchange.thread.ledger();
+    if !is_kept_back(ledger.caller(), ledger.has_stored(), response.status()) {
+        identity.hand_back(ledger.caller(), &request, response.headers_mut());
+    }
+}
+
+/// A refusal makes no new id known, unless there is a thread of that id by now.
+fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
+    let is_refusal = status.is_client_error() || status.is_server_error();
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+        || is_refusal && caller.source == Source::Minted && !has_stored
+}
+
+/// The client is told that something broke, the log what.
+fn log_fault<B>(response: &ServiceResponse<B>, session: SessionId) {
+    if !response.status().is_server_error() {
+        return;
+    }
+    let error = response.response().error();
+    match error.and_then(|error| error.as_error::<ApiError>()) {
+        Some(ApiError::Service(error)) => {
+            let error: &(dyn StdError + 'static) = error;
+            tracing::error!(session.id = %session, error, "the store failed");
+        }
+        // an app's own errors are for the app to log
+        Some(error) => tracing::error!(session.id = %session, %error, "the app failed"),
+        None => {}
+    }
+}

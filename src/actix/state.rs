@@ -1,0 +1,210 @@
+//! The state of the caller's thread in a handler.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::live::Live;
+use crate::domain::{Document, Json, Key, Operation, Value};
+use crate::http::ApiError;
+
+/// The state of a [`Thread`](super::Thread).
+///
+/// Reads fetch it once and show it with all that is queued; writes are queued and answer at once.
+/// What a queued write does to the state, and the limits, are judged when it is written, except
+/// that a read after it answers [`not_an_array`](crate::domain::Refusal::NotAnArray) and its like
+/// early.
+///
+/// Values are read as any type of serde. Number text beyond 64 bits, repeated keys and values
+/// nested deeper than 128 levels survive as `Box<serde_json::value::RawValue>` alone.
+#[derive(Clone)]
+pub struct ThreadState(pub(super) Arc<Live>);
+
+impl ThreadState {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidKey`]; [`ApiError::Internal`] when the value is no `T`;
+    /// [`ApiError::Service`] when the state cannot be fetched or what is queued does not fit it.
+    pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ApiError> {
+        let key = to_key(key)?;
+        let json = self.0.read(|document| document.get(&key).map(json)).await?;
+        json.map(|json| from_json(&json)).transpose()
+    }
+
+    /// Whether there is such a key.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidKey`] or [`ApiError::Service`].
+    pub async fn has(&self, key: &str) -> Result<bool, ApiError> {
+        let key = to_key(key)?;
+        let has = |document: &Document| document.get(&key).is_some();
+        Ok(self.0.read(has).await?)
+    }
+
+    /// The keys, sorted by their bytes.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`].
+    pub async fn keys(&self) -> Result<Vec<String>, ApiError> {
+        let keys = |document: &Document| {
+            let keys = document.iter().map(|(key, _)| key.as_str().to_owned());
+            keys.collect()
+        };
+        Ok(self.0.read(keys).await?)
+    }
+
+    /// The values, in the order of their keys.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`]; [`ApiError::Internal`] when one is no `T`.
+    pub async fn values<T: DeserializeOwned>(&self) -> Result<Vec<T>, ApiError> {
+        let entries = self.entries().await?;
+        Ok(entries.into_iter().map(|(_, value)| value).collect())
+    }
+
+    /// The keys with their values, sorted by the bytes of the keys.
+    ///
+    /// # Errors
+    /// As [`Self::values`].
+    pub async fn entries<T: DeserializeOwned>(&self) -> Result<Vec<(String, T)>, ApiError> {
+        let entry = |(key, value): (&Key, &Value)| (key.as_str().to_owned(), json(value));
+        let entries = |document: &Document| document.iter().map(entry).collect::<Vec<_>>();
+        let entries = self.0.read(entries).await?;
+        entries
+            .into_iter()
+            .map(|(key, json)| Ok((key, from_json(&json)?)))
+            .collect()
+    }
+
+    /// The number of keys.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`].
+    pub async fn size(&self) -> Result<usize, ApiError> {
+        Ok(self.0.read(|document| document.len() as usize).await?)
+    }
+
+    /// Whether the state was fetched.
+    #[must_use]
+    pub fn loaded(&self) -> bool {
+        self.0.ledger().is_loaded()
+    }
+
+    /// Whether writes to the state are queued.
+    #[must_use]
+    pub fn dirty(&self) -> bool {
+        self.0.ledger().has_queued_operations()
+    }
+
+    /// Queues a new value for a key.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidKey`]; [`ApiError::InvalidJson`] when it is nested too deep;
+    /// [`ApiError::Internal`] when it cannot be JSON.
+    pub fn set(&self, key: &str, value: impl Serialize) -> Result<(), ApiError> {
+        let key = to_key(key)?;
+        let value = Value::parse(&to_json(&value)?).map_err(ApiError::InvalidJson)?;
+        self.0.queue(Operation::Set { key, value });
+        Ok(())
+    }
+
+    /// Queues the end of a key. That it is absent is no error.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidKey`].
+    pub fn delete(&self, key: &str) -> Result<(), ApiError> {
+        let key = to_key(key)?;
+        self.0.queue(Operation::Delete { key });
+        Ok(())
+    }
+
+    /// Queues the end of all keys.
+    pub fn clear(&self) {
+        self.0.queue(Operation::Clear);
+    }
+
+    /// Queues an element for an array, which is made if absent.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn push(&self, key: &str, value: impl Serialize) -> Result<(), ApiError> {
+        self.queue_push(key, &value, None)
+    }
+
+    /// Queues an element for an array, which is made if absent and then keeps its newest
+    /// `max_records`.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn push_window(
+        &self,
+        key: &str,
+        value: impl Serialize,
+        max_records: NonZeroU64,
+    ) -> Result<(), ApiError> {
+        self.queue_push(key, &value, Some(max_records))
+    }
+
+    /// Queues an addition to an integer of 64 bits signed; an absent one counts as 0.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidKey`].
+    pub fn increment(&self, key: &str, by: i64) -> Result<(), ApiError> {
+        let key = to_key(key)?;
+        self.0.queue(Operation::Increment { key, by });
+        Ok(())
+    }
+
+    fn queue_push(
+        &self,
+        key: &str,
+        value: &impl Serialize,
+        max_records: Option<NonZeroU64>,
+    ) -> Result<(), ApiError> {
+        let key = to_key(key)?;
+        let value = Json::parse(&to_json(value)?).map_err(ApiError::InvalidJson)?;
+        self.0.queue(Operation::Push {
+            key,
+            value,
+            max_records,
+        });
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ThreadState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ThreadState").field(&self.0.id()).finish()
+    }
+}
+
+fn to_key(text: &str) -> Result<Key, ApiError> {
+    Key::new(text).map_err(|error| ApiError::InvalidKey {
+        error,
+        operation: None,
+    })
+}
+
+fn json(value: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.json_bytes());
+    value.write_json(&mut out);
+    out
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, ApiError> {
+    serde_json::to_string(value).map_err(|error| ApiError::Internal {
+        what: "a value of the app cannot be JSON",
+        source: Some(error),
+    })
+}
+
+pub(super) fn from_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(json).map_err(|error| ApiError::Internal {
+        what: "a stored value is not of the type that the app asked for",
+        source: Some(error),
+    })
+}

@@ -1,0 +1,114 @@
+//! The caller's thread in a handler.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::live::{Live, Receipt};
+use super::state::{ThreadState, from_json, to_json};
+use crate::domain::{Json, ThreadId};
+use crate::http::ApiError;
+
+/// The caller's own thread: the extractor of [`Threads`](super::Threads).
+///
+/// A handle that is cheap to clone and may be sent to other tasks; all clones share one queue of
+/// writes. What is queued when the handler returns is written before the response goes out. After
+/// that, in streaming bodies and [`Session::wait_until`](super::Session::wait_until), a write
+/// wants a [`flush`](Self::flush); what is never flushed is lost with the last handle, and logged
+/// as an error.
+#[derive(Clone)]
+pub struct Thread(pub(super) Arc<Live>);
+
+impl Thread {
+    /// The plain id. After [`destroy`](Self::destroy) it is that of the thread which follows.
+    #[must_use]
+    pub fn id(&self) -> ThreadId {
+        self.0.id()
+    }
+
+    /// Its state.
+    #[must_use]
+    pub fn state(&self) -> ThreadState {
+        ThreadState(Arc::clone(&self.0))
+    }
+
+    /// The thread's version when this request last heard of it, by a read or a flush; 0: it does
+    /// not exist. None when this request has not asked the store.
+    #[must_use]
+    pub fn version(&self) -> Option<u64> {
+        self.0.ledger().version()
+    }
+
+    /// The metadata, with what is queued. Fetched at its first read, apart from the state; of a
+    /// thread that does not exist it is `{}`.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`] when it cannot be fetched; [`ApiError::Internal`] when it is no `T`.
+    pub async fn metadata<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        from_json(self.0.metadata().await?.as_str().as_bytes())
+    }
+
+    /// Queues new metadata: an object that takes the place of the old one as a whole. Its limit is
+    /// judged when it is written.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] when it is no JSON object, [`ApiError::Internal`] when it
+    /// cannot be JSON.
+    pub fn set_metadata(&self, metadata: impl Serialize) -> Result<(), ApiError> {
+        let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
+        if !metadata.is_object() {
+            return Err(ApiError::InvalidParameter(
+                "The metadata has to be an object".into(),
+            ));
+        }
+        self.0.ledger().queue_metadata(metadata);
+        Ok(())
+    }
+
+    /// Whether there is neither state nor metadata, with what is queued.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`].
+    pub async fn empty(&self) -> Result<bool, ApiError> {
+        let has_state = self.0.read(|document| !document.is_empty()).await?;
+        Ok(!has_state && self.0.metadata().await? == Json::empty_object())
+    }
+
+    /// Destroys the thread at once. What is queued is dropped.
+    ///
+    /// The response carries a fresh id, and what the request does afterwards is about the thread
+    /// of that id, which is empty. Where ids come from a provider the id stays, so that a write in
+    /// the tombstone time is refused.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`]; what was queued stays so.
+    pub async fn destroy(&self) -> Result<(), ApiError> {
+        Ok(self.0.destroy().await?)
+    }
+
+    /// Writes what is queued as one merge, now. None when nothing is queued.
+    ///
+    /// Reads of this request go on seeing the state that they saw, with its own writes; what
+    /// others write meanwhile is not among it.
+    ///
+    /// Dropping the future before it is done leaves open whether the merge was, so the next flush,
+    /// that before the response included, fails with [`StoreError::Interrupted`].
+    ///
+    /// [`StoreError::Interrupted`]: crate::store::StoreError::Interrupted
+    ///
+    /// # Errors
+    /// [`ApiError::Service`]. What was queued is then gone from the queue: a refused merge has
+    /// changed nothing, and whether an ambiguous one was done, a repeat cannot tell. The next read
+    /// fetches the state anew.
+    pub async fn flush(&self) -> Result<Option<Receipt>, ApiError> {
+        Ok(self.0.flush().await?.map(Receipt::from))
+    }
+}
+
+impl fmt::Debug for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Thread").field(&self.id()).finish()
+    }
+}
