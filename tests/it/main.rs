@@ -6,6 +6,7 @@ mod cli;
 mod conformance;
 mod differential;
 mod http;
+mod library;
 mod lists;
 mod memory;
 mod support;

@@ -27,6 +27,8 @@ macro_rules! over_every_store {
     };
 }
 
+pub(crate) use over_every_store;
+
 mod arrays;
 mod concurrency;
 mod exactness;

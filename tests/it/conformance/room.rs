@@ -38,13 +38,18 @@ pub(crate) fn memory_by(clock: Clock) -> Room {
 /// The Redis store, on the shared Redis under a prefix of its own.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis() -> Room {
-    redis_by(Clock::system()).await
+    redis_on(redis::shared(), Clock::system()).await
 }
 
 /// The Redis store by a clock that others go by too.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis_by(clock: Clock) -> Room {
-    let server = redis::shared();
+    redis_on(redis::shared(), clock).await
+}
+
+/// The Redis store on that server, under a prefix of its own.
+#[cfg(feature = "redis")]
+pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     let settings = RedisSettings {
         url: server.url(),
         key_prefix: redis::unique_prefix(),

@@ -1,0 +1,132 @@
+//! A store that counts its calls, and fails on demand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use actix_web::web::Bytes;
+use async_trait::async_trait;
+use threadkeep::domain::{Key, Slice, Thread, ThreadId, Write, Written};
+use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+
+/// The store that it decorates, for all workers together.
+#[derive(Debug)]
+pub(super) struct CountingStore {
+    inner: Arc<dyn Store>,
+    pub(super) calls: Arc<Calls>,
+}
+
+/// Calls until now.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    reads: AtomicU32,
+    writes: AtomicU32,
+    is_down: AtomicBool,
+    /// Writes are done and never answered.
+    is_mute: AtomicBool,
+}
+
+impl CountingStore {
+    pub(super) fn around(inner: Arc<dyn Store>) -> Self {
+        Self {
+            inner,
+            calls: Arc::default(),
+        }
+    }
+}
+
+impl Calls {
+    /// Reads and writes since the last time.
+    pub(super) fn take(&self) -> (u32, u32) {
+        (
+            self.reads.swap(0, Ordering::SeqCst),
+            self.writes.swap(0, Ordering::SeqCst),
+        )
+    }
+
+    pub(super) fn set_down(&self, is_down: bool) {
+        self.is_down.store(is_down, Ordering::SeqCst);
+    }
+
+    pub(super) fn set_mute(&self, is_mute: bool) {
+        self.is_mute.store(is_mute, Ordering::SeqCst);
+    }
+
+    fn read(&self) -> Result<(), StoreError> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.fail()
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        self.fail()
+    }
+
+    fn fail(&self) -> Result<(), StoreError> {
+        if self.is_down.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("it is down".into()));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Store for CountingStore {
+    fn for_worker(&self) -> Arc<dyn Store> {
+        Arc::new(Self {
+            inner: self.inner.for_worker(),
+            calls: Arc::clone(&self.calls),
+        })
+    }
+
+    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
+        self.calls.read()?;
+        self.inner.get_state(id).await
+    }
+
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
+        self.calls.read()?;
+        self.inner.get_values(id, keys).await
+    }
+
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
+        self.calls.read()?;
+        self.inner.get_value(id, key, slice).await
+    }
+
+    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
+        self.calls.read()?;
+        self.inner.get_keys(id).await
+    }
+
+    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        self.calls.read()?;
+        self.inner.get_thread(id).await
+    }
+
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        self.calls.write()?;
+        let written = self.inner.write(id, write).await;
+        if self.calls.is_mute.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        written
+    }
+
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        self.calls.write()?;
+        self.inner.destroy(id, destroy).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.calls.fail()
+    }
+}

@@ -1,0 +1,104 @@
+//! The library for actix-web apps, in apps of its own: what it costs at the store, and what it
+//! promises.
+
+mod after;
+mod answers;
+#[cfg(feature = "redis")]
+mod commands;
+mod cost;
+mod counting;
+mod life;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::body::{BoxBody, EitherBody};
+use actix_web::dev::ServiceResponse;
+use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::{App, FromRequest, Handler, Responder, web};
+use threadkeep::actix::Threads;
+use threadkeep::domain::{KeyRing, Policy, SigningKey, ThreadId};
+use threadkeep::identity::{CookieSettings, Identity, THREAD_ID};
+use threadkeep::service::ThreadService;
+use threadkeep::store::Store;
+
+use crate::conformance::room::Room;
+use counting::{Calls, CountingStore};
+
+type Response = ServiceResponse<EitherBody<BoxBody>>;
+
+/// An app's view of a store, and what it costs there.
+struct Bench {
+    room: Room,
+    calls: Arc<Calls>,
+    identity: Identity,
+    threads: Threads,
+}
+
+impl Bench {
+    fn new(room: Room) -> Self {
+        let store = CountingStore::around(Arc::clone(&room.store));
+        let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
+        let identity = Identity::new(ring, CookieSettings::default());
+        Self {
+            calls: Arc::clone(&store.calls),
+            threads: Threads::new(service(Arc::new(store)), identity.clone()),
+            identity,
+            room,
+        }
+    }
+
+    /// What a handler answers to a caller who has no thread yet.
+    async fn call<F, Args>(&self, handler: F) -> Response
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.send(handler, TestRequest::post()).await
+    }
+
+    /// What a handler answers to the owner of a thread.
+    async fn call_as<F, Args>(&self, id: &ThreadId, handler: F) -> Response
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        let signed = self.identity.signed_id(id);
+        let request = TestRequest::post().insert_header((THREAD_ID, signed));
+        self.send(handler, request).await
+    }
+
+    async fn send<F, Args>(&self, handler: F, request: TestRequest) -> Response
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        let app = App::new()
+            .wrap(self.threads.clone())
+            .default_service(web::to(handler));
+        call_service(&init_service(app).await, request.to_request()).await
+    }
+
+    /// The state as the store has it, not counted.
+    async fn state(&self, id: &ThreadId) -> String {
+        let found = service(Arc::clone(&self.room.store)).get_state(id).await;
+        String::from_utf8(found.unwrap().content.to_vec()).unwrap()
+    }
+}
+
+fn service(store: Arc<dyn Store>) -> ThreadService {
+    ThreadService::new(store, Policy::THREAD, Duration::from_secs(2))
+}
+
+/// The thread of a response's header.
+fn id_of(response: &Response) -> Option<ThreadId> {
+    let signed = response.headers().get(THREAD_ID)?.to_str().unwrap();
+    Some(signed.split_once(';').unwrap().0.parse().unwrap())
+}
+
+fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+    Some(response.headers().get(name)?.to_str().unwrap())
+}
