@@ -14,6 +14,8 @@ use futures_util::StreamExt;
 use super::error::ApiError;
 
 const LIMIT_BYTES: usize = 2 * 1_048_576;
+/// A body that takes longer than this to arrive is given up.
+const TIME: Duration = Duration::from_secs(30);
 /// A body that goes on for longer is not worth reading on: the connection is closed instead.
 const DRAIN_BYTES: usize = 32 * LIMIT_BYTES;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
@@ -46,7 +48,13 @@ impl Body {
         if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
             return Self::Whole(Bytes::new());
         }
-        let mut payload = request.take_payload();
+        let payload = request.take_payload();
+        tokio::time::timeout(TIME, Self::collect(payload))
+            .await
+            .unwrap_or(Self::Unreadable)
+    }
+
+    async fn collect(mut payload: Payload) -> Self {
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
         while let Some(chunk) = payload.next().await {

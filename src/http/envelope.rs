@@ -42,7 +42,9 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let status = response.status();
     let headers = response.headers_mut();
     headers.insert(SESSION_ID, session.to_header());
-    if !request.path().starts_with("/v1/") {
+    // the path as the router decoded it: `/%761/` is `/v1/` too
+    let path = request.match_info().as_str();
+    if path != "/v1" && !path.starts_with("/v1/") {
         return;
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
@@ -50,7 +52,7 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
         VARY,
         HeaderValue::from_static("cookie, x-thread-id, authorization, origin"),
     );
-    if request.path().starts_with("/v1/threads/current")
+    if request.match_info().get("id").is_none()
         && let Some(caller) = request.extensions().get::<Caller>()
         && !is_kept_back(caller, status)
         && let Some(api) = request.app_data::<web::Data<Api>>()

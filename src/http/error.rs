@@ -4,7 +4,9 @@
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER};
+use actix_web::http::header::{
+    ALLOW, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value, json};
 
@@ -43,8 +45,8 @@ pub enum ApiError {
     /// The id in the path or body is no thread id.
     #[error("The thread id is not legal.")]
     InvalidThreadId,
-    /// An api key, or the thread's own signed id, is needed and was not there or not right.
-    #[error("This needs an api key, or the signed id of the same thread.")]
+    /// An api key, or a signed id, is needed and was not there or not right.
+    #[error("This needs an api key, or a signed id that is its own.")]
     ApiKeyRequired,
     /// It cannot be told whose thread this is about.
     #[error("The thread id could not be verified.")]
@@ -155,7 +157,8 @@ impl ApiError {
                 "The store did not answer in time.".into()
             }
             Self::Service(ServiceError::Store(_)) => "The store is not available.".into(),
-            Self::Service(error) => format!("Nothing was changed: {error}."),
+            Self::Service(ServiceError::Refused(error)) => format!("Nothing was changed: {error}."),
+            Self::Service(error) => format!("Not done: {error}."),
             Self::Internal { .. } => "Something is wrong on our side.".into(),
             Self::Identity(IdentityError::OriginNotAllowed) => {
                 "A write with a cookie needs an Origin that is allowed.".into()
@@ -285,6 +288,10 @@ impl ResponseError for ApiError {
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponse::new(self.status_code());
         let headers = response.headers_mut();
+        if self.status_code() == StatusCode::UNAUTHORIZED {
+            // which every 401 has to have (RFC 9110, section 15.5.2)
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Self::MethodNotAllowed { allow } = self {
             headers.insert(ALLOW, HeaderValue::from_static(allow));
         }

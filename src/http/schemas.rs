@@ -163,7 +163,7 @@ pub(super) struct KeyParam {
 #[into_params(parameter_in = Header)]
 pub(super) struct WriteHeaders {
     /// A whole tag, a version in quotes (`"0"`: it must not exist), or `*`: it must exist.
-    #[param(rename = "If-Match")]
+    #[param(rename = "If-Match", pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#)]
     if_match: Option<String>,
     /// A repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]

@@ -24,12 +24,19 @@ impl ShapeError {
     }
 }
 
-/// Reads a body that is an object; no body at all counts as `{}`.
+/// Reads a body that is an object, or may be left out.
+///
+/// # Errors
+/// As [`read_body`].
+pub(super) fn read_optional_body(body: &str, around: usize) -> Result<Json, ApiError> {
+    read_body(if body.is_empty() { "{}" } else { body }, around)
+}
+
+/// Reads a body that is an object.
 ///
 /// # Errors
 /// [`ApiError`] with the place of the fault.
 pub(super) fn read_body(body: &str, around: usize) -> Result<Json, ApiError> {
-    let body = if body.is_empty() { "{}" } else { body };
     Json::parse_object(body, around).map_err(|error| match error {
         ObjectError::Json(error) => ApiError::InvalidJson(error),
         ObjectError::NotAnObject => {

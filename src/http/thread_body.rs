@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::error::ApiError;
-use super::shape::{body_members, read_body};
+use super::shape::{body_members, read_body, read_optional_body};
 use crate::domain::{Json, TTL_MAX, TTL_MIN, keyed_values};
 use crate::service::{NewThread, ThreadPatch};
 
@@ -15,11 +15,14 @@ const AROUND: usize = 2;
 /// # Errors
 /// [`ApiError`] of the body.
 pub(super) fn read_new_thread(body: &str) -> Result<(Option<String>, NewThread), ApiError> {
-    let body = read_body(body, AROUND)?;
+    let body = read_optional_body(body, AROUND)?;
     let [id, metadata, ttl, state] =
         body_members(&body, ["id", "metadata", "ttl_seconds", "state"])?;
     let id = id
-        .map(|id| serde_json::from_str(id).map_err(|_| ApiError::InvalidThreadId))
+        .map(|id| {
+            serde_json::from_str(id)
+                .map_err(|_| ApiError::InvalidParameter("`id` has to be a string".into()))
+        })
         .transpose()?;
     let state = object("state", state)?.unwrap_or("{}");
     let new = NewThread {

@@ -26,7 +26,7 @@ use crate::service::ServiceError;
     post,
     path = "/v1/threads",
     tag = "threads",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key, the thread or else the address that asks.")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key or the thread that asks, and needs one.")),
     request_body(content = Option<NewThreadBody>),
     responses(
         (status = 201, description = "Made.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
@@ -44,7 +44,7 @@ pub(super) async fn create_thread(
     let (id, new) = read_new_thread(body.as_str())?;
     let (id, is_chosen) = match id {
         Some(id) => (chosen_id(&request, &api, &id)?, true),
-        None => (made_id(&request, &api, &conditions), false),
+        None => (made_id(&request, &api, &conditions)?, false),
     };
     let (id, written) = match api.service.create(&id, &new, conditions.options).await {
         // the repeat of a creation that is forgotten by now
@@ -172,25 +172,24 @@ fn chosen_id(request: &HttpRequest, api: &Api, id: &str) -> Result<ThreadId, Api
 }
 
 /// A random id; with an idempotency key one that a repeat arrives at too, since that is remembered
-/// with the thread. The key counts within who is asking: an api key, a thread, or an address.
-fn made_id(request: &HttpRequest, api: &Api, conditions: &WriteConditions) -> ThreadId {
+/// with the thread. The key counts within who is asking, so somebody has to be: two strangers who
+/// use the same key must not get the same thread.
+fn made_id(
+    request: &HttpRequest,
+    api: &Api,
+    conditions: &WriteConditions,
+) -> Result<ThreadId, ApiError> {
     let Some(key) = &conditions.key else {
-        return ThreadId::random();
+        return Ok(ThreadId::random());
     };
-    let identity = &api.identity;
-    let asking = if let Some(name) = api.api_keys.verify(request.headers()) {
-        format!("key {name}")
-    } else if let Ok(caller) = identity.by_header(request.headers()) {
-        format!("thread {}", caller.id)
-    } else {
-        let client = identity.proxies().client(request);
-        format!(
-            "client {}",
-            client.map_or_else(String::new, |client| client.to_string())
-        )
+    let asking = match api.api_keys.verify(request.headers()) {
+        Some(name) => format!("key {name}"),
+        None => {
+            let caller = api.identity.known_caller(request);
+            format!("thread {}", caller.ok_or(ApiError::ApiKeyRequired)?.id)
+        }
     };
     let parts = [asking.as_bytes(), key.as_bytes()];
-    identity
-        .ring()
-        .derive("threadkeep idempotent create", &parts)
+    let ring = api.identity.ring();
+    Ok(ring.derive("threadkeep idempotent create", &parts))
 }

@@ -128,6 +128,13 @@ impl Identity {
         }
     }
 
+    /// The caller's own thread, if it has one already.
+    #[must_use]
+    pub fn known_caller(&self, request: &HttpRequest) -> Option<Caller> {
+        let caller = self.identify(request).ok()?;
+        (caller.source != Source::Minted).then_some(caller)
+    }
+
     /// The thread that the header names, which must be there once and verify.
     ///
     /// # Errors

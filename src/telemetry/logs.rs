@@ -45,6 +45,14 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
 }
 
 fn parse(filter: &str) -> Result<EnvFilter, LogError> {
+    // it reports each malformed request as an error of the server, so that anybody could fill the
+    // log; who names it in the filter gets it all the same
+    let quiet = "actix_http::h1::dispatcher=off";
+    let filter = if filter.contains("actix_http") {
+        filter.to_owned()
+    } else {
+        format!("{filter},{quiet}")
+    };
     Ok(EnvFilter::builder().parse(filter)?)
 }
 
