@@ -202,12 +202,17 @@ impl Request {
     }
 
     pub(crate) async fn send(self) -> Answer {
-        let response = self.0.send().await.unwrap();
-        Answer {
+        self.try_send().await.unwrap()
+    }
+
+    /// Sends it over a link that may fail.
+    pub(crate) async fn try_send(self) -> reqwest::Result<Answer> {
+        let response = self.0.send().await?;
+        Ok(Answer {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            body: response.bytes().await.unwrap(),
-        }
+            body: response.bytes().await?,
+        })
     }
 
     /// Sends it and expects 200, 201 or 204.

@@ -2,18 +2,21 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 
-/// Passes connections on to another address, as long as it lives.
+/// Passes connections on to another address, as long as the value lives.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     address: SocketAddr,
-    control: Arc<watch::Sender<Control>>,
-    accepting: AbortHandle,
+    control: watch::Sender<Control>,
+    holding: Arc<AtomicUsize>,
 }
 
 /// What the proxy does with bytes and connections.
@@ -36,24 +39,37 @@ struct Control {
 
 impl Proxy {
     /// A proxy for that address, on a port of its own.
-    pub(crate) async fn start(target: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    ///
+    /// It has a thread of its own too: a test may block while it waits for a server to start.
+    pub(crate) fn start(target: SocketAddr) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let control = Arc::new(watch::Sender::new(Control {
+        let control = watch::Sender::new(Control {
             mode: Mode::Open,
             cuts: 0,
-        }));
-        let accepting = tokio::spawn(accept(listener, target, Arc::clone(&control)));
+        });
+        let link = Link {
+            target,
+            control: control.subscribe(),
+            holding: Arc::default(),
+        };
+        let holding = Arc::clone(&link.holding);
+        thread::spawn(move || link.run(listener));
         Self {
             address,
             control,
-            accepting: accepting.abort_handle(),
+            holding,
         }
     }
 
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether it has something that it does not pass on, as it is [`Mode::Hanging`].
+    pub(crate) fn is_holding(&self) -> bool {
+        self.holding.load(Ordering::Relaxed) > 0
     }
 
     /// Changes what it does from now on.
@@ -67,55 +83,67 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.accepting.abort();
-        self.cut();
-    }
+/// What each connection needs.
+#[derive(Debug, Clone)]
+struct Link {
+    target: SocketAddr,
+    control: watch::Receiver<Control>,
+    holding: Arc<AtomicUsize>,
 }
 
-async fn accept(listener: TcpListener, target: SocketAddr, control: Arc<watch::Sender<Control>>) {
-    while let Ok((client, _)) = listener.accept().await {
-        let control = control.subscribe();
-        if control.borrow().mode != Mode::Refusing {
-            tokio::spawn(serve(client, target, control));
+impl Link {
+    /// Until the proxy is gone; what it carries goes with the runtime.
+    fn run(self, listener: std::net::TcpListener) {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let mut control = self.control.clone();
+        runtime.block_on(async {
+            listener.set_nonblocking(true).unwrap();
+            let listener = TcpListener::from_std(listener).unwrap();
+            tokio::select! {
+                () = self.accept(listener) => {}
+                _ = control.wait_for(|_| false) => {}
+            }
+        });
+    }
+
+    async fn accept(self, listener: TcpListener) {
+        while let Ok((client, _)) = listener.accept().await {
+            if self.control.borrow().mode != Mode::Refusing {
+                tokio::spawn(self.clone().serve(client));
+            }
         }
     }
-}
 
-/// Carries one connection until either side or a cut ends it.
-async fn serve(client: TcpStream, target: SocketAddr, mut control: watch::Receiver<Control>) {
-    let cuts = control.borrow_and_update().cuts;
-    let Ok(server) = TcpStream::connect(target).await else {
-        return;
-    };
-    let (from_client, to_client) = client.into_split();
-    let (from_server, to_server) = server.into_split();
-    let up = pump(from_client, to_server, control.clone());
-    let down = pump(from_server, to_client, control.clone());
-    tokio::select! {
-        () = up => {}
-        () = down => {}
-        _ = control.wait_for(|control| control.cuts > cuts) => {}
-    }
-}
-
-async fn pump(
-    mut from: impl AsyncReadExt + Unpin,
-    mut to: impl AsyncWriteExt + Unpin,
-    mut control: watch::Receiver<Control>,
-) {
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let Ok(count @ 1..) = from.read(&mut buffer).await else {
+    /// Carries one connection until either side or a cut ends it.
+    async fn serve(mut self, client: TcpStream) {
+        let cuts = self.control.borrow().cuts;
+        let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
-        let opened = control
-            .wait_for(|control| control.mode != Mode::Hanging)
-            .await
-            .is_ok();
-        if !opened || to.write_all(&buffer[..count]).await.is_err() {
-            return;
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        let up = self.clone().pump(from_client, to_server);
+        let down = self.clone().pump(from_server, to_client);
+        tokio::select! {
+            () = up => {}
+            () = down => {}
+            _ = self.control.wait_for(|control| control.cuts > cuts) => {}
+        }
+    }
+
+    async fn pump(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = from.read(&mut buffer).await {
+            self.holding.fetch_add(1, Ordering::Relaxed);
+            let opened = self
+                .control
+                .wait_for(|control| control.mode != Mode::Hanging)
+                .await
+                .is_ok();
+            self.holding.fetch_sub(1, Ordering::Relaxed);
+            if !opened || to.write_all(&buffer[..count]).await.is_err() {
+                return;
+            }
         }
     }
 }
