@@ -5,6 +5,8 @@
 mod cli;
 mod conformance;
 mod differential;
+#[cfg(feature = "redis")]
+mod faults;
 mod http;
 mod library;
 mod lists;

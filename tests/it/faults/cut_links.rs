@@ -1,0 +1,86 @@
+//! Connections that end in the midst of requests, and clients that try again.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::{OwnThread, address, distinct_numbers, servers, threads, url};
+use crate::support::proxy::Proxy;
+use crate::support::redis;
+
+const MESSAGES: u64 = 10_000;
+const WRITERS: usize = 64;
+/// Messages from one cut to the next.
+const BETWEEN_CUTS: u64 = 150;
+
+/// How often something other than 200 came back, and how often an answer was a replay.
+#[derive(Debug, Default)]
+struct Seen {
+    failures: AtomicU64,
+    replays: AtomicU64,
+}
+
+#[tokio::test]
+async fn retried_pushes_are_all_there_once_though_links_are_cut() {
+    let redis = redis::shared();
+    let to_redis = proxies(&[address(&redis); 3]);
+    let urls: Vec<_> = to_redis.iter().map(|proxy| url(proxy.address())).collect();
+    let servers = servers(&urls);
+    let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
+    let to_servers = proxies(&addresses);
+    let entries: Vec<_> = to_servers.iter().map(Proxy::address).collect();
+    let threads = threads(&entries);
+    let cut: Vec<_> = to_redis.iter().chain(&to_servers).collect();
+    let seen = Seen::default();
+    let next = AtomicU64::new(0);
+
+    let all = join_all((0..WRITERS).map(async |writer| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= MESSAGES {
+                return;
+            }
+            if number % BETWEEN_CUTS == 0 {
+                cut[(number / BETWEEN_CUTS) as usize % cut.len()].cut();
+            }
+            push_until_done(&threads, writer, number, &seen).await;
+        }
+    }));
+    timeout(Duration::from_secs(120), all).await.unwrap();
+
+    let direct = super::threads_of(&threads[0].id, &addresses[..1]);
+    let found = distinct_numbers(&direct[0], "messages").await;
+    assert_eq!(found, (0..MESSAGES).collect());
+    assert_eq!(direct[0].object().await["version"], MESSAGES);
+    // or nothing was put to the test
+    assert!(seen.failures.into_inner() > 0);
+    assert!(seen.replays.into_inner() > 0);
+}
+
+fn proxies(targets: &[SocketAddr]) -> Vec<Proxy> {
+    targets.iter().map(|target| Proxy::start(*target)).collect()
+}
+
+/// Pushes a number with an idempotency key, by another server at each try.
+async fn push_until_done(threads: &[OwnThread], first: usize, number: u64, seen: &Seen) {
+    for attempt in first.. {
+        let pushed = threads[attempt % threads.len()]
+            .post("state/messages/push", &number.to_string())
+            .header("idempotency-key", format!("message-{number}"))
+            .try_send()
+            .await;
+        match pushed {
+            Ok(answer) if answer.status == 200 => {
+                let is_replay = answer.header("idempotency-replayed") == Some("true");
+                seen.replays.fetch_add(is_replay.into(), Ordering::Relaxed);
+                return;
+            }
+            Ok(answer) => drop(answer.problem(503, "store_unavailable")),
+            Err(_) => {}
+        }
+        seen.failures.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,121 @@
+//! Redis ends without a word and comes back.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join, join_all};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::{OwnThread, SLACK, TIMEOUT, distinct_numbers, servers, threads};
+use crate::support::redis::{DURABLE, RedisServer};
+use crate::support::until;
+
+const WRITERS: usize = 24;
+const ROUNDS: u64 = 3;
+/// Writes on either side of a kill.
+const WRITES: u64 = 300;
+/// How long the service may take to recover once Redis answers.
+const RECOVERY: Duration = Duration::from_secs(2);
+
+/// What the writers of each server have seen.
+#[derive(Debug, Default)]
+struct Seen {
+    done: AtomicU64,
+    unavailable: AtomicU64,
+}
+
+/// The load, and where it goes.
+#[derive(Debug)]
+struct Load {
+    threads: Vec<OwnThread>,
+    seen: Vec<Seen>,
+    next: AtomicU64,
+    is_over: AtomicBool,
+}
+
+#[tokio::test]
+async fn every_write_that_was_answered_200_is_there_after_redis_was_killed() {
+    let redis = Arc::new(RedisServer::start_with(&DURABLE));
+    let servers = servers(&[redis.url(), redis.url(), redis.url()]);
+    let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
+    let load = Load {
+        threads: threads(&addresses),
+        seen: addresses.iter().map(|_| Seen::default()).collect(),
+        next: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
+    };
+
+    let writers = join_all((0..WRITERS).map(|writer| load.write(writer)));
+    let (done, ()) = join(writers, async {
+        for _ in 0..ROUNDS {
+            load.await_done_by_each(WRITES).await;
+            redis.kill();
+            load.await_unavailable_at_each().await;
+            let back = Arc::clone(&redis);
+            spawn_blocking(move || back.restart()).await.unwrap();
+            let start = Instant::now();
+            load.await_done_by_each(1).await;
+            assert!(start.elapsed() < RECOVERY, "{:?}", start.elapsed());
+        }
+        load.is_over.store(true, Ordering::Relaxed);
+    })
+    .await;
+
+    let done: HashSet<u64> = done.into_iter().flatten().collect();
+    let found = distinct_numbers(&load.threads[0], "messages").await;
+    let lost = done.difference(&found).count();
+    assert_eq!(lost, 0, "of {}", done.len());
+}
+
+impl Load {
+    /// Writes until it is over; gives the numbers whose writes were answered 200.
+    async fn write(&self, writer: usize) -> Vec<u64> {
+        let place = writer % self.threads.len();
+        let (thread, seen) = (&self.threads[place], &self.seen[place]);
+        let mut done = Vec::new();
+        while !self.is_over.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let start = Instant::now();
+            let answer = thread
+                .post("state/messages/push", &number.to_string())
+                .send()
+                .await;
+            let took = start.elapsed();
+            assert!(took < TIMEOUT + SLACK, "{took:?}");
+            if answer.status == 200 {
+                done.push(number);
+                seen.done.fetch_add(1, Ordering::Relaxed);
+            } else {
+                answer.problem(503, "store_unavailable");
+                assert!(answer.header("retry-after").is_some());
+                seen.unavailable.fetch_add(1, Ordering::Relaxed);
+                // as a client would, and so that Redis gets its share of the machine
+                sleep(Duration::from_millis(10)).await;
+            }
+        }
+        done
+    }
+
+    /// Waits until each server has answered 200 to so many more writes.
+    async fn await_done_by_each(&self, count: u64) {
+        self.await_more(count, |seen| seen.done.load(Ordering::Relaxed))
+            .await;
+    }
+
+    async fn await_unavailable_at_each(&self) {
+        self.await_more(1, |seen| seen.unavailable.load(Ordering::Relaxed))
+            .await;
+    }
+
+    async fn await_more(&self, count: u64, counter: impl Fn(&Seen) -> u64) {
+        let before: Vec<_> = self.seen.iter().map(&counter).collect();
+        until(async || {
+            let now = self.seen.iter().map(&counter);
+            now.zip(&before).all(|(now, before)| now >= before + count)
+        })
+        .await;
+    }
+}

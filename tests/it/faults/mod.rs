@@ -1,0 +1,61 @@
+//! What clients see, and what is in the store, when links and processes fail. Servers are
+//! processes of their own, and so is Redis.
+
+mod cut_links;
+mod hanging_redis;
+mod killed_redis;
+mod lost_scripts;
+mod many_writers;
+mod shutdown;
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::support::client::{Client, OwnThread, new_id};
+use crate::support::redis::RedisServer;
+use crate::support::server::{Backend, Server};
+
+/// What a request may take by the documented setting.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// What a machine that does other things too may take on top.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// Servers on the same Redis and prefix, each with its URL of it.
+fn servers(urls: &[String]) -> Vec<Server> {
+    let first = Server::builder(Backend::Memory).redis(&urls[0]).start();
+    let settings = first.settings();
+    let mut servers = vec![first];
+    for url in &urls[1..] {
+        let settings = settings.clone().set("THREADKEEP_REDIS_URL", url);
+        servers.push(settings.start());
+    }
+    servers
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("redis://{address}")
+}
+
+fn address(redis: &RedisServer) -> SocketAddr {
+    ([127, 0, 0, 1], redis.port()).into()
+}
+
+/// The same thread as seen through several servers.
+fn threads(addresses: &[SocketAddr]) -> Vec<OwnThread> {
+    threads_of(&new_id(), addresses)
+}
+
+fn threads_of(id: &str, addresses: &[SocketAddr]) -> Vec<OwnThread> {
+    let clients = addresses.iter().map(|address| Client::new(*address));
+    clients.map(|client| client.thread_of(id)).collect()
+}
+
+/// The numbers of an array of them, each there once.
+async fn distinct_numbers(thread: &OwnThread, key: &str) -> HashSet<u64> {
+    let array = thread.get(&format!("state/{key}")).ok().await.json();
+    let numbers = array.as_array().unwrap().iter();
+    let distinct: HashSet<_> = numbers.map(|number| number.as_u64().unwrap()).collect();
+    assert_eq!(distinct.len(), array.as_array().unwrap().len(), "twice");
+    distinct
+}
