@@ -11,4 +11,6 @@ mod http;
 mod library;
 mod lists;
 mod memory;
+#[cfg(feature = "redis")]
+mod slots;
 mod support;

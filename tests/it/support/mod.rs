@@ -1,6 +1,9 @@
 //! What the tests stand on: servers, Redis, a client, and bytes on a socket.
 
 pub(crate) mod client;
+#[cfg(feature = "redis")]
+pub(crate) mod monitor;
+#[cfg(feature = "redis")]
 pub(crate) mod proxy;
 pub(crate) mod raw;
 #[cfg(feature = "redis")]

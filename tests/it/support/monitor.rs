@@ -1,0 +1,60 @@
+//! All that a Redis is asked, as its `MONITOR` tells it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use super::redis::RedisServer;
+
+const END: &str = "the end of what is to be seen";
+
+/// Listens from its start to its stop.
+#[derive(Debug)]
+pub(crate) struct Monitor<'a> {
+    redis: &'a RedisServer,
+    lines: BufReader<TcpStream>,
+}
+
+impl<'a> Monitor<'a> {
+    pub(crate) fn start(redis: &'a RedisServer) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", redis.port())).unwrap();
+        stream.write_all(b"MONITOR\r\n").unwrap();
+        let mut lines = BufReader::new(stream);
+        let mut ok = String::new();
+        lines.read_line(&mut ok).unwrap();
+        assert_eq!(ok, "+OK\r\n");
+        Self { redis, lines }
+    }
+
+    /// The commands since the start, each with its arguments, those of scripts after the script.
+    pub(crate) fn stop(self) -> Vec<Vec<String>> {
+        let mut connection = self.redis.connection();
+        redis::cmd("ECHO").arg(END).exec(&mut connection).unwrap();
+        let commands = self.lines.lines().map(|line| arguments(&line.unwrap()));
+        commands
+            .take_while(|command| command.get(1).is_none_or(|text| text != END))
+            .collect()
+    }
+}
+
+/// Of `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Escapes other than of quotes and
+/// backslashes stay as they are.
+fn arguments(line: &str) -> Vec<String> {
+    let start = line.find("] \"").map_or(line.len(), |at| at + 2);
+    let mut arguments = Vec::new();
+    let mut chars = line[start..].chars();
+    while chars.next() == Some('"') {
+        let mut argument = String::new();
+        while let Some(char) = chars.next().filter(|char| *char != '"') {
+            match (char, chars.as_str().chars().next()) {
+                ('\\', Some(escaped @ ('"' | '\\'))) => {
+                    argument.push(escaped);
+                    chars.next();
+                }
+                _ => argument.push(char),
+            }
+        }
+        arguments.push(argument);
+        chars.next();
+    }
+    arguments
+}
