@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod architecture;
 mod cli;
 mod conformance;
 mod differential;

@@ -43,7 +43,7 @@ async fn retried_pushes_are_all_there_once_though_links_are_cut() {
             if number >= MESSAGES {
                 return;
             }
-            if number % BETWEEN_CUTS == 0 {
+            if number.is_multiple_of(BETWEEN_CUTS) {
                 cut[(number / BETWEEN_CUTS) as usize % cut.len()].cut();
             }
             push_until_done(&threads, writer, number, &seen).await;
