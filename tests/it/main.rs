@@ -5,6 +5,8 @@
 mod architecture;
 mod cli;
 mod conformance;
+#[cfg(feature = "redis")]
+mod connections;
 mod differential;
 #[cfg(feature = "redis")]
 mod faults;

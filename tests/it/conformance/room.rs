@@ -81,9 +81,8 @@ impl Room {
 
     pub(crate) fn subject_under(&self, policy: Policy) -> Subject {
         Subject {
-            store: Arc::clone(&self.store),
-            id: ThreadId::random(),
             policy,
+            ..Subject::of(Arc::clone(&self.store))
         }
     }
 
@@ -102,6 +101,15 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// A thread of that store that nothing was written to, under the documented policy.
+    pub(crate) fn of(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            id: ThreadId::random(),
+            policy: Policy::THREAD,
+        }
+    }
+
     /// A write of nothing, to be filled in.
     pub(crate) fn blank(&self) -> Write<'_> {
         Write::new(&self.policy)

@@ -66,6 +66,7 @@ impl Player {
     }
 
     /// Lets no write take a shortcut.
+    #[cfg(feature = "redis")]
     pub(crate) fn without_shortcuts(self) -> Self {
         Self {
             extra: vec![Guard {

@@ -27,7 +27,7 @@ pub(crate) struct RedisServer {
 
 /// A directory that goes with the value.
 #[derive(Debug)]
-struct Directory(PathBuf);
+pub(crate) struct Directory(PathBuf);
 
 /// The Redis that all tests share, each under a prefix of its own. It goes with its last user.
 pub(crate) fn shared() -> Arc<RedisServer> {
@@ -147,10 +147,14 @@ impl Drop for RedisServer {
 
 impl Directory {
     /// Not below `target`: the path of a unix socket has at most 107 bytes.
-    fn create() -> Self {
+    pub(crate) fn create() -> Self {
         let path = std::env::temp_dir().join(format!("threadkeep-it-{}", unique()));
         fs::create_dir(&path).unwrap();
         Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 }
 
@@ -200,7 +204,8 @@ fn ping(socket: &Path) -> io::Result<()> {
     }
 }
 
-fn free_port() -> u16 {
+/// A port that nobody listens on, if no other process takes it in the meantime.
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }

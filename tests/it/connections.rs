@@ -1,0 +1,211 @@
+//! Every way to reach Redis, and the servers that are refused.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use threadkeep::store::{Clock, RedisSettings, RedisStore, StoreError};
+
+use crate::conformance::room::{Subject, push, set};
+use crate::support::redis::{self, Directory, RedisServer, free_port, unique_prefix};
+use crate::support::server::{Backend, Server};
+
+const PASSWORD: &str = "p@ss:w/rd%";
+const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
+
+async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> {
+    let settings = RedisSettings {
+        url: url.into(),
+        key_prefix: key_prefix.into(),
+        timeout: Duration::from_secs(5),
+    };
+    RedisStore::connect(settings, Clock::system()).await
+}
+
+/// Writes and reads by a connection of each kind that a store makes.
+async fn assert_works(url: &str) {
+    let store = connect(url, &unique_prefix()).await.unwrap();
+    let thread = Subject::of(Arc::new(store));
+    thread.merge(&[push("k", "1")]).await;
+    let by_worker = Subject {
+        store: thread.store.for_worker(),
+        ..thread.clone()
+    };
+    by_worker.merge(&[push("k", "2")]).await;
+    assert_eq!(thread.state().await.unwrap(), r#"{"k":[1,2]}"#);
+}
+
+/// Why a Redis is refused, in all the words that a log may show.
+async fn refusal(url: &str, key_prefix: &str) -> String {
+    let error = connect(url, key_prefix).await.unwrap_err();
+    let StoreError::Unavailable(cause) = &error else {
+        panic!("{error:?}");
+    };
+    format!("{error}: {cause} ({error:?})")
+}
+
+#[tokio::test]
+async fn a_unix_socket_works() {
+    let redis = redis::shared();
+    let socket = redis.socket();
+    let socket = socket.to_str().unwrap();
+
+    assert_works(&format!("unix://{socket}")).await;
+    assert_works(&format!("redis+unix://{socket}?db=2")).await;
+}
+
+#[tokio::test]
+async fn a_password_and_a_user_work_and_a_wrong_one_is_refused() {
+    let secret = format!(">{PASSWORD}");
+    let redis = RedisServer::start_with(&[
+        "--requirepass",
+        PASSWORD,
+        "--user",
+        "app",
+        "on",
+        &secret,
+        "~it-*",
+        "+@all",
+    ]);
+    let host = format!("127.0.0.1:{}", redis.port());
+    let socket = redis.socket();
+    let socket = socket.to_str().unwrap();
+
+    assert_works(&format!("redis://:{PASSWORD_IN_URL}@{host}")).await;
+    assert_works(&format!("redis://app:{PASSWORD_IN_URL}@{host}/0")).await;
+    assert_works(&format!("unix://{socket}?user=app&pass={PASSWORD_IN_URL}")).await;
+    for wrong in [
+        format!("redis://{host}"),
+        format!("redis://:{PASSWORD_IN_URL}x@{host}"),
+        format!("redis://nobody:{PASSWORD_IN_URL}@{host}"),
+    ] {
+        let refusal = refusal(&wrong, &unique_prefix()).await;
+        assert!(!refusal.contains(PASSWORD), "{refusal}");
+        assert!(!refusal.contains(PASSWORD_IN_URL), "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_number_keeps_threads_in_that_database() {
+    let redis = RedisServer::start();
+    let mut connection = redis.connection();
+
+    assert_works(&format!("{}/3", redis.url())).await;
+
+    let keyspace: String = ::redis::cmd("INFO")
+        .arg("keyspace")
+        .query(&mut connection)
+        .unwrap();
+    assert!(keyspace.contains("db3:"), "{keyspace}");
+    assert!(!keyspace.contains("db0:"), "{keyspace}");
+}
+
+#[tokio::test]
+async fn deployments_of_other_prefixes_share_a_redis_unseen() {
+    let redis = RedisServer::start();
+    let one = Subject::of(Arc::new(connect(&redis.url(), "one").await.unwrap()));
+    let other = Subject {
+        store: Arc::new(connect(&redis.url(), "one-more").await.unwrap()),
+        ..one.clone()
+    };
+
+    one.merge(&[set("k", "1")]).await;
+    assert!(!other.exists().await);
+    other.merge(&[set("k", "2")]).await;
+    other.destroy().await;
+
+    assert_eq!(one.state().await.unwrap(), r#"{"k":1}"#);
+    let keys: Vec<String> = ::redis::cmd("KEYS")
+        .arg("*")
+        .query(&mut redis.connection())
+        .unwrap();
+    let is_prefixed = |key: &String| key.starts_with("one:") || key.starts_with("one-more:");
+    assert!(keys.iter().all(is_prefixed), "{keys:?}");
+}
+
+#[tokio::test]
+async fn a_redis_that_evicts_living_threads_is_refused() {
+    let redis = RedisServer::start_with(&["--maxmemory-policy", "allkeys-lru"]);
+
+    let refusal = refusal(&redis.url(), "tk").await;
+
+    assert!(refusal.contains("noeviction"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_prefix_of_another_layout_is_refused() {
+    let redis = RedisServer::start();
+    ::redis::cmd("SET")
+        .arg("tk:layout")
+        .arg("1 128")
+        .exec(&mut redis.connection())
+        .unwrap();
+
+    let refusal = refusal(&redis.url(), "tk").await;
+
+    assert!(refusal.contains("layout"), "{refusal}");
+    assert!(connect(&redis.url(), "other").await.is_ok());
+    assert!(connect(&redis.url(), "other").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_redis_that_is_not_there_is_told_at_once() {
+    let start = Instant::now();
+
+    let nobody = format!("redis://127.0.0.1:{}", free_port());
+    let refusal = refusal(&nobody, "tk").await;
+
+    assert!(refusal.contains("refused"), "{refusal}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
+    let dir = Directory::create();
+    let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| {
+        let path = dir.path().join(name);
+        path.to_str().unwrap().to_owned()
+    });
+    make_certificate(dir.path(), &key, &certificate);
+    let port = free_port();
+    let _redis = RedisServer::start_with(&[
+        "--tls-port",
+        &port.to_string(),
+        "--tls-auth-clients",
+        "no",
+        "--tls-cert-file",
+        &certificate,
+        "--tls-key-file",
+        &key,
+        "--tls-ca-cert-file",
+        &certificate,
+    ]);
+    let url = format!("rediss://127.0.0.1:{port}");
+    // what is trusted is a matter of the process, so this takes a server of its own
+    let settings = Server::builder(Backend::Memory).redis(&url);
+
+    let trusting = settings.clone().set("SSL_CERT_FILE", &certificate).start();
+    let thread = trusting.client().thread();
+    thread.put("state/k", "[1]").ok().await;
+    thread.post("state/k/push", "2").ok().await;
+    assert_eq!(thread.state().await, r#"{"k":[1,2]}"#);
+
+    let (status, log) = settings.start_refused();
+    assert!(!status.success());
+    assert!(log.contains("certificate"), "{log}");
+}
+
+fn make_certificate(dir: &Path, key: &str, certificate: &str) {
+    let output = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
+        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-subj", "/CN=127.0.0.1"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(["-keyout", key, "-out", certificate])
+        .current_dir(dir)
+        .output()
+        .unwrap_or_else(|error| panic!("this test needs openssl on the PATH: {error}"));
+    assert!(output.status.success(), "{output:?}");
+}
