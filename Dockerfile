@@ -1,0 +1,48 @@
+# syntax=docker/dockerfile:1
+# threadkeep as an image: docker build -t threadkeep .
+# It listens on 0.0.0.0:8080 and refuses to start without a signing key of at least 32 bytes
+# (THREADKEEP_SIGNING_KEYS, or a file that THREADKEEP_SIGNING_KEYS_FILE names).
+
+ARG RUST_VERSION=1.95
+ARG DEBIAN_RELEASE=bookworm
+
+FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS build
+WORKDIR /src
+# The dependencies make a layer of their own, built with an empty package: a change of the source
+# does not build them again.
+COPY Cargo.toml Cargo.lock ./
+RUN mkdir -p src benches/requests \
+    && echo 'fn main() {}' > src/main.rs \
+    && cp src/main.rs benches/requests/main.rs \
+    && touch src/lib.rs \
+    && cargo build --release --locked \
+    && rm -r src
+COPY src src
+# Cargo goes by times of change, and those of the copies may be older than the empty package's.
+RUN find src -name '*.rs' -exec touch {} + && cargo build --release --locked --bin threadkeep
+
+FROM debian:${DEBIAN_RELEASE}-slim
+# busybox has the wget of the health check, ca-certificates verify a Redis behind TLS. Versions are
+# those of the release on the day of the build, for their security updates.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends busybox ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --gid 10001 threadkeep \
+    && useradd --uid 10001 --gid threadkeep --no-create-home --home-dir /nonexistent \
+        --shell /usr/sbin/nologin threadkeep \
+    # a volume that is mounted here for the first time gets this owner and mode
+    && install --directory --owner=threadkeep --group=threadkeep --mode=0700 /keys
+COPY --from=build /src/target/release/threadkeep /usr/local/bin/
+COPY deploy/make-keys.sh /usr/local/bin/threadkeep-make-keys
+# by number, so that an orchestrator sees that it is not root
+USER 10001:10001
+# where no threadkeep.toml of somebody else's lies
+WORKDIR /
+ENV THREADKEEP_LISTEN=0.0.0.0:8080
+EXPOSE 8080
+# Whether the process is up, and not whether Redis answers: no restart would mend that.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
+    CMD ["busybox", "wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8080/healthz"]
+ENTRYPOINT ["threadkeep"]
+CMD ["serve"]
