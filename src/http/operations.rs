@@ -167,3 +167,77 @@ impl Reader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn count(body: &str) -> Option<usize> {
+        read_operations(body)
+            .ok()
+            .map(|operations| operations.len())
+    }
+
+    #[test]
+    fn members_that_belong_to_another_operation_are_refused() {
+        for bad in [
+            r#"{"op":"set","key":"a"}"#,
+            r#"{"op":"set","key":"a","value":1,"by":1}"#,
+            r#"{"op":"delete","key":"a","value":null}"#,
+            r#"{"op":"clear","key":"a"}"#,
+            r#"{"op":"push","key":"a","value":1,"max_records":0}"#,
+            r#"{"op":"push","key":"a","value":1,"max_records":1,"maxRecords":1}"#,
+            r#"{"op":"increment","key":"a","by":1.0}"#,
+            r#"{"op":"increment","key":"a","by":9223372036854775808}"#,
+            r#"{"op":"Set","key":"a","value":1}"#,
+            r#"{"key":"a","value":1}"#,
+            r#"{"op":"set","key":7,"value":1}"#,
+            r#"["set","a",1]"#,
+        ] {
+            let body = format!("{{\"operations\":[{{\"op\":\"clear\"}},{bad}]}}");
+            let error = read_operations(&body).unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    ApiError::InvalidOperation {
+                        operation: Some(1),
+                        ..
+                    }
+                ),
+                "{bad}: {error:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_fail_in_another_way_than_by_its_table(
+            text in "[{}\\[\\]\":,opsetkyvalu0-9eE.\\\\ -]{0,60}",
+        ) {
+            let whole = format!("{{\"operations\":[{text}]}}");
+            for body in [&text, &whole] {
+                if let Err(error) = read_operations(body) {
+                    let (status, _) = error.row();
+                    prop_assert_eq!(status.as_u16(), 400);
+                }
+                let _ = read_increment(body);
+            }
+        }
+
+        #[test]
+        fn white_space_and_the_order_of_members_mean_nothing(
+            space in "[ \t\r\n]{0,3}",
+            key in "[a-z]{1,8}",
+            by in any::<i64>(),
+        ) {
+            let s = &space;
+            let one = format!("{{\"operations\":[{{\"op\":\"increment\",\"key\":\"{key}\",\"by\":{by}}}]}}");
+            let two = format!("{s}{{{s}\"operations\"{s}:{s}[{s}{{{s}\"by\"{s}:{s}{by}{s},{s}\"key\":{s}\"{key}\"{s},\"op\"{s}:\"increment\"{s}}}{s}]{s}}}{s}");
+
+            prop_assert_eq!(count(&one), Some(1));
+            prop_assert_eq!(count(&two), Some(1));
+        }
+    }
+}

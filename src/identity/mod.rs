@@ -198,3 +198,86 @@ impl Identity {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::COOKIE;
+    use actix_web::test::TestRequest;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::SigningKey;
+
+    fn identity() -> Identity {
+        let key = SigningKey::new("main", b"a secret for tests of identity");
+        Identity::new(KeyRing::new(vec![key]).unwrap(), CookieSettings::default())
+    }
+
+    fn ask(name: HeaderName, value: &[u8]) -> Option<Result<Caller, IdentityError>> {
+        let value = HeaderValue::from_bytes(value).ok()?;
+        let request = TestRequest::default().insert_header((name, value));
+        Some(identity().identify(&request.to_http_request()))
+    }
+
+    #[test]
+    fn what_is_handed_back_is_recognized_in_both_forms() {
+        let id = ThreadId::random();
+        let caller = Caller::of(id, Source::Minted);
+        let mut headers = HeaderMap::new();
+        let request = TestRequest::default().to_http_request();
+
+        identity().hand_back(&caller, &request, &mut headers);
+
+        let header = headers.get(THREAD_ID).unwrap();
+        let cookie = headers.get(SET_COOKIE).unwrap().to_str().unwrap();
+        let pair = cookie.split(';').next().unwrap();
+        for (name, value, source) in [
+            (THREAD_ID, header.as_bytes(), Source::Header),
+            (COOKIE, pair.as_bytes(), Source::Cookie),
+        ] {
+            let caller = ask(name, value).unwrap().unwrap();
+            assert_eq!((caller.id, caller.source), (id, source));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_of_a_strangers_making_is_believed(
+            bytes in prop::collection::vec(any::<u8>(), 0..120),
+            id in "thrd_[a-zA-Z0-9]{20,62}",
+            signature in "[A-Za-z0-9+/=;.%]{0,90}",
+        ) {
+            let forged = format!("{id};{signature}").into_bytes();
+            for value in [bytes, forged] {
+                if let Some(asked) = ask(THREAD_ID, &value) {
+                    prop_assert!(asked.is_err());
+                }
+            }
+        }
+
+        #[test]
+        fn no_cookie_of_a_strangers_making_is_believed(
+            bytes in prop::collection::vec(any::<u8>(), 0..120),
+            id in "thrd_[a-zA-Z0-9]{20,62}",
+            signature in "[A-Za-z0-9+/=;.%]{0,90}",
+        ) {
+            let forged = format!("x=1; atid={id}.{signature}; atid; =").into_bytes();
+            let named = [b"atid=", &bytes[..]].concat();
+            for value in [bytes, forged, named] {
+                if let Some(asked) = ask(COOKIE, &value) {
+                    prop_assert_eq!(asked.unwrap().source, Source::Minted);
+                }
+            }
+        }
+
+        #[test]
+        fn a_signed_id_with_one_letter_changed_is_not_believed(place in 0usize..82, letter in "[!-~]") {
+            let signed = identity().signed_id(&ThreadId::random());
+            let mut bytes = signed.as_bytes().to_vec();
+            prop_assume!(bytes[place] != letter.as_bytes()[0]);
+            bytes[place] = letter.as_bytes()[0];
+
+            prop_assert!(ask(THREAD_ID, &bytes).unwrap().is_err());
+        }
+    }
+}

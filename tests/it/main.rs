@@ -8,6 +8,7 @@ mod conformance;
 #[cfg(feature = "redis")]
 mod connections;
 mod differential;
+mod documents;
 #[cfg(feature = "redis")]
 mod faults;
 mod http;
