@@ -1,18 +1,17 @@
 //! What a request has from its start to its end.
 
-use std::future::{Ready, ready};
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 use serde_json::{Map, Value};
 
 use super::background::Background;
 use super::completion::{Completed, Completion};
 use super::live::Live;
-use super::request_state::{RequestState, TypedMap};
-use super::session::Session;
-use super::thread::Thread;
-use crate::http::{ApiError, SessionId};
+use crate::http::SessionId;
+
+pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -52,41 +51,5 @@ impl Drop for Open {
             self.0.thread.discard("the request was given up");
             self.0.end(None);
         }
-    }
-}
-
-fn of(request: &HttpRequest) -> Result<Arc<Exchange>, ApiError> {
-    let extensions = request.extensions();
-    let exchange = extensions.get::<Arc<Exchange>>();
-    exchange.cloned().ok_or(ApiError::Internal {
-        what: "the middleware `Threads` is not around this route",
-        source: None,
-    })
-}
-
-impl FromRequest for Thread {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(of(request).map(|exchange| Self(Arc::clone(&exchange.thread))))
-    }
-}
-
-impl FromRequest for Session {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(of(request).map(Self))
-    }
-}
-
-impl FromRequest for RequestState {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(of(request).map(Self))
     }
 }

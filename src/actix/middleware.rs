@@ -1,11 +1,12 @@
 //! The middleware at work.
 
+use std::future::{Ready, ready};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::body::{EitherBody, MessageBody};
-use actix_web::dev::{Service, ServiceRequest, ServiceResponse, forward_ready};
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
 use actix_web::{Error, HttpMessage};
 use futures_util::future::LocalBoxFuture;
 
@@ -20,9 +21,30 @@ use crate::service::ThreadService;
 /// [`Threads`] around the services of a worker.
 #[derive(Debug)]
 pub struct ThreadsMiddleware<S> {
-    pub(super) inner: S,
-    pub(super) worker: ThreadService,
-    pub(super) threads: Rc<Threads>,
+    inner: S,
+    worker: ThreadService,
+    threads: Rc<Threads>,
+}
+
+impl<S, B> Transform<S, ServiceRequest> for Threads
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+    S::Future: 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<EitherBody<B>>;
+    type Error = Error;
+    type Transform = ThreadsMiddleware<S>;
+    type InitError = ();
+    type Future = Ready<Result<Self::Transform, ()>>;
+
+    fn new_transform(&self, inner: S) -> Self::Future {
+        ready(Ok(ThreadsMiddleware {
+            inner,
+            worker: self.service.for_worker(),
+            threads: Rc::new(self.clone()),
+        }))
+    }
 }
 
 impl<S, B> Service<ServiceRequest> for ThreadsMiddleware<S>

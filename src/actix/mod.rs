@@ -28,6 +28,7 @@
 mod background;
 mod completion;
 mod exchange;
+mod extract;
 mod ledger;
 mod live;
 mod middleware;

@@ -1,13 +1,10 @@
 //! Values of a request by their type.
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::any::TypeId;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::exchange::Exchange;
-
-pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+use super::exchange::{Exchange, TypedMap};
 
 /// At most one value of each type, for as long as the request lasts: an extractor of
 /// [`Threads`](super::Threads), cheap to clone.

@@ -1,15 +1,8 @@
 //! The middleware as an app makes it.
 
-use std::future::{Ready, ready};
-use std::rc::Rc;
 use std::time::Duration;
 
-use actix_web::Error;
-use actix_web::body::{EitherBody, MessageBody};
-use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
-
 use super::background::Background;
-use super::middleware::ThreadsMiddleware;
 use crate::identity::Identity;
 use crate::service::ThreadService;
 
@@ -52,26 +45,5 @@ impl Threads {
             tracing::error!(left, "work after the response did not end in time");
         }
         left
-    }
-}
-
-impl<S, B> Transform<S, ServiceRequest> for Threads
-where
-    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
-    S::Future: 'static,
-    B: MessageBody + 'static,
-{
-    type Response = ServiceResponse<EitherBody<B>>;
-    type Error = Error;
-    type Transform = ThreadsMiddleware<S>;
-    type InitError = ();
-    type Future = Ready<Result<Self::Transform, ()>>;
-
-    fn new_transform(&self, inner: S) -> Self::Future {
-        ready(Ok(ThreadsMiddleware {
-            inner,
-            worker: self.service.for_worker(),
-            threads: Rc::new(self.clone()),
-        }))
     }
 }

@@ -7,8 +7,8 @@ use actix_web::http::header::HeaderName;
 
 use super::error::{Fault, SettingsError};
 use super::keys::{SECRET_BYTES, named_secrets};
-use super::settings::Warning;
 use super::values::Values;
+use super::warning::Warning;
 use crate::domain::{KeyRing, SigningKey};
 use crate::identity::{
     ApiKey, ApiKeys, CookieSettings, JwtSettings, JwtSubject, SameSite, Secure, ThreadIdProvider,

@@ -16,6 +16,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod values;
+mod warning;
 
 pub use catalog::{DEFAULT_FILE, Setting};
 pub use cors::CorsOrigins;
@@ -23,8 +24,9 @@ pub use error::{Fault, SettingsError};
 pub(crate) use keys::is_name;
 pub use layers::Layers;
 pub use redis_url::RedisUrl;
-pub use settings::{LogFormat, LogSettings, Settings, StoreSettings, Warning};
+pub use settings::{LogFormat, LogSettings, Settings, StoreSettings};
 pub use values::{Provenance, Values};
+pub use warning::Warning;
 
 /// What the names of environment variables begin with.
 pub const PREFIX: &str = "THREADKEEP_";

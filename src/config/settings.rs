@@ -14,6 +14,7 @@ use super::identity;
 use super::keys::is_name;
 use super::redis_url::RedisUrl;
 use super::values::Values;
+use super::warning::Warning;
 use crate::domain::{KeyRing, Policy};
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
 
@@ -75,17 +76,6 @@ pub enum LogFormat {
     Json,
     /// For people.
     Text,
-}
-
-/// Settings that may be used on a loopback address, but should not be elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Warning {
-    /// No signing key is configured.
-    #[error("no signing key is configured: thread ids are signed with a random one for this run")]
-    RandomSigningKey,
-    /// A signing key is short.
-    #[error("a signing key is shorter than 32 bytes: no address but a loopback one takes it")]
-    ShortSigningKey,
 }
 
 impl Settings {

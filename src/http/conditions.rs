@@ -5,8 +5,8 @@ use std::future::{Ready, ready};
 use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
-use super::envelope::Exchange;
 use super::error::ApiError;
+use super::exchange::Exchange;
 use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp};
 use crate::service::{ServiceError, WriteOptions};
 

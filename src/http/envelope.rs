@@ -11,13 +11,9 @@ use actix_web::{Error, HttpMessage, web};
 use super::Api;
 use super::body::Body;
 use super::error::with_problem;
+use super::exchange::Exchange;
 use super::session::{SESSION_ID, SessionId};
 use crate::identity::{Caller, Source};
-
-/// What a request has from the start.
-pub(super) struct Exchange {
-    pub(super) body: Body,
-}
 
 /// The middleware around all routes.
 ///

@@ -10,7 +10,7 @@ use actix_web::http::header::{
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value, json};
 
-use super::receipt::etag;
+use super::etag::etag;
 use super::session::SessionId;
 use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, Refusal};
 use crate::identity::IdentityError;

@@ -5,8 +5,8 @@ use std::future::{Ready, ready};
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
-use super::envelope::Exchange;
 use super::error::ApiError;
+use super::exchange::Exchange;
 use super::negotiation::BodyType;
 use crate::domain::JsonError;
 

@@ -14,7 +14,7 @@ use utoipa::openapi::{Components, ContentBuilder, OpenApi, RefOr, Required, Resp
 use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use super::routes::not_allowed;
+use super::fallback::not_allowed;
 use super::schemas::Problem;
 use super::{merge, probes, state, threads};
 

@@ -9,14 +9,10 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 
 use super::conditions::ReadConditions;
 use super::error::ApiError;
+use super::etag::etag;
 use crate::domain::{Answer, Stamp, Written};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-
-/// The entity tag of a version.
-pub(super) fn etag(stamp: Stamp) -> HeaderValue {
-    HeaderValue::try_from(format!("\"{stamp}\"")).expect("digits and hex are visible ASCII")
-}
 
 /// A read: the JSON text with its tag, or 304 when the client has it.
 ///

@@ -1,12 +1,8 @@
 //! Which path is whose.
 
-use std::future::ready;
-
-use actix_web::Route;
 use actix_web::web::{self, ServiceConfig};
 
-use super::error::ApiError;
-use super::target::Target;
+use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
 use super::{Api, merge, openapi, probes, state, threads};
 
 impl Api {
@@ -34,7 +30,7 @@ impl Api {
                     .default_service(not_allowed("GET, HEAD")),
             )
             .configure(openapi::routes)
-            .default_service(web::to(|| ready(Err::<&str, _>(ApiError::NotFound))));
+            .default_service(not_found());
     }
 }
 
@@ -83,13 +79,4 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .route(web::head().to(threads::get_thread))
                 .default_service(not_allowed_for_thread("GET, HEAD, PATCH, DELETE")),
         );
-}
-
-pub(super) fn not_allowed(allow: &'static str) -> Route {
-    web::to(move || ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow })))
-}
-
-/// The same where whose thread it is about comes first, as everywhere.
-fn not_allowed_for_thread(allow: &'static str) -> Route {
-    web::to(move |_: Target| ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow })))
 }

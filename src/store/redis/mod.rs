@@ -5,6 +5,7 @@
 
 mod administration;
 mod arguments;
+mod elements;
 mod keys;
 mod link;
 mod meta;

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use redis::Value;
 
+use super::elements::{Header, write_plain};
 use super::meta::Meta;
 use super::replies::{UNKNOWN, bytes};
-use super::slices::Header;
 use crate::domain::Key;
 use crate::domain::array::close_array;
 use crate::store::{Found, StoreError};
@@ -154,18 +154,6 @@ fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
         });
     }
     Cow::Owned(plain)
-}
-
-/// JSON text as it is, and an array of one field from its elements.
-pub(super) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
-    match text.strip_prefix(b"[") {
-        Some(elements) if elements.first() == Some(&b'\n') => {
-            let start = out.len();
-            out.extend_from_slice(elements);
-            close_array(start, out);
-        }
-        _ => out.extend_from_slice(text),
-    }
 }
 
 fn write_chunked(

@@ -1,0 +1,48 @@
+//! What a handler can ask for of its request.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
+
+use super::exchange::Exchange;
+use super::request_state::RequestState;
+use super::session::Session;
+use super::thread::Thread;
+use crate::http::ApiError;
+
+fn of(request: &HttpRequest) -> Result<Arc<Exchange>, ApiError> {
+    let extensions = request.extensions();
+    let exchange = extensions.get::<Arc<Exchange>>();
+    exchange.cloned().ok_or(ApiError::Internal {
+        what: "the middleware `Threads` is not around this route",
+        source: None,
+    })
+}
+
+impl FromRequest for Thread {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(of(request).map(|exchange| Self(Arc::clone(&exchange.thread))))
+    }
+}
+
+impl FromRequest for Session {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(of(request).map(Self))
+    }
+}
+
+impl FromRequest for RequestState {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(of(request).map(Self))
+    }
+}

@@ -1,0 +1,97 @@
+//! How arrays lie in fields, as `lua/prelude.lua` has it.
+
+use crate::domain::array::close_array;
+use crate::store::StoreError;
+
+const HEADER_BYTES: usize = 41;
+const CORRUPT: StoreError = StoreError::Corrupt("a chunk of an unknown form");
+
+/// The header of a chunked array, as `lua/prelude.lua` lays it out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    id: u64,
+    pub(super) head: u64,
+    pub(super) tail: u64,
+    pub(super) first: u64,
+    next: u64,
+    /// Where in the head chunk the elements that are left begin.
+    skip: usize,
+    /// Of all elements with their separators.
+    pub(super) bytes: usize,
+}
+
+impl Header {
+    pub(super) fn read(packed: &[u8]) -> Result<Self, StoreError> {
+        if packed.len() != HEADER_BYTES || packed[0] != b'A' {
+            return Err(StoreError::Corrupt("an array header of an unknown form"));
+        }
+        let number = |from: usize, to: usize| {
+            packed[from..to]
+                .iter()
+                .fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        Ok(Self {
+            id: number(1, 5),
+            head: number(5, 11),
+            tail: number(11, 17),
+            first: number(17, 23),
+            next: number(23, 29),
+            skip: number(29, 33) as usize,
+            bytes: number(37, 41) as usize,
+        })
+    }
+
+    /// Number of elements.
+    pub(super) fn len(&self) -> u64 {
+        self.next - self.first
+    }
+
+    pub(super) fn chunk_name(&self, number: u64) -> String {
+        format!("c{}:{number}", self.id)
+    }
+
+    /// The elements of a chunk, each with a line feed before it, without those that were cut.
+    pub(super) fn elements<'a>(
+        &self,
+        chunk: &'a [u8],
+        is_head: bool,
+    ) -> Result<&'a [u8], StoreError> {
+        let from = if is_head {
+            self.skip
+        } else {
+            memchr::memchr(b'\n', chunk).ok_or(CORRUPT)?
+        };
+        chunk.get(from..).ok_or(CORRUPT)
+    }
+}
+
+/// JSON text as it is, and an array of one field from its elements.
+pub(super) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
+    match text.strip_prefix(b"[") {
+        Some(elements) if elements.first() == Some(&b'\n') => {
+            let start = out.len();
+            out.extend_from_slice(elements);
+            close_array(start, out);
+        }
+        _ => out.extend_from_slice(text),
+    }
+}
+
+/// The number of a chunk's first element.
+pub(super) fn ordinal(chunk: &[u8]) -> Result<u64, StoreError> {
+    let end = memchr::memchr(b'\n', chunk).ok_or(CORRUPT)?;
+    std::str::from_utf8(&chunk[..end])
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .ok_or(CORRUPT)
+}
+
+/// So many elements from the one of that number on, each with a line feed before it.
+pub(super) fn cut(elements: &[u8], from: u64, count: u64) -> &[u8] {
+    let border = |number: u64| {
+        memchr::memchr_iter(b'\n', elements)
+            .nth(usize::try_from(number).unwrap_or(usize::MAX))
+            .unwrap_or(elements.len())
+    };
+    &elements[border(from)..border(from.saturating_add(count))]
+}
