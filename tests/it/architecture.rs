@@ -5,18 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("domain", &[]),
     ("store", &["domain"]),
-    ("events", &["domain"]),
-    ("service", &["domain", "store", "events"]),
+    ("service", &["domain", "store"]),
     ("identity", &["domain"]),
     ("http", &["domain", "store", "service", "identity"]),
-    ("doors", &["domain", "service", "identity", "http"]),
-    ("actix", &["domain", "service", "identity", "http"]),
+    ("actix", &["domain", "store", "service", "identity", "http"]),
     (
         "telemetry",
-        &["domain", "store", "events", "service", "identity", "http"],
+        &["domain", "store", "service", "identity", "http"],
     ),
     ("config", &["domain", "store", "identity"]),
     (
@@ -24,11 +22,9 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &[
             "domain",
             "store",
-            "events",
             "service",
             "identity",
             "http",
-            "doors",
             "actix",
             "telemetry",
             "config",
@@ -39,11 +35,9 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &[
             "domain",
             "store",
-            "events",
             "service",
             "identity",
             "http",
-            "doors",
             "actix",
             "telemetry",
             "config",
@@ -65,7 +59,6 @@ const NAMES: [(&str, &[&str]); 9] = [
         &[
             "identity",
             "http",
-            "doors",
             "actix",
             "telemetry",
             "config",
@@ -78,10 +71,8 @@ const NAMES: [(&str, &[&str]); 9] = [
         "tokio::",
         &[
             "store",
-            "events",
             "service",
             "http",
-            "doors",
             "actix",
             "telemetry",
             "app",
