@@ -47,10 +47,12 @@ const ARROWS: [(&str, &[&str]); 10] = [
 ];
 
 /// Names that only some rooms may say. What ends in `::` is a crate.
-const NAMES: [(&str, &[&str]); 9] = [
+const NAMES: [(&str, &[&str]); 10] = [
     // which store there is, is known where it is chosen
     ("RedisStore", &["store", "app"]),
     ("RedisSettings", &["store", "app"]),
+    // others know what a store answers, but none of its methods
+    ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),
     ("deadpool_redis::", &["store"]),
     // no HTTP below the rooms that speak it
