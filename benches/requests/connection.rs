@@ -1,0 +1,65 @@
+//! A keep-alive connection that costs its machine little.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A connection, with the answer that it got last.
+pub(super) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(super) async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: Vec::with_capacity(1 << 16),
+        })
+    }
+
+    /// Sends a request and reads its answer, whose status has to be of success.
+    pub(super) async fn exchange(&mut self, request: &[u8]) -> io::Result<()> {
+        self.stream.write_all(request).await?;
+        self.buffer.clear();
+        let mut length = None;
+        while length.is_none_or(|length| self.buffer.len() < length) {
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            if length.is_none() {
+                length = self.length()?;
+            }
+        }
+        if self.buffer.get(9) == Some(&b'2') {
+            return Ok(());
+        }
+        let answer = String::from_utf8_lossy(&self.buffer);
+        Err(io::Error::other(format!("the server answered {answer}")))
+    }
+
+    /// A header of the last answer.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let end = memmem::find(&self.buffer, b"\r\n\r\n")?;
+        let head = str::from_utf8(&self.buffer[..end]).ok()?;
+        head.split("\r\n").find_map(|line| {
+            let (key, value) = line.split_once(": ")?;
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    /// Length of the whole answer, if its head is there.
+    fn length(&self) -> io::Result<Option<usize>> {
+        let Some(end) = memmem::find(&self.buffer, b"\r\n\r\n") else {
+            return Ok(None);
+        };
+        let body = self.header("content-length").and_then(|n| n.parse().ok());
+        body.map(|body: usize| Some(end + 4 + body))
+            .ok_or_else(|| io::Error::other("an answer without content-length"))
+    }
+}

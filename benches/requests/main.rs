@@ -1,0 +1,81 @@
+//! What a request costs in CPU, the server's and Redis', against an actix handler that does
+//! nothing. `benches/run.sh` runs it, `benches/README.md` tells about it.
+
+mod connection;
+mod floor;
+mod load;
+mod process;
+mod redis_server;
+mod report;
+mod scenario;
+
+use std::env;
+use std::error::Error;
+use std::time::Duration;
+
+use actix_web::rt::System;
+
+use load::Load;
+use process::Process;
+use redis_server::Redis;
+use report::Row;
+use scenario::Scenario;
+
+/// The server's own, so that the floor has it too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const WARM_UP: Duration = Duration::from_secs(1);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args: Vec<String> = env::args().skip(1).collect();
+    if let [mode, address, workers] = &args[..]
+        && mode == floor::MODE
+    {
+        return Ok(floor::serve(address, workers.parse()?)?);
+    }
+    // cargo gives this flag to a benchmark, but not where it builds and runs everything as a test
+    let Some(flag) = args.iter().position(|arg| arg == "--bench") else {
+        println!("benches/run.sh runs it");
+        return Ok(());
+    };
+    args.remove(flag);
+    let number = |place, default| {
+        args.get(place)
+            .map_or(Ok(default), |arg: &String| arg.parse())
+    };
+    let time = Duration::from_secs(number(0, 10)?);
+    let workers = number(1, 1)?;
+    System::new().block_on(measure(time, workers))
+}
+
+/// Measures every scenario for that time, and prints the table.
+async fn measure(time: Duration, workers: u64) -> Result<(), Box<dyn Error>> {
+    let redis = Redis::start()?;
+    let floor = floor::start(workers)?;
+    let server = process::start_server(&redis, workers)?;
+
+    eprintln!("making threads");
+    let mut rows = vec![row(&Scenario::floor(), &floor, &redis, time).await?];
+    for scenario in scenario::all(server.address()).await? {
+        rows.push(row(&scenario, &server, &redis, time).await?);
+    }
+    print!("{}", report::table(&rows));
+    Ok(())
+}
+
+async fn row(
+    scenario: &Scenario,
+    server: &Process,
+    redis: &Redis,
+    time: Duration,
+) -> Result<Row, Box<dyn Error>> {
+    eprintln!("{}", scenario.name);
+    let mut load = Load::open(server.address(), &scenario.requests).await?;
+    load.run(WARM_UP).await?;
+    let (server_before, redis_before) = (server.cpu()?, redis.cpu()?);
+    let outcome = load.run(time).await?;
+    let server_cpu = server.cpu()? - server_before;
+    let redis_cpu = redis.cpu()? - redis_before;
+    Ok(Row::new(scenario.name, outcome, server_cpu, redis_cpu))
+}

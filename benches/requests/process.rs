@@ -1,0 +1,93 @@
+//! Processes that are measured.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::redis_server::Redis;
+
+/// Linux tells times of processes in hundredths of a second, whatever its own clock does
+/// (`USER_HZ`, see time(7) and proc(5)).
+const TICK: Duration = Duration::from_millis(10);
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A process that listens. It is killed when the value goes.
+pub(super) struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Process {
+    /// Starts it, and waits until it listens. What it prints is in a file of that name.
+    pub(super) fn start(mut command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
+        let log = format!("{}/{name}.log", env!("CARGO_TARGET_TMPDIR"));
+        let file = File::create(&log)?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()?;
+        let mut process = Self { child, address };
+        let start = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if process.child.try_wait()?.is_some() || start.elapsed() > PATIENCE {
+                let said = fs::read_to_string(log)?;
+                return Err(io::Error::other(format!("{name} does not start: {said}")));
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Ok(process)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// CPU time so far, of all threads, in user and system mode.
+    pub(super) fn cpu(&self) -> io::Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // the second field is a name in parentheses, in which there may be anything
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        let ticks = fields.split(' ').skip(11).take(2);
+        ticks
+            .map(|text| text.parse::<u32>().map_err(io::Error::other))
+            .sum::<io::Result<u32>>()
+            .map(|ticks| TICK * ticks)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // it may have ended by itself
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The product, over that Redis.
+pub(super) fn start_server(redis: &Redis, workers: u64) -> io::Result<Process> {
+    let address = free_address()?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_threadkeep"));
+    command
+        .env_clear()
+        .env("THREADKEEP_LISTEN", address.to_string())
+        .env("THREADKEEP_WORKERS", workers.to_string())
+        .env(
+            "THREADKEEP_REDIS_URL",
+            format!("redis://{}", redis.address()),
+        )
+        .env(
+            "THREADKEEP_SIGNING_KEYS",
+            "bench:0123456789abcdef0123456789abcdef",
+        );
+    Process::start(command, address, "server")
+}
+
+/// An address of this machine that nobody listens on.
+pub(super) fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0")?.local_addr()
+}

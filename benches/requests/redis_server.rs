@@ -1,0 +1,45 @@
+//! A Redis of the benchmark's own, which keeps nothing.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use super::process::{Process, free_address};
+
+/// A `redis-server` from the PATH.
+pub(super) struct Redis(Process);
+
+impl Redis {
+    pub(super) fn start() -> io::Result<Self> {
+        let address = free_address()?;
+        let mut command = Command::new("redis-server");
+        command
+            .args(["--port", &address.port().to_string()])
+            .args(["--bind", "127.0.0.1"])
+            .args(["--save", "", "--appendonly", "no"]);
+        Process::start(command, address, "redis").map(Self)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    /// CPU time so far, of all threads, as it tells itself: to the microsecond.
+    pub(super) fn cpu(&self) -> io::Result<Duration> {
+        let mut stream = BufReader::new(TcpStream::connect(self.address())?);
+        stream.get_mut().write_all(b"INFO cpu\r\n")?;
+        let mut length = String::new();
+        stream.read_line(&mut length)?;
+        let length = length.trim().trim_start_matches('$');
+        let mut text = vec![0; length.parse().map_err(io::Error::other)?];
+        stream.read_exact(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        let seconds = text.lines().filter_map(|line| match line.split_once(':') {
+            Some(("used_cpu_sys" | "used_cpu_user", seconds)) => Some(seconds.parse::<f64>()),
+            _ => None,
+        });
+        let sum: Result<f64, _> = seconds.sum();
+        sum.map(Duration::from_secs_f64).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,59 @@
+//! The table.
+
+use std::time::Duration;
+
+use super::load::Outcome;
+
+/// A scenario with what it took.
+pub(super) struct Row {
+    name: &'static str,
+    requests_per_second: f64,
+    p50: Duration,
+    p99: Duration,
+    /// Microseconds a request.
+    server_cpu: f64,
+    /// Microseconds a request.
+    redis_cpu: f64,
+}
+
+impl Row {
+    pub(super) fn new(
+        name: &'static str,
+        outcome: Outcome,
+        server_cpu: Duration,
+        redis_cpu: Duration,
+    ) -> Self {
+        let latencies = outcome.latencies;
+        let count = latencies.len();
+        let per_request = |cpu: Duration| cpu.as_secs_f64() * 1e6 / count as f64;
+        Self {
+            name,
+            requests_per_second: count as f64 / outcome.time.as_secs_f64(),
+            p50: latencies[count / 2],
+            p99: latencies[count * 99 / 100],
+            server_cpu: per_request(server_cpu),
+            redis_cpu: per_request(redis_cpu),
+        }
+    }
+}
+
+/// The rows as a table in Markdown; the first one is the floor.
+pub(super) fn table(rows: &[Row]) -> String {
+    let mut table = String::from(
+        "| request | server CPU, µs | of the floor | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\
+         |---|---:|---:|---:|---:|---:|---:|\n",
+    );
+    for row in rows {
+        table += &format!(
+            "| {} | {:.1} | {:.2} | {:.1} | {:.0} | {} | {} |\n",
+            row.name,
+            row.server_cpu,
+            row.server_cpu / rows[0].server_cpu,
+            row.redis_cpu,
+            row.requests_per_second,
+            row.p50.as_micros(),
+            row.p99.as_micros(),
+        );
+    }
+    table
+}

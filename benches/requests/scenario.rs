@@ -1,0 +1,105 @@
+//! What is asked.
+
+use std::io;
+use std::net::SocketAddr;
+
+use super::connection::Connection;
+
+/// Threads that the requests go to in turn.
+const THREADS: usize = 1_000;
+
+const MESSAGES: usize = 50;
+
+/// Requests that cost about the same.
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    pub(super) requests: Vec<Vec<u8>>,
+}
+
+impl Scenario {
+    pub(super) fn floor() -> Self {
+        Self {
+            name: "actix handler, 200 bytes",
+            requests: vec![request("GET /", None, "")],
+        }
+    }
+}
+
+/// The scenarios, over threads that are made for them.
+pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
+    let values = |n: usize| (0..10).map(move |key| format!(r#""key{key}":{}"#, value(n + key)));
+    let of_values = threads(server, |n| values(n).collect::<Vec<_>>().join(",")).await?;
+    let of_messages = threads(server, |n| {
+        let messages: Vec<_> = (0..MESSAGES).map(|m| message(n + m)).collect();
+        format!(r#""messages":[{}]"#, messages.join(","))
+    })
+    .await?;
+
+    let read = |(_, id): (usize, &String)| request("GET /v1/threads/current/state", Some(id), "");
+    let merge = |(n, id): (usize, &String)| {
+        let body = format!(
+            r#"{{"operations":[{{"op":"set","key":"key{}","value":{}}}]}}"#,
+            n % 10,
+            value(n)
+        );
+        request("PATCH /v1/threads/current/state", Some(id), &body)
+    };
+    let push = |(n, id): (usize, &String)| {
+        let path = "POST /v1/threads/current/state/messages/push?max_records=50";
+        request(path, Some(id), &message(n))
+    };
+    Ok(vec![
+        Scenario {
+            name: "read 10 keys of 100 bytes",
+            requests: of_values.iter().enumerate().map(read).collect(),
+        },
+        Scenario {
+            name: "merge one key of 100 bytes",
+            requests: of_values.iter().enumerate().map(merge).collect(),
+        },
+        Scenario {
+            name: "push 200 bytes, window 50",
+            requests: of_messages.iter().enumerate().map(push).collect(),
+        },
+    ])
+}
+
+/// Makes threads with these members as their states, and returns the signed ids.
+async fn threads(server: SocketAddr, members: impl Fn(usize) -> String) -> io::Result<Vec<String>> {
+    let mut connection = Connection::open(server).await?;
+    let mut ids = Vec::with_capacity(THREADS);
+    for n in 0..THREADS {
+        let body = format!(r#"{{"state":{{{}}}}}"#, members(n));
+        let request = request("POST /v1/threads", None, &body);
+        connection.exchange(&request).await?;
+        let id = connection.header("x-thread-id");
+        ids.push(id.ok_or(io::ErrorKind::InvalidData)?.to_owned());
+    }
+    Ok(ids)
+}
+
+/// A text of 100 bytes with its quotes, other ones for other numbers.
+fn value(n: usize) -> String {
+    format!(r#""{n:0>98}""#)
+}
+
+/// An object of 200 bytes.
+fn message(n: usize) -> String {
+    let message = format!(r#"{{"role":"user","content":"{n:0>171}"}}"#);
+    assert_eq!(message.len(), 200);
+    message
+}
+
+fn request(line: &str, thread: Option<&str>, body: &str) -> Vec<u8> {
+    let mut request = format!("{line} HTTP/1.1\r\nhost: localhost\r\n");
+    if let Some(id) = thread {
+        request += &format!("x-thread-id: {id}\r\n");
+    }
+    if !body.is_empty() {
+        let length = body.len();
+        request += &format!("content-type: application/json\r\ncontent-length: {length}\r\n");
+    }
+    request += "\r\n";
+    request += body;
+    request.into_bytes()
+}
