@@ -28,7 +28,8 @@ bin=${THREADKEEP_BIN:-target/debug/threadkeep}
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
 
 dir=$(mktemp -d)
-server= redis=
+server=
+redis=
 # shellcheck disable=SC2317 # called by the trap
 finish() {
     status=$?

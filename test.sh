@@ -1,0 +1,120 @@
+#!/bin/sh
+# Runs every check. On a Debian machine with Rust it first installs what is missing of what the
+# checks need, as root or with sudo; it starts no service and changes nothing else of the machine.
+set -eu
+
+cd "$(dirname "$0")"
+# where Debian keeps haproxy and dnsmasq
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+started=$(date +%s)
+passed=0
+
+fail() {
+    printf '\ntest.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+# Runs a command as a check of that name.
+check() {
+    name=$1
+    shift
+    printf '\n==> %s\n    %s\n' "$name" "$*"
+    before=$(date +%s)
+    "$@" </dev/null || fail "$name FAILED: $*"
+    passed=$((passed + 1))
+    printf '    passed in %s s\n' "$(($(date +%s) - before))"
+}
+
+# Names the packages of what is missing.
+missing() {
+    while read -r program package; do
+        command -v "$program" >/dev/null || echo "$package"
+    done <<'END'
+cc build-essential
+curl curl
+dnsmasq dnsmasq-base
+docker-compose docker-compose
+haproxy haproxy
+python3 python3
+redis-server redis-server
+shellcheck shellcheck
+END
+    python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        command -v sudo >/dev/null || fail "not root and without sudo: cannot run $*"
+        sudo "$@"
+    fi
+}
+
+# Debian starts a service when its package is installed, unless this program says no.
+policy=/usr/sbin/policy-rc.d
+
+# shellcheck disable=SC2317 # called by the trap too
+allow_services() {
+    as_root rm -f "$policy"
+}
+
+install() {
+    packages=$(missing | tr '\n' ' ')
+    [ -n "$packages" ] || return 0
+    command -v apt-get >/dev/null || fail "missing, and there is no apt-get: $packages"
+    printf '\n==> Installing %s\n' "$packages"
+    ours=
+    if [ ! -e "$policy" ]; then
+        ours=yes
+        trap allow_services EXIT
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+        as_root chmod +x "$policy"
+    fi
+    as_root apt-get -qq -o Acquire::Retries=3 update
+    # shellcheck disable=SC2086 # they are words
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 \
+        install --yes --no-install-recommends $packages </dev/null
+    if [ -n "$ours" ]; then
+        allow_services
+        trap - EXIT
+    fi
+    # nor is it to start with the machine
+    for service in redis-server haproxy; do
+        case " $packages" in
+        *" $service "*) [ ! -d /run/systemd/system ] || as_root systemctl --quiet disable "$service" ;;
+        esac
+    done
+    packages=$(missing | tr '\n' ' ')
+    [ -z "$packages" ] || fail "still missing after the installation: $packages"
+}
+
+for program in cargo rustfmt cargo-clippy; do
+    command -v "$program" >/dev/null || fail "$program is missing: install Rust, https://rustup.rs"
+done
+install
+
+check 'Shell scripts' shellcheck test.sh .ci/run benches/run.sh deploy/make-keys.sh \
+    tests/balancer.sh tests/schemathesis.sh
+check 'Compose file' docker-compose config --quiet
+check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
+check 'Form' cargo fmt --check
+
+# Warnings are denied by an argument and not by RUSTFLAGS, which would build all dependencies anew.
+check 'Lints' cargo clippy --locked --all-targets -- -D warnings
+check 'Lints without Redis' \
+    cargo clippy --locked --all-targets --no-default-features -- -D warnings
+check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
+
+# First the ones without Redis: they leave a program of that kind in target/debug.
+check 'Tests without Redis' cargo test --locked --no-default-features
+check 'Tests' cargo test --locked
+check 'Benchmarks build' cargo build --locked --benches --examples
+
+check 'Replicas behind the balancer' tests/balancer.sh
+check 'Odd requests to the embedded store' tests/schemathesis.sh memory
+check 'Odd requests to Redis' tests/schemathesis.sh redis
+
+seconds=$(($(date +%s) - started))
+printf '\nAll checks passed in %s min %s s.\nchecks: %s passed, 0 failed\n' \
+    "$((seconds / 60))" "$((seconds % 60))" "$passed"
