@@ -163,6 +163,9 @@ impl Chunk {
     fn cut(&mut self, count: usize) -> usize {
         let gone = self.border(count);
         self.text.drain(..gone);
+        if self.text.capacity() > 2 * self.text.len() {
+            self.text.shrink_to_fit();
+        }
         self.len -= count;
         gone
     }

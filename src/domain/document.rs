@@ -26,7 +26,7 @@ impl Document {
     /// # Errors
     /// [`ObjectFault`] when it is no object, or has an illegal key.
     pub fn parse(text: &str) -> Result<Self, ObjectFault> {
-        let values: BTreeMap<_, _> = keyed_values(text)?.into_iter().collect();
+        let values: BTreeMap<_, _> = keyed_values(text, u32::MAX)?.into_iter().collect();
         let member_bytes = values
             .iter()
             .map(|(key, value)| member_bytes(key, value))

@@ -9,8 +9,12 @@ use sha2::{Digest, Sha256};
 pub(crate) const REMEMBERED: Duration = Duration::from_secs(60);
 /// How many answers are remembered for longer, as long as the thread.
 pub(crate) const NEWEST: u64 = 64;
+/// How long answers are remembered at most, however long the thread lives.
+pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
 /// How many answers are remembered at most; then a write with a new key waits.
 pub(crate) const MOST: u64 = 65_536;
+/// Bytes of metadata that are remembered at most, in answers that describe the thread.
+pub(crate) const MOST_METADATA_BYTES: u64 = 16 * 1_048_576;
 
 /// A client's idempotency key and what the request was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,17 +20,26 @@ pub enum ObjectFault {
     /// A key outside the rule.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// More keys than a state has room for.
+    #[error("more than {0} keys")]
+    TooManyKeys(u32),
 }
 
 /// Reads an object as keys and values of a state. Of a key given twice the last value counts.
 ///
+/// What has too many keys is given up at the first one too many: it cannot fit, and working it out
+/// would cost the store more than it cost the client.
+///
 /// # Errors
-/// [`ObjectFault`] when it is no object, or has an illegal key.
-pub fn keyed_values(text: &str) -> Result<KeyedValues, ObjectFault> {
+/// [`ObjectFault`] when it is no object, or has an illegal key, or too many.
+pub fn keyed_values(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
     let object = Json::parse_object(text, 1)?;
     let mut last = BTreeMap::new();
     for (key, value) in members(object.as_str()) {
         last.insert(Key::from_json(key)?, value);
+        if last.len() > max_keys as usize {
+            return Err(ObjectFault::TooManyKeys(max_keys));
+        }
     }
     last.into_iter()
         .map(|(key, value)| Ok((key, Value::parse(value).map_err(ObjectError::Json)?)))
@@ -177,7 +186,7 @@ mod tests {
 
     #[test]
     fn of_a_key_given_twice_the_last_value_counts() {
-        let values = keyed_values(r#"{"b":1,"a":2,"\u0062":[3]}"#).unwrap();
+        let values = keyed_values(r#"{"b":1,"a":2,"\u0062":[3]}"#, 9).unwrap();
 
         let mut json = Vec::new();
         values[1].1.write_json(&mut json);
@@ -188,20 +197,29 @@ mod tests {
     #[test]
     fn other_values_and_illegal_keys_are_no_state() {
         assert_eq!(
-            keyed_values("[]").unwrap_err(),
+            keyed_values("[]", 9).unwrap_err(),
             ObjectFault::Object(ObjectError::NotAnObject)
         );
         assert!(matches!(
-            keyed_values("{"),
+            keyed_values("{", 9),
             Err(ObjectFault::Object(ObjectError::Json(_)))
         ));
         assert_eq!(
-            keyed_values("{\"\":1}").unwrap_err(),
+            keyed_values("{\"\":1}", 9).unwrap_err(),
             ObjectFault::Key(KeyError::Length)
         );
         assert_eq!(
-            keyed_values(r#"{"\ud800":1}"#).unwrap_err(),
+            keyed_values(r#"{"\ud800":1}"#, 9).unwrap_err(),
             ObjectFault::Key(KeyError::Utf8)
+        );
+    }
+
+    #[test]
+    fn too_many_keys_are_given_up_and_a_repeated_one_counts_once() {
+        assert!(keyed_values(r#"{"a":1,"b":2,"a":3}"#, 2).is_ok());
+        assert_eq!(
+            keyed_values(r#"{"a":1,"b":2,"c":3}"#, 2).unwrap_err(),
+            ObjectFault::TooManyKeys(2)
         );
     }
 
@@ -209,7 +227,7 @@ mod tests {
     fn the_body_around_the_values_adds_no_level() {
         let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
 
-        assert!(keyed_values(&nested(512)).is_ok());
-        assert!(keyed_values(&nested(513)).is_err());
+        assert!(keyed_values(&nested(512), 9).is_ok());
+        assert!(keyed_values(&nested(513), 9).is_err());
     }
 }

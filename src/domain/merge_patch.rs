@@ -1,7 +1,9 @@
 //! JSON Merge Patch, [RFC 7396](https://www.rfc-editor.org/rfc/rfc7396), on text: what a patch
 //! does not touch keeps its form to the byte.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::json::{Json, ObjectError};
 use super::key::Key;
@@ -24,11 +26,12 @@ pub enum Patched {
 }
 
 impl MergePatch {
-    /// Reads the body of a merge patch. Of a key given twice the last value counts.
+    /// Reads the body of a merge patch. Of a key given twice the last value counts. What sets more
+    /// keys than a state has room for, or deletes more, is given up.
     ///
     /// # Errors
-    /// [`ObjectFault`] when it is no object, or has an illegal key.
-    pub fn parse(text: &str) -> Result<Self, ObjectFault> {
+    /// [`ObjectFault`] when it is no object, or has an illegal key, or too many.
+    pub fn parse(text: &str, max_keys: u32) -> Result<Self, ObjectFault> {
         let object = Json::parse_object(text, 1)?;
         let mut places = HashMap::new();
         let mut patch: Vec<(Key, Patched)> = Vec::new();
@@ -41,6 +44,16 @@ impl MergePatch {
                 places.insert(key.clone(), patch.len());
                 patch.push((key, patched));
             }
+            if patch.len() > 2 * max_keys as usize {
+                return Err(ObjectFault::TooManyKeys(max_keys));
+            }
+        }
+        let deleted = patch
+            .iter()
+            .filter(|(_, patched)| matches!(patched, Patched::Delete))
+            .count();
+        if deleted.max(patch.len() - deleted) > max_keys as usize {
+            return Err(ObjectFault::TooManyKeys(max_keys));
         }
         Ok(Self(patch))
     }
@@ -67,20 +80,20 @@ impl Patched {
 pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     let patch = Object::read(&mut Cursor::new(patch.as_str()));
     let target = target.filter(|json| json.is_object());
-    let mut out = String::with_capacity(target.map_or(0, |json| json.as_str().len()) + 64);
+    let mut out = Vec::with_capacity(target.map_or(0, |json| json.as_str().len()) + 64);
     let empty = Json::empty_object();
     patch.merge_into(
         &mut Cursor::new(target.unwrap_or(&empty).as_str()),
         &mut out,
     );
-    Json::from_compact(out)
+    Json::from_compact(String::from_utf8(out).expect("whole strings were copied"))
 }
 
 /// A patch as a tree, read once, so that deep nesting costs no more than its length.
 struct Object<'a> {
     members: Vec<(&'a str, Node<'a>)>,
     /// By decoded key, since `"a"` and `"\u0061"` are one.
-    places: HashMap<Vec<u16>, usize>,
+    places: HashMap<Cow<'a, [u8]>, usize>,
 }
 
 enum Node<'a> {
@@ -121,35 +134,48 @@ impl<'a> Object<'a> {
         object
     }
 
-    /// Steps over the target object and writes what it becomes.
-    fn merge_into(&self, target: &mut Cursor<'_>, out: &mut String) {
-        let mut done = vec![false; self.members.len()];
-        out.push('{');
+    /// Steps over the target object and writes what it becomes. Of a target's key given twice the
+    /// last one counts, where the patch touches it.
+    fn merge_into(&self, target: &mut Cursor<'_>, out: &mut Vec<u8>) {
+        let mut merged: Vec<Option<Range<usize>>> = vec![None; self.members.len()];
+        let mut outdated = Vec::new();
+        out.push(b'{');
+        let start = out.len();
         let mut more = target.enter();
         while more {
             let key = target.key();
             match self.places.get(&decode(key)) {
-                None => write_member(key, out, |out| out.push_str(target.value())),
-                Some(&place) if done[place] => {
-                    target.value();
-                }
+                None => write_member(key, out, |out| {
+                    out.extend_from_slice(target.value().as_bytes());
+                }),
                 Some(&place) => {
-                    done[place] = true;
+                    let from = out.len();
                     self.members[place].1.merge_member(key, target, out);
+                    outdated.extend(merged[place].replace(from..out.len()));
                 }
             }
             more = target.next_member();
         }
-        for ((key, node), _) in self.members.iter().zip(done).filter(|(_, done)| !done) {
+        remove(&mut outdated, start, out);
+        let new = self
+            .members
+            .iter()
+            .zip(merged)
+            .filter(|(_, merged)| merged.is_none());
+        for ((key, node), _) in new {
             node.write_new(key, out);
         }
-        out.push('}');
+        // members begin with a comma each, the first one too
+        if out.len() > start {
+            out.remove(start);
+        }
+        out.push(b'}');
     }
 }
 
 impl Node<'_> {
     /// Steps over the target's member value and writes what it becomes.
-    fn merge_member(&self, key: &str, target: &mut Cursor<'_>, out: &mut String) {
+    fn merge_member(&self, key: &str, target: &mut Cursor<'_>, out: &mut Vec<u8>) {
         match self {
             Self::Object(object) if target.peek() == Some(b'{') => {
                 write_member(key, out, |out| object.merge_into(target, out));
@@ -162,10 +188,12 @@ impl Node<'_> {
     }
 
     /// Writes a member that the target does not have.
-    fn write_new(&self, key: &str, out: &mut String) {
+    fn write_new(&self, key: &str, out: &mut Vec<u8>) {
         match self {
             Self::Null => {}
-            Self::Leaf(text) => write_member(key, out, |out| out.push_str(text)),
+            Self::Leaf(text) => {
+                write_member(key, out, |out| out.extend_from_slice(text.as_bytes()));
+            }
             Self::Object(object) => {
                 write_member(key, out, |out| {
                     object.merge_into(&mut Cursor::new("{}"), out);
@@ -175,20 +203,56 @@ impl Node<'_> {
     }
 }
 
-fn write_member(key: &str, out: &mut String, value: impl FnOnce(&mut String)) {
-    if !out.ends_with('{') {
-        out.push(',');
-    }
-    out.push_str(key);
-    out.push(':');
+fn write_member(key: &str, out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {
+    out.push(b',');
+    out.extend_from_slice(key.as_bytes());
+    out.push(b':');
     value(out);
 }
 
-/// The UTF-16 units of a JSON string: a lone surrogate is a key of its own, which UTF-8 has no
-/// room for.
-fn decode(text: &str) -> Vec<u16> {
-    let mut units = Vec::with_capacity(text.len());
-    let mut chars = text[1..text.len() - 1].chars();
+/// Takes ranges out of what begins at `start`.
+fn remove(ranges: &mut [Range<usize>], start: usize, out: &mut Vec<u8>) {
+    if ranges.is_empty() {
+        return;
+    }
+    ranges.sort_unstable_by_key(|range| range.start);
+    let old = out.split_off(start);
+    let mut from = 0;
+    for range in ranges {
+        out.extend_from_slice(&old[from..range.start - start]);
+        from = range.end - start;
+    }
+    out.extend_from_slice(&old[from..]);
+}
+
+/// The bytes that a JSON string stands for, as UTF-8 where it is; a lone surrogate is a key of its
+/// own, and stands for the three bytes that UTF-8 forbids.
+fn decode(text: &str) -> Cow<'_, [u8]> {
+    let inner = &text[1..text.len() - 1];
+    if !inner.contains('\\') {
+        return Cow::Borrowed(inner.as_bytes());
+    }
+    let mut bytes = Vec::with_capacity(inner.len());
+    for unit in char::decode_utf16(units(inner)) {
+        match unit {
+            Ok(char) => bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+            Err(lone) => {
+                let unit = lone.unpaired_surrogate();
+                bytes.extend_from_slice(&[
+                    0xed,
+                    0x80 | (unit >> 6 & 0x3f) as u8,
+                    0x80 | (unit & 0x3f) as u8,
+                ]);
+            }
+        }
+    }
+    Cow::Owned(bytes)
+}
+
+/// The UTF-16 units of what is between the quotes of a JSON string.
+fn units(inner: &str) -> Vec<u16> {
+    let mut units = Vec::with_capacity(inner.len());
+    let mut chars = inner.chars();
     let mut buffer = [0; 2];
     while let Some(char) = chars.next() {
         let char = match char {
@@ -263,6 +327,28 @@ mod tests {
     }
 
     #[test]
+    fn of_a_key_that_stands_twice_in_the_target_the_last_one_is_merged_into() {
+        assert_eq!(
+            merged(r#"{"p":{"b":1},"q":0,"p":{"c":2}}"#, r#"{"p":{"d":3}}"#),
+            r#"{"q":0,"p":{"c":2,"d":3}}"#
+        );
+        assert_eq!(merged(r#"{"p":1,"p":2}"#, r#"{"p":3}"#), r#"{"p":3}"#);
+        assert_eq!(merged(r#"{"p":1,"p":2}"#, r#"{"p":null}"#), "{}");
+    }
+
+    #[test]
+    fn escapes_do_not_make_another_key() {
+        assert_eq!(
+            merged(r#"{"\ud83d\ude00":1}"#, r#"{"😀":2}"#),
+            r#"{"\ud83d\ude00":2}"#
+        );
+        assert_eq!(
+            merged(r#"{"\ud83d":1}"#, r#"{"\uD83D":null,"\ude00":2}"#),
+            r#"{"\ude00":2}"#
+        );
+    }
+
+    #[test]
     fn deep_nesting_is_merged() {
         let nested = |leaf: &str| format!("{}{leaf}{}", "{\"a\":".repeat(511), "}".repeat(511));
 
@@ -274,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_state_patch_is_taken_apart_with_the_last_of_each_key() {
-        let patch = MergePatch::parse(r#"{"a":1,"b":null,"c":{"d":1},"a":[2]}"#).unwrap();
+        let patch = MergePatch::parse(r#"{"a":1,"b":null,"c":{"d":1},"a":[2]}"#, 9).unwrap();
 
         assert!(matches!(
             patch.keys(),

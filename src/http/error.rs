@@ -264,6 +264,9 @@ impl From<ObjectFault> for ApiError {
                 error,
                 operation: None,
             },
+            ObjectFault::TooManyKeys(limit_keys) => {
+                Self::Service(ServiceError::Refused(Refusal::TooManyKeys { limit_keys }))
+            }
         }
     }
 }

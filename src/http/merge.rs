@@ -135,8 +135,8 @@ pub(super) async fn put_state(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let state = keyed_values(body.as_str())?;
     let service = &target.api.service;
+    let state = keyed_values(body.as_str(), service.policy().max_keys)?;
     let mut written = service
         .replace(&target.id, state, conditions.options)
         .await?;
@@ -181,7 +181,7 @@ pub(super) async fn patch_state(
             Ok(merge_receipt(&written))
         }
         PatchBody::MergePatch(body) => {
-            let patch = MergePatch::parse(body.as_str())?;
+            let patch = MergePatch::parse(body.as_str(), service.policy().max_keys)?;
             let mut written = service
                 .patch_state(&target.id, &patch, conditions.options)
                 .await?;

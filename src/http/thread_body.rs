@@ -14,7 +14,10 @@ const AROUND: usize = 2;
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_new_thread(body: &str) -> Result<(Option<String>, NewThread), ApiError> {
+pub(super) fn read_new_thread(
+    body: &str,
+    max_keys: u32,
+) -> Result<(Option<String>, NewThread), ApiError> {
     let body = read_optional_body(body, AROUND)?;
     let [id, metadata, ttl, state] =
         body_members(&body, ["id", "metadata", "ttl_seconds", "state"])?;
@@ -28,7 +31,7 @@ pub(super) fn read_new_thread(body: &str) -> Result<(Option<String>, NewThread),
     let new = NewThread {
         metadata: object("metadata", metadata)?.map(Json::from_compact),
         ttl: read_ttl(ttl)?,
-        state: keyed_values(state)?,
+        state: keyed_values(state, max_keys)?,
     };
     Ok((id, new))
 }

@@ -17,7 +17,6 @@ use super::thread_body::{read_new_thread, read_patch};
 use super::thread_object::ThreadObject;
 use crate::domain::{Stamp, ThreadId, Written};
 use crate::identity::{Caller, Source, THREAD_ID};
-use crate::service::ServiceError;
 
 /// Makes a thread
 ///
@@ -41,19 +40,12 @@ pub(super) async fn create_thread(
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
-    let (id, new) = read_new_thread(body.as_str())?;
-    let (id, is_chosen) = match id {
-        Some(id) => (chosen_id(&request, &api, &id)?, true),
-        None => (made_id(&request, &api, &conditions)?, false),
+    let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
+    let id = match id {
+        Some(id) => chosen_id(&request, &api, &id)?,
+        None => made_id(&request, &api, &conditions)?,
     };
-    let (id, written) = match api.service.create(&id, &new, conditions.options).await {
-        // the repeat of a creation that is forgotten by now
-        Err(ServiceError::ThreadExists) if !is_chosen => {
-            let id = ThreadId::random();
-            (id, api.service.create(&id, &new, conditions.options).await?)
-        }
-        created => (id, created?),
-    };
+    let written = api.service.create(&id, new, conditions.options).await?;
     let signed_id = api.identity.signed_id(&id);
     let object = object(&api, &id, &written).signed(signed_id.to_str().unwrap_or_default());
     let mut response = respond(StatusCode::CREATED, &written, object.to_json());

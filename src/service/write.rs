@@ -119,14 +119,11 @@ impl ThreadService {
     pub async fn create(
         &self,
         id: &ThreadId,
-        new: &NewThread,
+        new: NewThread,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
-        let metadata = new
-            .metadata
-            .clone()
-            .map(|new| MetadataChange { new, old: None });
-        let operations: Vec<_> = set_all(new.state.clone()).collect();
+        let metadata = new.metadata.map(|new| MetadataChange { new, old: None });
+        let operations: Vec<_> = set_all(new.state).collect();
         let write = Write {
             operations: &operations,
             metadata: metadata.as_ref(),

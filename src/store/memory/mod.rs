@@ -58,9 +58,9 @@ impl MemoryStore {
 
     /// Reads a living thread and moves its end, under one lock.
     fn read<T>(&self, id: &ThreadId, read: impl FnOnce(&Living) -> T) -> Option<Found<T>> {
-        let now_ms = self.0.clock.now_ms();
+        // the time after the lock, so that times of one id never go back
         let mut shard = self.0.of(id);
-        let living = shard.touch(id, now_ms)?;
+        let living = shard.touch(id, self.0.clock.now_ms())?;
         Some(Found {
             stamp: living.stamp,
             content: read(living),
@@ -155,13 +155,13 @@ impl Store for MemoryStore {
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
-        let now_ms = self.0.clock.now_ms();
-        Ok(self.0.of(id).write(id, write, now_ms)?)
+        let mut shard = self.0.of(id);
+        Ok(shard.write(id, write, self.0.clock.now_ms())?)
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        let now_ms = self.0.clock.now_ms();
-        Ok(self.0.of(id).destroy(id, destroy, now_ms)?)
+        let mut shard = self.0.of(id);
+        Ok(shard.destroy(id, destroy, self.0.clock.now_ms())?)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

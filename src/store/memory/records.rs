@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::super::Destroyed;
-use crate::domain::idempotency::{MOST, NEWEST, REMEMBERED};
-use crate::domain::{Fingerprint, IdempotencyKey, Refusal, Written};
+use crate::domain::idempotency::{LONGEST, MOST, MOST_METADATA_BYTES, NEWEST, REMEMBERED};
+use crate::domain::{Answer, Fingerprint, IdempotencyKey, Refusal, Written};
 use crate::store::millis;
 
 /// An answer that was given.
@@ -15,13 +15,22 @@ pub(super) enum Answered {
 }
 
 /// The answers that one id has given, by idempotency key: each for at least a minute, the newest
-/// for as long as the thread was to live.
+/// for as long as the thread was to live, but no longer than a day.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    by_key: HashMap<Fingerprint, (Fingerprint, Answered)>,
+    by_key: HashMap<Fingerprint, Record>,
     /// When each was added, the oldest first.
     order: VecDeque<(u64, Fingerprint)>,
+    metadata_bytes: u64,
     ends_ms: u64,
+}
+
+#[derive(Debug)]
+struct Record {
+    request: Fingerprint,
+    answered: Answered,
+    /// Operations that answered nothing, which are not kept one by one.
+    done: usize,
 }
 
 impl Records {
@@ -36,22 +45,24 @@ impl Records {
         now_ms: u64,
     ) -> Result<Option<Answered>, Refusal> {
         match self.by_key.get(&key.digest) {
-            Some((request, answered)) if *request == key.request => Ok(Some(answered.replayed())),
+            Some(record) if record.request == key.request => Ok(Some(record.replay())),
             Some(_) => Err(Refusal::IdempotencyKeyReused),
             None => self.check_room(now_ms).map(|()| None),
         }
     }
 
     fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
-        match self.order.front() {
-            Some((added_ms, _)) if self.order.len() as u64 >= MOST => {
-                match (added_ms + millis(REMEMBERED)).checked_sub(now_ms) {
-                    None | Some(0) => Ok(()),
-                    Some(retry_after_ms) => Err(Refusal::TooManyIdempotencyKeys { retry_after_ms }),
-                }
-            }
-            _ => Ok(()),
+        let is_full = self.order.len() as u64 >= MOST || self.metadata_bytes >= MOST_METADATA_BYTES;
+        let over_ms = self
+            .order
+            .front()
+            .map_or(0, |(added_ms, _)| added_ms + millis(REMEMBERED));
+        if is_full && over_ms > now_ms {
+            return Err(Refusal::TooManyIdempotencyKeys {
+                retry_after_ms: over_ms - now_ms,
+            });
         }
+        Ok(())
     }
 
     /// Remembers an answer, and forgets, of those past the newest, the two oldest whose minute is
@@ -65,21 +76,30 @@ impl Records {
     ) {
         for _ in 0..2 {
             match self.order.front() {
-                Some((added_ms, oldest))
+                Some((added_ms, _))
                     if self.order.len() as u64 >= NEWEST
                         && added_ms + millis(REMEMBERED) <= now_ms =>
                 {
-                    self.by_key.remove(oldest);
-                    self.order.pop_front();
+                    self.forget_oldest();
                 }
                 _ => break,
             }
         }
-        self.by_key.insert(key.digest, (key.request, answered));
+        let record = Record::new(key.request, answered);
+        self.metadata_bytes += record.metadata_bytes();
+        self.by_key.insert(key.digest, record);
         self.order.push_back((now_ms, key.digest));
         // an earlier answer may be remembered for longer than this one
-        let ends_ms = self.ends_ms.max(thread_ends_ms);
+        let longest_ms = now_ms + millis(LONGEST);
+        let ends_ms = self.ends_ms.max(thread_ends_ms.min(longest_ms));
         self.end_by(ends_ms, now_ms);
+    }
+
+    fn forget_oldest(&mut self) {
+        let oldest = self.order.pop_front();
+        if let Some(record) = oldest.and_then(|(_, digest)| self.by_key.remove(&digest)) {
+            self.metadata_bytes -= record.metadata_bytes();
+        }
     }
 
     /// Forgets all at that time, but not before a minute from now.
@@ -94,14 +114,43 @@ impl Records {
     }
 }
 
-impl Answered {
-    fn replayed(&self) -> Self {
-        match self {
-            Self::Written(written) => Self::Written(Written {
-                replayed: true,
-                ..written.clone()
-            }),
-            Self::Destroyed(destroyed) => Self::Destroyed(Destroyed {
+impl Record {
+    fn new(request: Fingerprint, mut answered: Answered) -> Self {
+        let mut done = 0;
+        if let Answered::Written(written) = &mut answered
+            && written.answers.iter().all(|answer| *answer == Answer::Done)
+        {
+            done = written.answers.len();
+            written.answers = Vec::new();
+        }
+        Self {
+            request,
+            answered,
+            done,
+        }
+    }
+
+    fn metadata_bytes(&self) -> u64 {
+        match &self.answered {
+            Answered::Written(written) => written
+                .thread
+                .as_ref()
+                .map_or(0, |thread| thread.metadata.as_str().len() as u64),
+            Answered::Destroyed(_) => 0,
+        }
+    }
+
+    fn replay(&self) -> Answered {
+        match &self.answered {
+            Answered::Written(written) => {
+                let mut written = written.clone();
+                written.replayed = true;
+                written
+                    .answers
+                    .resize(written.answers.len() + self.done, Answer::Done);
+                Answered::Written(written)
+            }
+            Answered::Destroyed(destroyed) => Answered::Destroyed(Destroyed {
                 replayed: true,
                 ..*destroyed
             }),

@@ -7,6 +7,9 @@ use super::entry::{Entry, Living};
 use crate::domain::{Refusal, ThreadId, Write, Written};
 use crate::store::{Destroy, Destroyed};
 
+/// Stale places in a queue that are not worth making it anew.
+const STALE: usize = 256;
+
 /// Entries, and when to look at each again.
 ///
 /// An entry stands in the queue at a time when it may be due, not at each use: one that was used
@@ -89,6 +92,14 @@ impl Shard {
         }
         if self.slots.len() < self.slots.capacity() / 4 {
             self.slots.shrink_to_fit();
+        }
+        if self.queue.len() > 2 * self.slots.len() + STALE {
+            // an id whose time got shorter has left a place behind
+            let places = self
+                .slots
+                .iter()
+                .map(|(id, slot)| Reverse((slot.queued_ms, *id)));
+            self.queue = places.collect();
         }
         self.queue.peek().is_some_and(|next| next.0.0 <= now_ms)
     }

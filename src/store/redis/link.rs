@@ -2,17 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisError,
-    ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, Pipeline, ProtocolVersion,
+    PushInfo, PushKind, RedisError, ServerErrorKind, Value,
 };
 use tokio::sync::OnceCell;
+use tokio::time::timeout_at;
 
 use super::scripts;
-use crate::store::StoreError;
+use crate::store::{StoreError, millis};
+
+/// How long a connection to a server that takes no writes is kept before another is tried.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// One multiplexed connection, made at its first use on the runtime that uses it, and made anew
 /// after it broke. The library is told not to time out or retry: both are decided here.
@@ -24,22 +28,37 @@ pub(super) struct Link {
 }
 
 /// A connection and whether it is known to be of no more use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     connection: OnceCell<MultiplexedConnection>,
     broken: Arc<AtomicBool>,
+    made: Instant,
 }
 
-/// What failed: reaching the server, or a call that it may have run.
+/// What failed: reaching the server, or a call that it may have run, or the time.
 enum Fault {
     Connect(RedisError),
     Call(RedisError),
+    Timeout,
+}
+
+/// The calls of one operation, which end by the same time.
+#[derive(Debug)]
+pub(super) struct Calls<'a> {
+    link: &'a Link,
+    deadline: Instant,
 }
 
 impl Link {
     pub(super) fn new(url: &str, timeout: Duration) -> Result<Self, StoreError> {
         install_tls_provider();
-        let client = Client::open(with_resp3(url)).map_err(unavailable)?;
+        let info = url.into_connection_info().map_err(unavailable)?;
+        // the protocol in which the library tells of a lost connection
+        let resp3 = info
+            .redis_settings()
+            .clone()
+            .set_protocol(ProtocolVersion::RESP3);
+        let client = Client::open(info.set_redis_settings(resp3)).map_err(unavailable)?;
         Ok(Self {
             client,
             timeout,
@@ -56,6 +75,24 @@ impl Link {
         }
     }
 
+    /// Begins an operation.
+    pub(super) fn calls(&self) -> Calls<'_> {
+        Calls {
+            link: self,
+            deadline: Instant::now() + self.timeout,
+        }
+    }
+
+    fn slot(&self) -> Arc<Slot> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.broken.load(Ordering::Relaxed) {
+            *current = Arc::default();
+        }
+        Arc::clone(&current)
+    }
+}
+
+impl Calls<'_> {
     /// Calls a command that changes nothing but an expiry; once more if the connection broke.
     pub(super) async fn read(&self, cmd: Cmd) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
@@ -68,24 +105,51 @@ impl Link {
         cmds: [Cmd; N],
     ) -> Result<[Value; N], StoreError> {
         let pipeline = pipeline(cmds);
-        let call = async {
-            match self.call(&pipeline).await {
-                Err(fault) if fault.is_of_the_connection() => self.call(&pipeline).await,
-                result => result,
-            }
-        };
-        self.within(call).await
+        match self.call(&pipeline).await {
+            Err(fault) if fault.is_of_the_connection() => self.call(&pipeline).await,
+            result => result,
+        }
+        .map_err(|fault| self.error(fault))
     }
 
     /// Calls a command that changes a thread. It is repeated only when the server surely did not
     /// run it; what breaks after it was sent is for the caller's idempotency key to decide.
     pub(super) async fn write(&self, cmd: Cmd) -> Result<Value, StoreError> {
-        let [reply] = self.within(self.call(&pipeline([cmd]))).await?;
+        let [reply] = self
+            .call(&pipeline([cmd]))
+            .await
+            .map_err(|fault| self.error(fault))?;
         Ok(reply)
     }
 
+    /// Calls on the current connection. After a timeout that connection is not used again: one
+    /// that has lost its other end without a word would stay so for a quarter of an hour.
     async fn call<const N: usize>(&self, pipeline: &Pipeline) -> Result<[Value; N], Fault> {
-        let (slot, mut connection) = self.connection().await?;
+        let slot = self.link.slot();
+        let call = timeout_at(self.deadline.into(), slot.call(&self.link.client, pipeline));
+        call.await.unwrap_or_else(|_| {
+            slot.broken.store(true, Ordering::Relaxed);
+            Err(Fault::Timeout)
+        })
+    }
+
+    fn error(&self, fault: Fault) -> StoreError {
+        let is_unsure = fault.may_be_done();
+        match fault {
+            Fault::Timeout => StoreError::Timeout(millis(self.link.timeout)),
+            Fault::Call(error) if is_unsure => StoreError::Interrupted(Box::new(error)),
+            Fault::Connect(error) | Fault::Call(error) => unavailable(error),
+        }
+    }
+}
+
+impl Slot {
+    async fn call<const N: usize>(
+        &self,
+        client: &Client,
+        pipeline: &Pipeline,
+    ) -> Result<[Value; N], Fault> {
+        let mut connection = self.connection(client).await?;
         let mut replies = send(&mut connection, pipeline).await;
         if is_missing_script(&replies) {
             replies = match load(&mut connection).await {
@@ -93,90 +157,70 @@ impl Link {
                 Err(error) => Err(error),
             };
         }
-        let replies = replies.map_err(|error| slot.fault(error))?;
+        let replies = replies.map_err(|error| self.fault(error))?;
         // one reply for each command is what the protocol promises
         <[Value; N]>::try_from(replies)
-            .map_err(|_| slot.fault((ErrorKind::Parse, "replies are missing").into()))
+            .map_err(|_| self.fault((ErrorKind::Parse, "replies are missing").into()))
     }
 
     /// The connection; of those who find none, one makes it and the others wait for that.
-    async fn connection(&self) -> Result<(Arc<Slot>, MultiplexedConnection), Fault> {
-        let slot = self.slot();
-        let connection = slot
-            .connection
-            .get_or_try_init(|| connect(&self.client, Arc::clone(&slot.broken)))
+    async fn connection(&self, client: &Client) -> Result<MultiplexedConnection, Fault> {
+        self.connection
+            .get_or_try_init(|| connect(client, Arc::clone(&self.broken)))
             .await
-            .map_err(Fault::Connect)?
-            .clone();
-        Ok((slot, connection))
+            .cloned()
+            .map_err(Fault::Connect)
     }
 
-    fn slot(&self) -> Arc<Slot> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.broken.load(Ordering::Relaxed) {
-            *current = Arc::default();
-        }
-        Arc::clone(&current)
-    }
-
-    /// Bounds a call. After a timeout the connection is not used again: a link that has lost its
-    /// other end without a word would stay so for a quarter of an hour.
-    async fn within<T>(
-        &self,
-        call: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, StoreError> {
-        match tokio::time::timeout(self.timeout, call).await {
-            Ok(result) => result.map_err(StoreError::from),
-            Err(_) => {
-                self.slot().broken.store(true, Ordering::Relaxed);
-                Err(StoreError::Timeout(self.timeout.as_millis() as u64))
-            }
-        }
-    }
-}
-
-impl Slot {
     fn fault(&self, error: RedisError) -> Fault {
         let fault = Fault::Call(error);
-        if fault.is_of_the_connection() || fault.is_of_the_role() {
+        let is_useless = fault.is_of_the_role() && self.made.elapsed() > PATIENCE;
+        if fault.is_of_the_connection() || is_useless {
             self.broken.store(true, Ordering::Relaxed);
         }
         fault
     }
 }
 
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            connection: OnceCell::new(),
+            broken: Arc::default(),
+            made: Instant::now(),
+        }
+    }
+}
+
 impl Fault {
-    fn kind(&self) -> ErrorKind {
+    fn kind(&self) -> Option<ErrorKind> {
         match self {
-            Self::Connect(error) | Self::Call(error) => error.kind(),
+            Self::Connect(error) | Self::Call(error) => Some(error.kind()),
+            Self::Timeout => None,
         }
     }
 
     fn is_of_the_connection(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Io | ErrorKind::Parse)
+        matches!(self.kind(), Some(ErrorKind::Io | ErrorKind::Parse))
+    }
+
+    /// Whether the server may have done what was sent: the connection ended before it said so, or
+    /// a script failed on its way.
+    fn may_be_done(&self) -> bool {
+        let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
+        self.is_of_the_connection() || self.kind() == script
     }
 
     /// The server is not, or not yet, the one that takes writes.
     fn is_of_the_role(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::Server(
+            Some(ErrorKind::Server(
                 ServerErrorKind::ReadOnly
                     | ServerErrorKind::MasterDown
                     | ServerErrorKind::BusyLoading
-            )
+            ))
         )
-    }
-}
-
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
-        let is_cut = fault.is_of_the_connection();
-        match fault {
-            Fault::Call(error) if is_cut => Self::Interrupted(Box::new(error)),
-            // what the server answers with an error it has not done
-            Fault::Connect(error) | Fault::Call(error) => unavailable(error),
-        }
     }
 }
 
@@ -231,15 +275,6 @@ async fn send(
 
 async fn load(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
     scripts::load_all().exec_async(connection).await
-}
-
-/// Asks for the protocol in which the library tells of a lost connection.
-fn with_resp3(url: &str) -> String {
-    if url.contains("protocol=") {
-        return url.to_owned();
-    }
-    let separator = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{separator}protocol=resp3")
 }
 
 /// `rediss://` needs a cryptography provider; one that the process has chosen before stays.

@@ -27,7 +27,7 @@ use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteErro
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
 use administration::Administration;
 use keys::KeyNames;
-use link::Link;
+use link::{Calls, Link};
 use scripts::Script;
 
 /// Where Redis is and how it is used.
@@ -93,12 +93,17 @@ impl RedisStore {
         cmd
     }
 
-    async fn write_by_list(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+    async fn write_by_list(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+    ) -> Result<Written, WriteError> {
         let (thread, records) = self.names.thread_and_records(id);
         let mut cmd = Script::Write.call(2);
         cmd.arg(thread).arg(records);
         arguments::write(&mut cmd, write, self.ahead());
-        let reply = self.link.write(cmd).await?;
+        let reply = calls.write(cmd).await?;
         replies::written(reply, write)
     }
 
@@ -106,6 +111,7 @@ impl RedisStore {
     /// none when the script says that it is not for it.
     async fn write_fast(
         &self,
+        calls: &Calls<'_>,
         id: &ThreadId,
         write: &Write<'_>,
     ) -> Result<Option<Written>, WriteError> {
@@ -120,7 +126,7 @@ impl RedisStore {
         if let Some(window) = fast.window {
             cmd.arg(window);
         }
-        let reply = self.link.write(cmd).await?;
+        let reply = calls.write(cmd).await?;
         replies::written_fast(reply, write)
     }
 }
@@ -140,7 +146,7 @@ impl Store for RedisStore {
         touch.arg(&thread).arg(self.ahead());
         let mut fields = redis::cmd("HGETALL");
         fields.arg(&thread);
-        let [touched, fields] = self.link.read_all([touch, fields]).await?;
+        let [touched, fields] = self.link.calls().read_all([touch, fields]).await?;
         match touched {
             Value::Int(0) => Ok(None),
             _ => state::assemble(&fields),
@@ -156,7 +162,7 @@ impl Store for RedisStore {
         for key in keys {
             cmd.arg(arguments::field(key));
         }
-        state::values(&self.link.read(cmd).await?)
+        state::values(&self.link.calls().read(cmd).await?)
     }
 
     async fn get_value(
@@ -186,23 +192,24 @@ impl Store for RedisStore {
                 cmd.arg("range").arg(offset).arg(limit)
             }
         };
-        slices::part(&self.link.read(cmd).await?, slice)
+        slices::part(&self.link.calls().read(cmd).await?, slice)
     }
 
     async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
         let cmd = self.reading(Script::ReadKeys, id);
-        state::keys(&self.link.read(cmd).await?)
+        state::keys(&self.link.calls().read(cmd).await?)
     }
 
     async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
         let cmd = self.reading(Script::ReadThread, id);
-        replies::thread(self.link.read(cmd).await?)
+        replies::thread(self.link.calls().read(cmd).await?)
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
-        match self.write_fast(id, write).await? {
+        let calls = self.link.calls();
+        match self.write_fast(&calls, id, write).await? {
             Some(written) => Ok(written),
-            None => self.write_by_list(id, write).await,
+            None => self.write_by_list(&calls, id, write).await,
         }
     }
 
@@ -215,7 +222,7 @@ impl Store for RedisStore {
             .arg(arguments::precondition(destroy.precondition))
             .arg(arguments::idempotency(destroy.idempotency))
             .arg(super::millis(destroy.tombstone));
-        replies::destroyed(self.link.write(cmd).await?)
+        replies::destroyed(self.link.calls().write(cmd).await?)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

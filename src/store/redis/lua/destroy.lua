@@ -17,6 +17,9 @@ end
 local left = call('PTTL', key)
 local m = left > ahead and call('HGET', key, 'M')
 local version, life = 0, '\0\0\0\0\0\0\0\0'
+if m and lifetime(unpack_('>I5', m, 36), unpack_('>I6', m, 41), ahead) == 0 then
+  m, left = false, 0
+end
 if m then life, version = unpack_('>c8I6', m, 2) end
 if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version} end
 

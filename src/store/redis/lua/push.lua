@@ -1,5 +1,5 @@
--- Fast path: one push in a living thread that makes no chunked array of a plain one and drops at
--- most one element.
+-- Fast path: one push in a living thread that makes no chunked array of a plain one, nor the other
+-- way round, and drops at most one element.
 -- KEYS: 1 thread. ARGV: 1 policy, 2 field, 3 element, 4 window or 0.
 -- Reply: 0 when it is for write.lua; the new meta and the length; or a refusal as write.lua has it.
 local key, f, v, window = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -28,28 +28,30 @@ if text and byte(text) == 65 then
     a.tail_bytes = a.tail_bytes + added
   end
   a.next, a.bytes = a.next + 1, a.bytes + added
+  local head_name, head = chunk_name(a.id, a.head), nil
   if drop == 1 then
-    local head_name = chunk_name(a.id, a.head)
-    local size, cut = nil, nil
-    if a.head == a.tail then
-      size, cut = #tail, find(tail, '\n', a.skip + 2, true)
-    else
-      size = call('HSTRLEN', key, head_name)
-      -- a chunk past the size holds one element alone, which need not be read to be dropped
-      if size <= CHUNK_BYTES then
-        cut = find(call('HGET', key, head_name), '\n', a.skip + 2, true)
-      end
-    end
+    local size = a.head == a.tail and #tail or call('HSTRLEN', key, head_name)
+    -- a chunk past the size holds one element alone, which need not be read to be dropped
+    local text = a.head == a.tail and tail or size <= CHUNK_BYTES and call('HGET', key, head_name)
+    local cut = text and find(text, '\n', a.skip + 2, true)
     a.first = a.first + 1
     if cut then
       a.bytes, a.skip = a.bytes - (cut - 1 - a.skip), cut - 1
+      if a.skip > CHUNK_BYTES / 2 then
+        local ordinal = fmt('%.0f', a.first)
+        head = ordinal .. sub(text, a.skip + 1)
+        a.skip = #ordinal
+        if a.head == a.tail then tail, a.tail_bytes, head = head, #head, nil end
+      end
     else
       a.bytes, a.skip = a.bytes - (size - a.skip), #fmt('%.0f', a.first)
       a.head, gone = a.head + 1, head_name
     end
+    if a.bytes < CHUNK_BYTES / 2 then return 0 end
   end
   bytes, length = bytes + a.bytes, a.next - a.first
   fields = {f, pack_array(a), chunk_name(a.id, a.tail), tail}
+  if head then fields[5], fields[6] = head_name, head end
 else
   if text and byte(text) ~= 91 then return {'R', 'not_an_array', 0} end
   local new = ((not text or text == '[]') and '[' or text) .. '\n' .. v

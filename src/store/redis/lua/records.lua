@@ -1,13 +1,14 @@
 -- Shared by the scripts that know idempotency keys. A thread's remembered answers are one hash:
---   R          numbers of the oldest answer and of the next one
---   oN         when answer N was given (6 bytes), and its key's digest
+--   R          numbers of the oldest answer and of the next one, bytes of metadata in all
+--   oN         when answer N was given (6 bytes), bytes of its metadata (4), and its key's digest
 --   <digest>   the request's fingerprint, and the answer as msgpack
-local REMEMBERED_MS, NEWEST, MOST = 60000, 64, 65536
+local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_METADATA = 60000, 86400000, 64, 65536, 16777216
 
 -- The answer that was given before, a refusal, or nil and what `remember` needs.
 local function recall(key, idempotency, ahead)
   local digest, request = sub(idempotency, 1, 16), sub(idempotency, 17, 32)
-  local memory = {key = key, digest = digest, request = request, first = 0, next = 0}
+  local memory = {key = key, digest = digest, request = request, first = 0, next = 0,
+    metadata = 0}
   local left = call('PTTL', key)
   memory.stale = left ~= -2 and left <= ahead
   if left == -2 or memory.stale then return nil, memory end
@@ -17,9 +18,9 @@ local function recall(key, idempotency, ahead)
     if sub(known[1], 1, 16) ~= request then return {'R', 'idempotency_key_reused'} end
     return cmsgpack.unpack(sub(known[1], 17))
   end
-  if known[2] then memory.first, memory.next = unpack_('>I6I6', known[2]) end
-  if memory.next - memory.first >= MOST then
-    local over = unpack_('>I6', call('HGET', key, 'o' .. memory.first)) + REMEMBERED_MS
+  if known[2] then memory.first, memory.next, memory.metadata = unpack_('>I6I6I6', known[2]) end
+  if memory.next - memory.first >= MOST or memory.metadata >= MOST_METADATA then
+    local over = unpack_('>I6', call('HGET', key, 'o' .. fmt('%.0f', memory.first))) + REMEMBERED_MS
     if over > now(ahead) then return {'R', 'too_many_idempotency_keys', over - now(ahead)} end
   end
   return nil, memory
@@ -27,21 +28,23 @@ end
 
 -- Remembers an answer, and forgets, of those past the newest, the two oldest whose minute is over.
 local function remember(memory, answer, lives_ms, ahead)
-  local key = memory.key
-  if memory.stale then call('DEL', key) end
+  local key, metadata = memory.key, answer[5] and #answer[5] or 0
+  if memory.stale then call('UNLINK', key) end
   for _ = 1, 2 do
     if memory.next - memory.first < NEWEST then break end
     local name = 'o' .. fmt('%.0f', memory.first)
     local oldest = call('HGET', key, name)
-    if unpack_('>I6', oldest) + REMEMBERED_MS > now(ahead) then break end
-    call('HDEL', key, name, sub(oldest, 7))
-    memory.first = memory.first + 1
+    if not oldest then break end
+    local given, its_metadata = unpack_('>I6I4', oldest)
+    if given + REMEMBERED_MS > now(ahead) then break end
+    call('HDEL', key, name, sub(oldest, 11))
+    memory.first, memory.metadata = memory.first + 1, memory.metadata - its_metadata
   end
   call('HSET', key,
     memory.digest, memory.request .. cmsgpack.pack(answer),
-    'o' .. fmt('%.0f', memory.next), pack('>I6', now(ahead)) .. memory.digest,
-    'R', pack('>I6I6', memory.first, memory.next + 1))
-  local wanted = math.max(REMEMBERED_MS, lives_ms) + ahead
+    'o' .. fmt('%.0f', memory.next), pack('>I6I4', now(ahead), metadata) .. memory.digest,
+    'R', pack('>I6I6I6', memory.first, memory.next + 1, memory.metadata + metadata))
+  local wanted = math.max(REMEMBERED_MS, math.min(lives_ms, LONGEST_MS)) + ahead
   if not memory.left or memory.left < wanted then call('PEXPIRE', key, wanted) end
 end
 

@@ -33,7 +33,13 @@ local format, version, bytes, keys, ends, next_array = 1, 0, 0, 0, 0, 0
 local created, _
 if m then
   if byte(m) ~= 1 then return redis.error_reply('ERR threadkeep: unknown format') end
-  format, life, version, bytes, keys, created, _, ttl, ends, next_array = unpack_(META, m)
+  local its_ttl, its_ends = unpack_('>I5I6', m, 36)
+  if lifetime(its_ttl, its_ends, ahead) > 0 then
+    format, life, version, bytes, keys, created, _, ttl, ends, next_array = unpack_(META, m)
+  else
+    -- the end of its absolute lifetime, which the key's expiry may lag by a millisecond
+    m = false
+  end
 end
 local is_new, is_stale = not m, not m and left ~= -2
 if not is_met(ARGV[2], version, version > 0 and life or '\0\0\0\0\0\0\0\0') then
@@ -43,7 +49,7 @@ local before = keys > 0 and bytes + 1 or 2
 
 -- what the list makes of it -----------------------------------------------------------------
 -- An entry: stored, whether the hash has the field; size, bytes of its JSON text (0: absent);
--- text or array, once they are known; old, the array that is stored; dirty, whether it changes.
+-- text or array, once they are known; count, elements of such a text, once they are; old, the array that is stored; dirty, whether it changes.
 local entries, order, cleared = {}, {}, false
 local results, n_results = {}, 0
 
@@ -81,6 +87,16 @@ local function resize(f, e, size)
   e.size, e.dirty = size, true
 end
 
+local function put_text(f, e, text)
+  resize(f, e, #text)
+  e.text, e.array, e.count = text, nil, nil
+end
+
+local function put_array(f, e, a)
+  resize(f, e, a.bytes + 1)
+  e.text, e.array, e.count = nil, a, nil
+end
+
 local function chunk(a, n)
   return a.written[n] or call('HGET', key, chunk_name(a.id, n))
 end
@@ -89,6 +105,14 @@ local function new_array()
   next_array = next_array + 1
   return {id = next_array - 1, head = 0, tail = 0, first = 0, next = 0, skip = 1, tail_bytes = 1,
     bytes = 0, written = {[0] = '0'}}
+end
+
+-- Gives a chunk of which more than half was cut a text without that.
+local function rewrite_head(a, text)
+  local ordinal = fmt('%.0f', a.first)
+  text = ordinal .. sub(text, a.skip + 1)
+  a.written[a.head], a.skip = text, #ordinal
+  if a.head == a.tail then a.tail_bytes = #text end
 end
 
 local function append(a, v)
@@ -108,6 +132,17 @@ local function drop_head(a, size, next_first)
   a.head, a.first, a.skip = a.head + 1, next_first, #fmt('%.0f', next_first)
 end
 
+-- The ordinal of the chunk after the head; past all when that is a large one, which is not read.
+local function next_ordinal(a)
+  local text = a.written[a.head + 1]
+  if not text then
+    local name = chunk_name(a.id, a.head + 1)
+    if call('HSTRLEN', key, name) > CHUNK_BYTES then return a.next + 1 end
+    text = call('HGET', key, name)
+  end
+  return tonumber(sub(text, 1, find(text, '\n', 1, true) - 1))
+end
+
 local function keep_newest(a, window)
   local drop = a.next - a.first - window
   while drop > 0 do
@@ -117,6 +152,10 @@ local function keep_newest(a, window)
       -- it holds one element alone, which need not be read to be dropped
       drop_head(a, size, a.first + 1)
       drop = drop - 1
+    elseif drop > 16 and a.head < a.tail and next_ordinal(a) <= a.first + drop then
+      local following = next_ordinal(a)
+      drop = drop - (following - a.first)
+      drop_head(a, size, following)
     else
       text = text or chunk(a, a.head)
       local cut, dropped = a.skip, 0
@@ -126,12 +165,23 @@ local function keep_newest(a, window)
       end
       if cut then
         a.bytes, a.first, a.skip = a.bytes - (cut - a.skip), a.first + dropped, cut
+        if cut > CHUNK_BYTES / 2 then rewrite_head(a, text) end
       else
         drop_head(a, size, a.first + dropped)
       end
       drop = drop - dropped
     end
   end
+end
+
+-- The text of an array that is small enough for one field.
+local function plain(a)
+  local parts = {'['}
+  for n = a.head, a.tail do
+    local text = chunk(a, n)
+    parts[#parts + 1] = sub(text, n == a.head and a.skip + 1 or find(text, '\n', 1, true))
+  end
+  return table.concat(parts)
 end
 
 local function push(op, f, v, window)
@@ -141,14 +191,15 @@ local function push(op, f, v, window)
     if text and byte(text) ~= 91 then return {'R', 'not_an_array', op} end
     local new = ((not text or text == '[]') and '[' or text) .. '\n' .. v
     if #new <= CHUNK_BYTES then
-      local _, count = string.gsub(new, '\n', '\n')
+      local count = e.count and e.count + 1
+      if not count then _, count = string.gsub(new, '\n', '\n') end
       if window > 0 and count > window then
         local cut = 1
         for _ = 0, count - window do cut = find(new, '\n', cut + 1, true) end
         new, count = '[' .. sub(new, cut), window
       end
-      resize(f, e, #new)
-      e.text = new
+      put_text(f, e, new)
+      e.count = count
       return nil, count
     end
     a = new_array()
@@ -156,12 +207,18 @@ local function push(op, f, v, window)
       local _, count = string.gsub(text, '\n', '\n')
       a.written[0], a.next, a.tail_bytes, a.bytes = '0' .. sub(text, 2), count, #text, #text - 1
     end
-    e.text, e.array = nil, a
+    put_array(f, e, a)
   end
   append(a, v)
   if window > 0 then keep_newest(a, window) end
-  resize(f, e, a.bytes + 1)
-  return nil, a.next - a.first
+  local count = a.next - a.first
+  if a.bytes < CHUNK_BYTES / 2 then
+    put_text(f, e, plain(a))
+    e.count = count
+  else
+    put_array(f, e, a)
+  end
+  return nil, count
 end
 
 -- decimal text of up to 19 digits as sign and limbs of 7 digits, the low one first
@@ -203,8 +260,7 @@ local function increment(op, f, by)
   if old == '-0' then old = '0' end
   local sum = add(old, by)
   if is_past_64_bits(sum) then return {'R', 'integer_overflow', op} end
-  resize(f, e, #sum)
-  e.text = sum
+  put_text(f, e, sum)
   return nil, sum
 end
 
@@ -229,9 +285,7 @@ end
 while i <= n do
   local code, f, refusal, result = ARGV[i], ARGV[i + 1], nil, nil
   if code == 'S' then
-    local e, v = load(f), ARGV[i + 2]
-    resize(f, e, #v)
-    e.text, e.array = v, nil
+    put_text(f, load(f), ARGV[i + 2])
     i = i + 3
   elseif code == 'P' then
     refusal, result = push(op, f, ARGV[i + 2], tonumber(ARGV[i + 3]))
@@ -245,14 +299,13 @@ while i <= n do
     local e = load(f)
     result = e.size > 0 and 'd1' or 'd0'
     resize(f, e, 0)
-    e.text, e.array = nil, nil
+    e.text, e.array, e.count = nil, nil, nil
     i = i + 2
   elseif code == 'A' then
     local e, a, k = load(f), new_array(), tonumber(ARGV[i + 4])
     a.next, a.bytes, a.tail, a.tail_bytes = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), k - 1, #ARGV[i + 4 + k]
     for j = 1, k do a.written[j - 1] = ARGV[i + 4 + j] end
-    resize(f, e, a.bytes + 1)
-    e.text, e.array = nil, a
+    put_array(f, e, a)
     i = i + 5 + k
   else
     cleared, entries, order, bytes, keys = true, {}, {}, 0, 0
@@ -268,6 +321,8 @@ end
 local size = keys > 0 and bytes + 1 or 2
 if size > max_bytes then return {'R', 'state_too_large', size, before} end
 if keys > max_keys then return {'R', 'too_many_keys'} end
+
+if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
 
 -- and only now the writing ------------------------------------------------------------------
 if is_stale then
