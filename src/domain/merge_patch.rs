@@ -372,6 +372,17 @@ mod tests {
         ));
     }
 
+    #[test]
+    fn a_patch_of_more_keys_than_a_state_has_room_for_is_given_up() {
+        assert!(MergePatch::parse(r#"{"a":1,"b":null,"c":{},"d":null}"#, 2).is_ok());
+        for patch in [r#"{"a":1,"b":2,"c":3}"#, r#"{"a":null,"b":null,"c":null}"#] {
+            assert_eq!(
+                MergePatch::parse(patch, 2).unwrap_err(),
+                ObjectFault::TooManyKeys(2)
+            );
+        }
+    }
+
     /// The pseudo-code of RFC 7396, section 2.
     fn reference(target: serde_json::Value, patch: serde_json::Value) -> serde_json::Value {
         let serde_json::Value::Object(patch) = patch else {

@@ -7,6 +7,8 @@ mod cli;
 mod conformance;
 #[cfg(feature = "redis")]
 mod connections;
+#[cfg(feature = "redis")]
+mod costs;
 mod differential;
 mod documents;
 #[cfg(feature = "redis")]

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, Pipeline, ProtocolVersion,
     PushInfo, PushKind, RedisError, ServerErrorKind, Value,
 };
-use tokio::sync::OnceCell;
 use tokio::time::timeout_at;
 
 use super::scripts;
@@ -24,13 +25,15 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub(super) struct Link {
     client: Client,
     timeout: Duration,
-    current: Mutex<Arc<Slot>>,
+    current: Mutex<Option<Arc<Slot>>>,
 }
 
 /// A connection and whether it is known to be of no more use.
 #[derive(Debug)]
 struct Slot {
-    connection: OnceCell<MultiplexedConnection>,
+    /// It is being made, or it is made. All who wait for it wait for the same attempt, which goes on
+    /// when one of them gives up: a Redis that hangs gets one connection, not one for each request.
+    connection: Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisError>>>,
     broken: Arc<AtomicBool>,
     made: Instant,
 }
@@ -85,10 +88,10 @@ impl Link {
 
     fn slot(&self) -> Arc<Slot> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.broken.load(Ordering::Relaxed) {
-            *current = Arc::default();
+        match &*current {
+            Some(slot) if !slot.broken.load(Ordering::Relaxed) => Arc::clone(slot),
+            _ => Arc::clone(current.insert(Arc::new(Slot::new(&self.client)))),
         }
-        Arc::clone(&current)
     }
 }
 
@@ -126,7 +129,7 @@ impl Calls<'_> {
     /// that has lost its other end without a word would stay so for a quarter of an hour.
     async fn call<const N: usize>(&self, pipeline: &Pipeline) -> Result<[Value; N], Fault> {
         let slot = self.link.slot();
-        let call = timeout_at(self.deadline.into(), slot.call(&self.link.client, pipeline));
+        let call = timeout_at(self.deadline.into(), slot.call(pipeline));
         call.await.unwrap_or_else(|_| {
             slot.broken.store(true, Ordering::Relaxed);
             Err(Fault::Timeout)
@@ -144,12 +147,20 @@ impl Calls<'_> {
 }
 
 impl Slot {
-    async fn call<const N: usize>(
-        &self,
-        client: &Client,
-        pipeline: &Pipeline,
-    ) -> Result<[Value; N], Fault> {
-        let mut connection = self.connection(client).await?;
+    /// A connection that is made when it is first waited for, on the runtime of who does.
+    fn new(client: &Client) -> Self {
+        let broken = Arc::default();
+        Self {
+            connection: connect(client.clone(), Arc::clone(&broken))
+                .boxed()
+                .shared(),
+            broken,
+            made: Instant::now(),
+        }
+    }
+
+    async fn call<const N: usize>(&self, pipeline: &Pipeline) -> Result<[Value; N], Fault> {
+        let mut connection = self.connection().await?;
         let mut replies = send(&mut connection, pipeline).await;
         if is_missing_script(&replies) {
             replies = match load(&mut connection).await {
@@ -163,13 +174,15 @@ impl Slot {
             .map_err(|_| self.fault((ErrorKind::Parse, "replies are missing").into()))
     }
 
-    /// The connection; of those who find none, one makes it and the others wait for that.
-    async fn connection(&self, client: &Client) -> Result<MultiplexedConnection, Fault> {
-        self.connection
-            .get_or_try_init(|| connect(client, Arc::clone(&self.broken)))
-            .await
-            .cloned()
-            .map_err(Fault::Connect)
+    async fn connection(&self) -> Result<MultiplexedConnection, Fault> {
+        let connection = match self.connection.peek() {
+            Some(made) => made.clone(),
+            None => self.connection.clone().await,
+        };
+        connection.map_err(|error| {
+            self.broken.store(true, Ordering::Relaxed);
+            Fault::Connect(error)
+        })
     }
 
     fn fault(&self, error: RedisError) -> Fault {
@@ -179,16 +192,6 @@ impl Slot {
             self.broken.store(true, Ordering::Relaxed);
         }
         fault
-    }
-}
-
-impl Default for Slot {
-    fn default() -> Self {
-        Self {
-            connection: OnceCell::new(),
-            broken: Arc::default(),
-            made: Instant::now(),
-        }
     }
 }
 
@@ -234,7 +237,7 @@ fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
 }
 
 async fn connect(
-    client: &Client,
+    client: Client,
     broken: Arc<AtomicBool>,
 ) -> Result<MultiplexedConnection, RedisError> {
     // the server's end of the connection is noticed even when nothing is being asked

@@ -390,7 +390,36 @@ fn keyed(number: u64) -> IdempotencyKey {
     }
 }
 
+async fn answers_with_metadata_are_bounded_by_its_bytes(room: Room) {
+    let thread = room.subject();
+    let metadata = format!("{{\"m\":\"{}\"}}", "x".repeat(16_000));
+    thread.set_metadata(&metadata).await.unwrap();
+    let describe = async |number: u64| {
+        let write = Write {
+            describe: true,
+            idempotency: Some(numbered_once(number)),
+            ..thread.blank()
+        };
+        thread.write(&write).await
+    };
+
+    let mut accepted = 0;
+    while accepted < 2_000 && describe(accepted).await.is_ok() {
+        accepted += 1;
+    }
+
+    assert!((900..1_100).contains(&accepted), "{accepted}");
+    assert!(matches!(
+        describe(accepted).await,
+        Err(Refusal::TooManyIdempotencyKeys { .. })
+    ));
+    assert!(describe(0).await.unwrap().replayed);
+    room.advance(Duration::from_secs(60));
+    assert!(describe(accepted).await.is_ok());
+}
+
 over_every_store! {
+    answers_with_metadata_are_bounded_by_its_bytes,
     a_repeat_answers_as_the_first_in_everything,
     a_repeat_of_each_kind_of_write_is_done_once,
     another_request_with_a_used_key_is_refused,

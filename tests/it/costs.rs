@@ -1,0 +1,94 @@
+//! What one request or one thread may cost Redis: time, room, connections.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use redis::Connection;
+use threadkeep::domain::ThreadId;
+use threadkeep::store::{Clock, RedisSettings, RedisStore, Store, StoreError};
+
+use crate::conformance::room::{push, push_window, redis_on};
+use crate::support::redis::RedisServer;
+
+/// Bytes of all fields of all threads.
+fn stored_bytes(connection: &mut Connection) -> usize {
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*:t:*").query(connection).unwrap();
+    let bytes = |key: &String| -> usize {
+        let fields: Vec<Vec<u8>> = redis::cmd("HGETALL").arg(key).query(connection).unwrap();
+        fields.iter().map(Vec::len).sum()
+    };
+    keys.iter().map(bytes).sum()
+}
+
+#[tokio::test]
+async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
+    let redis = Arc::new(RedisServer::start());
+    let thread = redis_on(Arc::clone(&redis), Clock::system())
+        .await
+        .subject();
+    let element = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+
+    for number in 0..50 {
+        let key = format!("k{number}");
+        thread.merge(&[push(&key, &element(1_987))]).await;
+        thread.merge(&[push(&key, &element(1_987))]).await;
+        thread.merge(&[push_window(&key, &element(32), 1)]).await;
+    }
+    for (key, keep) in [("few", 3), ("half", 5)] {
+        for number in 0..40 {
+            let element = element(300 + number);
+            thread.merge(&[push_window(key, &element, keep)]).await;
+        }
+    }
+
+    let state = thread.state().await.unwrap();
+    let stored = stored_bytes(&mut redis.connection());
+    assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
+}
+
+#[tokio::test]
+async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
+    let redis = RedisServer::start();
+    let settings = RedisSettings {
+        url: redis.url(),
+        key_prefix: "tk".into(),
+        timeout: Duration::from_millis(300),
+    };
+    let store = RedisStore::connect(settings, Clock::system())
+        .await
+        .unwrap();
+    let id = ThreadId::random();
+    assert_eq!(store.get_state(&id).await.unwrap(), None);
+    let mut connection = redis.connection();
+    let before = connections(&mut connection);
+
+    redis.suspend();
+    let late = |number: u64| {
+        let store = &store;
+        async move {
+            // requests come one after another, and so do their timeouts
+            tokio::time::sleep(Duration::from_millis(5 * number)).await;
+            store.get_state(&id).await
+        }
+    };
+    let answers = join_all((0..150).map(late)).await;
+    redis.resume();
+
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer, Err(StoreError::Timeout(300))))
+    );
+    assert_eq!(store.get_state(&id).await.unwrap(), None);
+    let made = connections(&mut connection) - before;
+    assert!(made <= 10, "{made} connections for 150 requests");
+}
+
+fn connections(connection: &mut Connection) -> u64 {
+    let info: String = redis::cmd("INFO").arg("stats").query(connection).unwrap();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("total_connections_received:"));
+    line.unwrap().parse().unwrap()
+}
