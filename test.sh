@@ -73,7 +73,7 @@ install() {
     fi
     as_root apt-get -qq -o Acquire::Retries=3 update
     # shellcheck disable=SC2086 # they are words
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 \
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
         install --yes --no-install-recommends $packages </dev/null
     if [ -n "$ours" ]; then
         allow_services
@@ -111,6 +111,9 @@ check 'Tests without Redis' cargo test --locked --no-default-features
 check 'Tests' cargo test --locked
 check 'Benchmarks build' cargo build --locked --benches --examples
 
+# The program that the tests were run with: one built for itself would have many dependencies built
+# again, with the features that it alone asks for.
+export THREADKEEP_BIN=target/debug/threadkeep
 check 'Replicas behind the balancer' tests/balancer.sh
 check 'Odd requests to the embedded store' tests/schemathesis.sh memory
 check 'Odd requests to Redis' tests/schemathesis.sh redis
