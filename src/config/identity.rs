@@ -49,7 +49,11 @@ pub(super) fn signing_keys(
     .ok())
 }
 
-pub(super) fn api_keys(values: &mut Values) -> Result<ApiKeys, SettingsError> {
+pub(super) fn api_keys(
+    values: &mut Values,
+    listen: SocketAddr,
+    warnings: &mut Vec<Warning>,
+) -> Result<ApiKeys, SettingsError> {
     let file = values.take("api_keys_file");
     let given = values.take("api_keys").or_file(file)?;
     let keys = named_secrets(&given)?;
@@ -59,6 +63,10 @@ pub(super) fn api_keys(values: &mut Values) -> Result<ApiKeys, SettingsError> {
             number: place + 1,
             rule: "its secret has to be visible ASCII, as it is sent in a header",
         }));
+    }
+    let is_loopback = listen.ip().to_canonical().is_loopback();
+    if !is_loopback && keys.iter().any(|key| key.secret.len() < SECRET_BYTES) {
+        warnings.push(Warning::ShortApiKey);
     }
     let keys = keys.iter();
     Ok(ApiKeys::new(

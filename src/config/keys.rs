@@ -36,6 +36,11 @@ pub(super) fn named_secrets(given: &Given) -> Result<Vec<NamedSecret<'_>>, Setti
         if secret.is_empty() {
             return Err(fault("its secret is empty"));
         }
+        if secret.chars().any(char::is_control) {
+            return Err(fault(
+                "its secret has a line break or another control character; commas part the keys",
+            ));
+        }
         if !names.insert(name) {
             return Err(fault("its name is taken by an earlier one"));
         }

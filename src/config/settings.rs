@@ -92,15 +92,17 @@ impl Settings {
         let address = "an address and a port, such as 127.0.0.1:8080";
         let listen = values.take("listen").parse(address)?;
         let has_proxies = values.is_filled("trusted_proxies");
-        let workers: usize = values.take("workers").parse("a number of threads")?;
+        let workers = values
+            .take("workers")
+            .within(0..=512, "a number of threads, 0 to 512")?;
         Ok(Self {
             listen,
-            workers: NonZeroUsize::new(workers),
+            workers: NonZeroUsize::new(workers as usize),
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
             store: store(values)?,
             policy: policy(values)?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
-            api_keys: identity::api_keys(values)?,
+            api_keys: identity::api_keys(values, listen, &mut warnings)?,
             cookie: identity::cookie(values)?,
             provider: identity::provider(values, has_proxies)?,
             proxies: identity::proxies(values)?,

@@ -9,4 +9,7 @@ pub enum Warning {
     /// A signing key is short.
     #[error("a signing key is shorter than 32 bytes: no address but a loopback one takes it")]
     ShortSigningKey,
+    /// An api key is short.
+    #[error("an api key is shorter than 32 bytes, and sees all threads")]
+    ShortApiKey,
 }

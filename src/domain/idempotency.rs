@@ -13,8 +13,8 @@ pub(crate) const NEWEST: u64 = 64;
 pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
 /// How many answers are remembered at most; then a write with a new key waits.
 pub(crate) const MOST: u64 = 65_536;
-/// Bytes of metadata that are remembered at most, in answers that describe the thread.
-pub(crate) const MOST_METADATA_BYTES: u64 = 16 * 1_048_576;
+/// What the remembered answers cost at most: the bytes of their metadata, and 8 for each result.
+pub(crate) const MOST_COST_BYTES: u64 = 16 * 1_048_576;
 
 /// A client's idempotency key and what the request was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,9 @@ use super::key::Key;
 use super::members::{Cursor, ObjectFault, members};
 use super::value::Value;
 
+/// Keys that a patch deletes at most, whether they are there or not.
+const MOST_DELETED: usize = 20_000;
+
 /// A merge patch of a state, taken apart at its top level. Each key stands once.
 #[derive(Debug)]
 pub struct MergePatch(Vec<(Key, Patched)>);
@@ -27,7 +30,8 @@ pub enum Patched {
 
 impl MergePatch {
     /// Reads the body of a merge patch. Of a key given twice the last value counts. What sets more
-    /// keys than a state has room for, or deletes more, is given up.
+    /// keys than a state has room for, or deletes more than 20,000, is
+    /// given up.
     ///
     /// # Errors
     /// [`ObjectFault`] when it is no object, or has an illegal key, or too many.
@@ -44,15 +48,13 @@ impl MergePatch {
                 places.insert(key.clone(), patch.len());
                 patch.push((key, patched));
             }
-            if patch.len() > 2 * max_keys as usize {
+            if patch.len() > max_keys as usize + MOST_DELETED {
                 return Err(ObjectFault::TooManyKeys(max_keys));
             }
         }
-        let deleted = patch
-            .iter()
-            .filter(|(_, patched)| matches!(patched, Patched::Delete))
-            .count();
-        if deleted.max(patch.len() - deleted) > max_keys as usize {
+        let is_delete = |(_, patched): &&(Key, Patched)| matches!(patched, Patched::Delete);
+        let deleted = patch.iter().filter(is_delete).count();
+        if deleted > MOST_DELETED || patch.len() - deleted > max_keys as usize {
             return Err(ObjectFault::TooManyKeys(max_keys));
         }
         Ok(Self(patch))
@@ -145,12 +147,12 @@ impl<'a> Object<'a> {
         while more {
             let key = target.key();
             match self.places.get(&decode(key)) {
-                None => write_member(key, out, |out| {
+                None => write_member(key, start, out, |out| {
                     out.extend_from_slice(target.value().as_bytes());
                 }),
                 Some(&place) => {
                     let from = out.len();
-                    self.members[place].1.merge_member(key, target, out);
+                    self.members[place].1.merge_member(key, start, target, out);
                     outdated.extend(merged[place].replace(from..out.len()));
                 }
             }
@@ -163,11 +165,7 @@ impl<'a> Object<'a> {
             .zip(merged)
             .filter(|(_, merged)| merged.is_none());
         for ((key, node), _) in new {
-            node.write_new(key, out);
-        }
-        // members begin with a comma each, the first one too
-        if out.len() > start {
-            out.remove(start);
+            node.write_new(key, start, out);
         }
         out.push(b'}');
     }
@@ -175,27 +173,29 @@ impl<'a> Object<'a> {
 
 impl Node<'_> {
     /// Steps over the target's member value and writes what it becomes.
-    fn merge_member(&self, key: &str, target: &mut Cursor<'_>, out: &mut Vec<u8>) {
+    fn merge_member(&self, key: &str, start: usize, target: &mut Cursor<'_>, out: &mut Vec<u8>) {
         match self {
             Self::Object(object) if target.peek() == Some(b'{') => {
-                write_member(key, out, |out| object.merge_into(target, out));
+                write_member(key, start, out, |out| object.merge_into(target, out));
             }
             _ => {
                 target.value();
-                self.write_new(key, out);
+                self.write_new(key, start, out);
             }
         }
     }
 
     /// Writes a member that the target does not have.
-    fn write_new(&self, key: &str, out: &mut Vec<u8>) {
+    fn write_new(&self, key: &str, start: usize, out: &mut Vec<u8>) {
         match self {
             Self::Null => {}
             Self::Leaf(text) => {
-                write_member(key, out, |out| out.extend_from_slice(text.as_bytes()));
+                write_member(key, start, out, |out| {
+                    out.extend_from_slice(text.as_bytes());
+                });
             }
             Self::Object(object) => {
-                write_member(key, out, |out| {
+                write_member(key, start, out, |out| {
                     object.merge_into(&mut Cursor::new("{}"), out);
                 });
             }
@@ -203,14 +203,17 @@ impl Node<'_> {
     }
 }
 
-fn write_member(key: &str, out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {
-    out.push(b',');
+/// Writes a member of the object whose members begin at `start`.
+fn write_member(key: &str, start: usize, out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {
+    if out.len() > start {
+        out.push(b',');
+    }
     out.extend_from_slice(key.as_bytes());
     out.push(b':');
     value(out);
 }
 
-/// Takes ranges out of what begins at `start`.
+/// Takes ranges out of the members that begin at `start`.
 fn remove(ranges: &mut [Range<usize>], start: usize, out: &mut Vec<u8>) {
     if ranges.is_empty() {
         return;
@@ -223,6 +226,9 @@ fn remove(ranges: &mut [Range<usize>], start: usize, out: &mut Vec<u8>) {
         from = range.end - start;
     }
     out.extend_from_slice(&old[from..]);
+    if out.get(start) == Some(&b',') {
+        out.remove(start);
+    }
 }
 
 /// The bytes that a JSON string stands for, as UTF-8 where it is; a lone surrogate is a key of its
@@ -375,9 +381,16 @@ mod tests {
     #[test]
     fn a_patch_of_more_keys_than_a_state_has_room_for_is_given_up() {
         assert!(MergePatch::parse(r#"{"a":1,"b":null,"c":{},"d":null}"#, 2).is_ok());
-        for patch in [r#"{"a":1,"b":2,"c":3}"#, r#"{"a":null,"b":null,"c":null}"#] {
+        assert!(MergePatch::parse(r#"{"a":null,"b":null,"c":1}"#, 1).is_ok());
+        let nulls: Vec<_> = (0..=MOST_DELETED)
+            .map(|n| format!("\"k{n}\":null"))
+            .collect();
+        for patch in [
+            r#"{"a":1,"b":2,"c":3}"#.into(),
+            format!("{{{}}}", nulls.join(",")),
+        ] {
             assert_eq!(
-                MergePatch::parse(patch, 2).unwrap_err(),
+                MergePatch::parse(&patch, 2).unwrap_err(),
                 ObjectFault::TooManyKeys(2)
             );
         }

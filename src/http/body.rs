@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_web::HttpMessage;
 use actix_web::dev::{Payload, ServiceRequest};
-use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
@@ -28,6 +28,11 @@ pub(super) enum Body {
 }
 
 impl Body {
+    /// That of a request whose body nobody reads.
+    pub(super) fn none() -> Self {
+        Self::Whole(Bytes::new())
+    }
+
     /// The bytes.
     ///
     /// # Errors
@@ -45,6 +50,10 @@ impl Body {
 
     pub(super) async fn read(request: &mut ServiceRequest) -> Self {
         let headers = request.headers();
+        if headers.contains_key(UPGRADE) {
+            // its length would be that of the connection
+            return Self::Unreadable;
+        }
         if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
             return Self::Whole(Bytes::new());
         }

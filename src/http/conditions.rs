@@ -28,6 +28,14 @@ pub(super) struct ReadConditions {
 }
 
 impl ReadConditions {
+    /// The same without `If-None-Match`.
+    pub(super) fn of_match_alone(self) -> Self {
+        Self {
+            none_match: Vec::new(),
+            ..self
+        }
+    }
+
     /// Whether the client has this version already.
     ///
     /// # Errors
@@ -100,7 +108,10 @@ fn parse_tag(text: &str) -> Option<Precondition> {
 }
 
 /// The key as it was sent, and what a repeat is recognized by: method, path with query, and body.
-fn idempotency(request: &HttpRequest) -> Result<Option<(HeaderValue, IdempotencyKey)>, ApiError> {
+fn idempotency(
+    request: &HttpRequest,
+    body: &[u8],
+) -> Result<Option<(HeaderValue, IdempotencyKey)>, ApiError> {
     let mut values = request.headers().get_all(IDEMPOTENCY_KEY);
     let Some(value) = values.next() else {
         return Ok(None);
@@ -113,19 +124,11 @@ fn idempotency(request: &HttpRequest) -> Result<Option<(HeaderValue, Idempotency
             "Idempotency-Key has to be 1 to 128 visible ASCII characters, and given once".into(),
         ));
     }
-    let extensions = request.extensions();
-    let exchange = extensions
-        .get::<Exchange>()
-        .ok_or(ApiError::BodyUnreadable)?;
     let path = request
         .uri()
         .path_and_query()
         .map_or("", |path| path.as_str());
-    let parts = [
-        request.method().as_str().as_bytes(),
-        path.as_bytes(),
-        exchange.body.bytes()?,
-    ];
+    let parts = [request.method().as_str().as_bytes(), path.as_bytes(), body];
     let key = IdempotencyKey {
         digest: Fingerprint::of(&[value.as_bytes()]),
         request: Fingerprint::of(&parts),
@@ -135,8 +138,19 @@ fn idempotency(request: &HttpRequest) -> Result<Option<(HeaderValue, Idempotency
 
 impl WriteConditions {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        if request.headers().contains_key(IF_NONE_MATCH) {
+            // it would have to be about the one key, and writes are conditional on the thread
+            let detail = "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        // a write whose body did not arrive whole is not done, whether it needs the body or not
+        let extensions = request.extensions();
+        let exchange = extensions
+            .get::<Exchange>()
+            .ok_or(ApiError::BodyUnreadable)?;
+        let body = exchange.body.bytes()?;
         let precondition = precondition(request)?;
-        let (key, idempotency) = idempotency(request)?.unzip();
+        let (key, idempotency) = idempotency(request, body)?.unzip();
         Ok(Self {
             options: WriteOptions {
                 precondition,

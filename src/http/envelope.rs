@@ -11,7 +11,7 @@ use actix_web::{Error, HttpMessage, web};
 use super::Api;
 use super::body::Body;
 use super::error::with_problem;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Successor};
 use super::session::{SESSION_ID, SessionId};
 use crate::identity::{Caller, Source};
 
@@ -24,7 +24,11 @@ pub async fn envelope<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let session = SessionId::random();
-    let body = Body::read(&mut request).await;
+    let body = if is_ours(request.match_info().as_str()) {
+        Body::read(&mut request).await
+    } else {
+        Body::none()
+    };
     request.extensions_mut().insert(session);
     request.extensions_mut().insert(Exchange { body });
     let response = next.call(request).await?;
@@ -38,9 +42,7 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let status = response.status();
     let headers = response.headers_mut();
     headers.insert(SESSION_ID, session.to_header());
-    // the path as the router decoded it: `/%761/` is `/v1/` too
-    let path = request.match_info().as_str();
-    if path != "/v1" && !path.starts_with("/v1/") {
+    if !is_ours(request.match_info().as_str()) {
         return;
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
@@ -48,8 +50,10 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
         VARY,
         HeaderValue::from_static("cookie, x-thread-id, authorization, origin"),
     );
+    let extensions = request.extensions();
+    let successor = extensions.get::<Successor>().map(|successor| &successor.0);
     if request.match_info().get("id").is_none()
-        && let Some(caller) = request.extensions().get::<Caller>()
+        && let Some(caller) = successor.or_else(|| extensions.get::<Caller>())
         && !is_kept_back(caller, status)
         && let Some(api) = request.app_data::<web::Data<Api>>()
     {
@@ -57,8 +61,15 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     }
 }
 
-/// A refusal makes no new id known. That a key is not there is an answer.
+/// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.
+fn is_ours(path: &str) -> bool {
+    path == "/v1" || path.starts_with("/v1/")
+}
+
+/// A refusal makes no new id known. That a key is not there is an answer. The id of a thread that
+/// was destroyed is not handed back: a late answer would put it in the place of the new one.
 fn is_kept_back(caller: &Caller, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
-    caller.source == Source::Minted && is_refusal && status != StatusCode::NOT_FOUND
+    let is_new = caller.source == Source::Minted;
+    status == StatusCode::GONE || is_new && is_refusal && status != StatusCode::NOT_FOUND
 }

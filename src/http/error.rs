@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::etag::etag;
 use super::session::SessionId;
-use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, Refusal};
+use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, Refusal, Stamp};
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 use crate::store::StoreError;
@@ -303,6 +303,9 @@ impl ResponseError for ApiError {
         ) = self
         {
             headers.insert(ETAG, etag(*stamp));
+        }
+        if let Self::Service(ServiceError::Refused(Refusal::Destroyed)) = self {
+            headers.insert(ETAG, etag(Stamp::default()));
         }
         if let Some(seconds) = self.retry_after_seconds() {
             headers.insert(RETRY_AFTER, seconds.into());

@@ -3,8 +3,8 @@
 use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpRequest, dev};
-use percent_encoding::percent_decode_str;
 
+use super::decode::percent_decode;
 use super::error::ApiError;
 use crate::domain::{Key, KeyError};
 
@@ -20,9 +20,8 @@ pub(super) struct KeyPath(pub(super) Key);
 impl KeyPath {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let segment = request.uri().path().split('/').nth(PLACE);
-        percent_decode_str(segment.unwrap_or_default())
-            .decode_utf8()
-            .map_err(|_| KeyError::Utf8)
+        percent_decode(segment.unwrap_or_default())
+            .ok_or(KeyError::Utf8)
             .and_then(Key::new)
             .map(Self)
             .map_err(|error| ApiError::InvalidKey {

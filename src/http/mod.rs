@@ -2,6 +2,7 @@
 
 mod body;
 mod conditions;
+mod decode;
 mod envelope;
 mod error;
 mod etag;

@@ -82,6 +82,7 @@ pub(super) fn routes(config: &mut ServiceConfig) {
                 .default_service(not_allowed("GET, HEAD")),
         )
         .service(web::redirect("/docs", "/docs/"))
+        .route("/docs/", web::head().to(HttpResponse::Ok))
         .service(SwaggerUi::new("/docs/{_:.*}").config(page));
 }
 

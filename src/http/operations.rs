@@ -72,12 +72,13 @@ impl Reader {
             max_records: max_records.or(alias),
             by,
         };
-        match op {
-            Some("\"set\"") => self.set(&members),
-            Some("\"delete\"") => self.delete(&members),
-            Some("\"clear\"") => self.clear(&members),
-            Some("\"push\"") => self.push(&members),
-            Some("\"increment\"") => self.increment(&members),
+        let op: Option<String> = op.and_then(|op| serde_json::from_str(op).ok());
+        match op.as_deref() {
+            Some("set") => self.set(&members),
+            Some("delete") => self.delete(&members),
+            Some("clear") => self.clear(&members),
+            Some("push") => self.push(&members),
+            Some("increment") => self.increment(&members),
             _ => Err(self.fault("`op` has to be set, delete, clear, push or increment")),
         }
     }

@@ -4,8 +4,8 @@ use std::future::{Ready, ready};
 use std::num::NonZeroU64;
 
 use actix_web::{FromRequest, HttpRequest, dev};
-use percent_encoding::percent_decode_str;
 
+use super::decode::percent_decode;
 use super::error::ApiError;
 use crate::domain::{Key, KeyError, Slice};
 
@@ -16,6 +16,9 @@ pub(super) trait Parameters: Default {
     /// # Errors
     /// [`ApiError::InvalidParameter`] when it is unknown or malformed, or came before.
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError>;
+
+    /// Brings the parameters into their final form.
+    fn settle(&mut self) {}
 
     /// Checks the parameters together.
     ///
@@ -84,6 +87,13 @@ impl Parameters for Keys {
         self.0.push(key);
         Ok(())
     }
+
+    /// A key that is asked for twice is there once: a long list of one large value would cost the
+    /// store many times its size.
+    fn settle(&mut self) {
+        self.0.sort_unstable();
+        self.0.dedup();
+    }
 }
 
 impl Parameters for Part {
@@ -145,14 +155,19 @@ fn set_once<T>(
 }
 
 /// Percent-decoding with `+` for a space, as forms and browsers write it.
-fn decode(text: &str) -> Result<String, ApiError> {
-    percent_decode_str(&text.replace('+', " "))
-        .decode_utf8()
-        .map(Into::into)
-        .map_err(|_| ApiError::InvalidKey {
+fn decode(text: &str) -> Option<String> {
+    percent_decode(&text.replace('+', " "))
+}
+
+/// A name or value that does not decode.
+fn undecodable(name: &str) -> ApiError {
+    if name == "key" {
+        return ApiError::InvalidKey {
             error: KeyError::Utf8,
             operation: None,
-        })
+        };
+    }
+    ApiError::InvalidParameter("A query parameter is not percent-encoded UTF-8".into())
 }
 
 impl<P: Parameters> Query<P> {
@@ -164,8 +179,11 @@ impl<P: Parameters> Query<P> {
             .filter(|pair| !pair.is_empty())
         {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            parameters.take(&decode(name)?, &decode(value)?)?;
+            let name = decode(name).ok_or_else(|| undecodable(name))?;
+            let value = decode(value).ok_or_else(|| undecodable(&name))?;
+            parameters.take(&name, &value)?;
         }
+        parameters.settle();
         parameters.check()?;
         Ok(Self(parameters))
     }

@@ -44,8 +44,7 @@ fn named(api: &Api, request: &HttpRequest, id: &str) -> Result<Caller, ApiError>
         return Ok(Caller::of(id, Source::ApiKey).with_key(name));
     }
     api.identity
-        .by_header(request.headers())
-        .ok()
+        .proven_caller(request)
         .filter(|caller| caller.id.as_str() == id)
         .ok_or(ApiError::ApiKeyRequired)
 }

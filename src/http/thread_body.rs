@@ -29,7 +29,7 @@ pub(super) fn read_new_thread(
         .transpose()?;
     let state = object("state", state)?.unwrap_or("{}");
     let new = NewThread {
-        metadata: object("metadata", metadata)?.map(Json::from_compact),
+        metadata: read_metadata(metadata)?,
         ttl: read_ttl(ttl)?,
         state: keyed_values(state, max_keys)?,
     };
@@ -44,9 +44,17 @@ pub(super) fn read_patch(body: &str) -> Result<ThreadPatch, ApiError> {
     let body = read_body(body, AROUND)?;
     let [metadata, ttl] = body_members(&body, ["metadata", "ttl_seconds"])?;
     Ok(ThreadPatch {
-        metadata: object("metadata", metadata)?.map(Json::from_compact),
+        metadata: read_metadata(metadata)?,
         ttl: read_ttl(ttl)?,
     })
+}
+
+/// Metadata is a value as any other: its own braces are a level.
+fn read_metadata(text: Option<&str>) -> Result<Option<Json>, ApiError> {
+    let object = object("metadata", text)?;
+    object
+        .map(|text| Json::parse(text).map_err(ApiError::InvalidJson))
+        .transpose()
 }
 
 fn object<'a>(name: &str, text: Option<&'a str>) -> Result<Option<&'a str>, ApiError> {

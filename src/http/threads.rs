@@ -1,12 +1,16 @@
 //! Threads as a whole.
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
-use actix_web::http::header::LOCATION;
+use actix_web::http::header::{ETAG, IF_MATCH, LOCATION};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::Api;
 use super::conditions::{ReadConditions, WriteConditions};
 use super::error::ApiError;
+use super::etag::etag;
+use super::exchange::Successor;
 use super::json_body::JsonBody;
 use super::negotiation::accepts_json;
 use super::query::{Nothing, Query};
@@ -40,10 +44,15 @@ pub(super) async fn create_thread(
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
+    if request.headers().contains_key(IF_MATCH) {
+        let detail = "If-Match does not go with making a thread";
+        return Err(ApiError::InvalidParameter(detail.into()));
+    }
+    let asking = asking(&request, &api)?;
     let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
     let id = match id {
-        Some(id) => chosen_id(&request, &api, &id)?,
-        None => made_id(&request, &api, &conditions)?,
+        Some(id) => chosen_id(&asking, &id)?,
+        None => made_id(&asking, &api, &conditions)?,
     };
     let written = api.service.create(&id, new, conditions.options).await?;
     let signed_id = api.identity.signed_id(&id);
@@ -76,17 +85,23 @@ pub(super) async fn get_thread(
 ) -> Result<HttpResponse, ApiError> {
     let service = &target.api.service;
     let thread = service.get_thread(&target.id).await?;
-    let (stamp, object) = match &thread {
-        Some(thread) => (
-            thread.stamp,
-            ThreadObject::of(&target.id, thread, service.policy()),
-        ),
-        None => (
-            Stamp::default(),
-            ThreadObject::absent(&target.id, service.policy()),
-        ),
+    let policy = service.policy();
+    let answer = match &thread {
+        Some(thread) => {
+            let object = ThreadObject::of(&target.id, thread, policy);
+            content(&conditions, thread.stamp, object.to_json())?
+        }
+        None => {
+            // threads that do not exist share a tag, but not an id
+            let object = ThreadObject::absent(&target.id, policy);
+            content(
+                &conditions.of_match_alone(),
+                Stamp::default(),
+                object.to_json(),
+            )?
+        }
     };
-    Ok(content(&conditions, stamp, object.to_json())?.finish())
+    Ok(answer.finish())
 }
 
 /// Changes metadata or time to live
@@ -136,13 +151,19 @@ pub(super) async fn delete_thread(
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     let service = &target.api.service;
-    let destroyed = service.destroy(&target.id, conditions.options).await?;
-    if target.source != Source::Provider {
-        // what the caller does next is a new thread
+    let destroyed = if target.source == Source::Provider {
+        // the caller has no other id to go on with, so this one begins a new life at once
+        service
+            .destroy_for_reuse(&target.id, conditions.options)
+            .await?
+    } else {
+        let destroyed = service.destroy(&target.id, conditions.options).await?;
         let fresh = Caller::of(ThreadId::random(), Source::Minted);
-        request.extensions_mut().insert(fresh);
-    }
+        request.extensions_mut().insert(Successor(fresh));
+        destroyed
+    };
     let mut builder = HttpResponse::NoContent();
+    builder.insert_header((ETAG, etag(Stamp::default())));
     mark_replay(&mut builder, destroyed.replayed);
     Ok(builder.finish())
 }
@@ -155,33 +176,46 @@ fn object(api: &Api, id: &ThreadId, written: &Written) -> ThreadObject {
     }
 }
 
-/// An id that the client has chosen: only back ends may.
-fn chosen_id(request: &HttpRequest, api: &Api, id: &str) -> Result<ThreadId, ApiError> {
-    if api.api_keys.verify(request.headers()).is_none() {
-        return Err(ApiError::ApiKeyRequired);
+/// Who makes a thread.
+enum Asking {
+    BackEnd(Arc<str>),
+    Caller(Caller),
+    Stranger,
+}
+
+/// Where a provider knows the callers, strangers make no threads.
+fn asking(request: &HttpRequest, api: &Api) -> Result<Asking, ApiError> {
+    if let Some(name) = api.api_keys.verify(request.headers()) {
+        return Ok(Asking::BackEnd(name));
     }
-    id.parse().map_err(|_| ApiError::InvalidThreadId)
+    match api.identity.known_caller(request) {
+        Some(caller) => Ok(Asking::Caller(caller)),
+        None if api.identity.has_provider() => Err(ApiError::ApiKeyRequired),
+        None => Ok(Asking::Stranger),
+    }
+}
+
+/// An id that the client has chosen: only back ends may.
+fn chosen_id(asking: &Asking, id: &str) -> Result<ThreadId, ApiError> {
+    match asking {
+        Asking::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
+        Asking::Caller(_) | Asking::Stranger => Err(ApiError::ApiKeyRequired),
+    }
 }
 
 /// A random id; with an idempotency key one that a repeat arrives at too, since that is remembered
 /// with the thread. The key counts within who is asking, so somebody has to be: two strangers who
 /// use the same key must not get the same thread.
-fn made_id(
-    request: &HttpRequest,
-    api: &Api,
-    conditions: &WriteConditions,
-) -> Result<ThreadId, ApiError> {
+fn made_id(asking: &Asking, api: &Api, conditions: &WriteConditions) -> Result<ThreadId, ApiError> {
     let Some(key) = &conditions.key else {
         return Ok(ThreadId::random());
     };
-    let asking = match api.api_keys.verify(request.headers()) {
-        Some(name) => format!("key {name}"),
-        None => {
-            let caller = api.identity.known_caller(request);
-            format!("thread {}", caller.ok_or(ApiError::ApiKeyRequired)?.id)
-        }
+    let (kind, name) = match asking {
+        Asking::BackEnd(name) => ("key", name.as_bytes()),
+        Asking::Caller(caller) => ("thread", caller.id.as_bytes()),
+        Asking::Stranger => return Err(ApiError::ApiKeyRequired),
     };
-    let parts = [asking.as_bytes(), key.as_bytes()];
+    let parts = [kind.as_bytes(), name, key.as_bytes()];
     let ring = api.identity.ring();
     Ok(ring.derive("threadkeep idempotent create", &parts))
 }

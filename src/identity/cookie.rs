@@ -96,8 +96,10 @@ impl CookieSettings {
             return Err(CookieError::Domain);
         }
         let always = self.secure == Secure::Always;
-        if self.name.starts_with("__Host-") && (!always || self.domain.is_some())
-            || self.name.starts_with("__Secure-") && !always
+        // browsers compare the prefixes without regard to case
+        let name = self.name.to_ascii_lowercase();
+        if name.starts_with("__host-") && (!always || self.domain.is_some())
+            || name.starts_with("__secure-") && !always
         {
             return Err(CookieError::Prefix);
         }

@@ -30,8 +30,17 @@ pub struct JwtSubject {
 
 /// A key that no token can be verified with.
 #[derive(Debug, thiserror::Error)]
-#[error("the key is no public key of RSA, EC or Ed25519 in PEM form")]
-pub struct JwtError(#[source] jsonwebtoken::errors::Error);
+#[error(
+    "the key is neither a public key of RSA, EC or Ed25519 in PEM form nor a shared secret of \
+     visible ASCII"
+)]
+pub struct JwtError(#[source] Option<jsonwebtoken::errors::Error>);
+
+/// Whether the bytes can be a shared secret. Public key material in another form, such as a JSON
+/// Web Key or DER, must not be taken for one: everybody has it, and could sign.
+fn is_secret(key: &[u8]) -> bool {
+    !key.starts_with(b"{") && key.iter().all(u8::is_ascii_graphic)
+}
 
 #[derive(Deserialize)]
 struct Claims {
@@ -40,21 +49,25 @@ struct Claims {
 
 impl JwtSubject {
     /// Verifies with that key: a public key in PEM form, or else the bytes of a shared secret
-    /// (HS256, HS384, HS512). Which algorithms a token may name follows from the key alone.
+    /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from the key alone.
     /// `secret` is what the ids are hashed with.
     ///
     /// # Errors
     /// [`JwtError`] when a PEM text holds no key that is known.
     pub fn new(key: &[u8], settings: &JwtSettings, secret: &[u8]) -> Result<Self, JwtError> {
-        let key = if key.trim_ascii_start().starts_with(b"-----BEGIN") {
+        let key = if let Some(pem) = memchr::memmem::find(key, b"-----BEGIN ") {
+            let key = &key[pem..];
             DecodingKey::from_rsa_pem(key)
                 .or_else(|_| DecodingKey::from_ec_pem(key))
                 .or_else(|_| DecodingKey::from_ed_pem(key))
-                .map_err(JwtError)?
-        } else {
+                .map_err(|error| JwtError(Some(error)))?
+        } else if is_secret(key) {
             DecodingKey::from_secret(key)
+        } else {
+            return Err(JwtError(None));
         };
         let mut validation = Validation::new_for_family(key.family());
+        validation.validate_nbf = true;
         validation.set_required_spec_claims(&["exp", "sub"]);
         if let Some(issuer) = &settings.issuer {
             validation.set_issuer(&[issuer]);
@@ -74,6 +87,11 @@ impl JwtSubject {
 }
 
 impl ThreadIdProvider for JwtSubject {
+    /// No browser adds a bearer token by itself.
+    fn is_ambient(&self) -> bool {
+        false
+    }
+
     fn thread_id(
         &self,
         request: &HttpRequest,

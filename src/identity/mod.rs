@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
+use actix_web::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
 
 use crate::domain::{KeyRing, ThreadId};
 
@@ -113,6 +113,9 @@ impl Identity {
             let id = provider
                 .thread_id(request, &self.proxies)
                 .map_err(IdentityError::UnknownCaller)?;
+            if provider.is_ambient() && !is_same_site(request) {
+                self.check_origin(request)?;
+            }
             return Ok(Caller::of(id, Source::Provider));
         }
         if request.headers().contains_key(THREAD_ID) {
@@ -120,12 +123,33 @@ impl Identity {
         }
         let (caller, ignored) = self.cookie.find(request.headers(), &self.ring);
         match caller {
-            Some(caller) => self.check_origin(request).map(|()| caller),
+            Some(caller) => {
+                if self.cookie.same_site == SameSite::None {
+                    self.check_origin(request)?;
+                }
+                Ok(caller)
+            }
             None => Ok(Caller {
                 ignored_cookie: ignored,
                 ..Caller::of(ThreadId::random(), Source::Minted)
             }),
         }
+    }
+
+    /// Whether a provider knows the callers.
+    #[must_use]
+    pub fn has_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
+    /// The thread that a request has shown to be its own in a way that no browser adds by itself,
+    /// or that the provider in place knows it by: a signed id is no key where callers log in.
+    #[must_use]
+    pub fn proven_caller(&self, request: &HttpRequest) -> Option<Caller> {
+        if self.has_provider() {
+            return self.identify(request).ok();
+        }
+        self.by_header(request.headers()).ok()
     }
 
     /// The caller's own thread, if it has one already.
@@ -165,38 +189,64 @@ impl Identity {
     }
 
     /// Puts the caller's signed id on a response: always the header, and the cookie but for
-    /// callers of a provider, who have another way to say who they are.
+    /// callers of a provider, who have another way to say who they are, and for new callers that
+    /// another site has led here, whose own cookie may have been kept back.
     pub fn hand_back(&self, caller: &Caller, request: &HttpRequest, headers: &mut HeaderMap) {
         let signed = match &caller.signed {
             Some(signed) => signed.clone(),
             None => self.signed_id(&caller.id),
         };
-        if caller.source != Source::Provider {
+        let is_stranger = caller.source == Source::Minted && is_cross_site(request);
+        if caller.source != Source::Provider && !is_stranger {
             let is_https = self.proxies.is_https(request);
             headers.append(SET_COOKIE, self.cookie.set_cookie(&signed, is_https));
         }
         headers.insert(THREAD_ID, signed);
     }
 
-    /// Under `SameSite=None` a browser sends the cookie with requests that any page makes.
+    /// A write for which a browser shows who its user is by itself, whichever page made it, has to
+    /// come from a page of an allowed origin.
     fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
         let is_read = matches!(
             *request.method(),
             Method::GET | Method::HEAD | Method::OPTIONS
         );
-        if is_read || self.cookie.same_site != SameSite::None {
-            return Ok(());
-        }
-        let origin = request
-            .headers()
-            .get(ORIGIN)
-            .and_then(|value| value.to_str().ok());
-        if origin.is_some_and(|origin| self.origins.iter().any(|allowed| allowed == origin)) {
+        let is_allowed = |origin: &str| self.origins.iter().any(|allowed| allowed == origin);
+        if is_read || origin(request).is_some_and(is_allowed) {
             Ok(())
         } else {
             Err(IdentityError::OriginNotAllowed)
         }
     }
+}
+
+/// The one origin that a request names.
+fn origin(request: &HttpRequest) -> Option<&str> {
+    let mut origins = request.headers().get_all(ORIGIN);
+    match (origins.next(), origins.next()) {
+        (Some(origin), None) => origin.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// Whether no page, or a page of the host itself, has made the request.
+fn is_same_site(request: &HttpRequest) -> bool {
+    if !request.headers().contains_key(ORIGIN) {
+        return true;
+    }
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    let authority = origin(request).and_then(|origin| origin.split_once("://"));
+    authority.is_some_and(|(_, authority)| Some(authority) == host)
+}
+
+/// Whether a page of another site has led here. A browser keeps a stricter cookie back then, and
+/// must not be given another in its place.
+fn is_cross_site(request: &HttpRequest) -> bool {
+    let site = request.headers().get("sec-fetch-site");
+    site.is_some_and(|site| site == "cross-site")
 }
 
 #[cfg(test)]

@@ -13,6 +13,13 @@ use crate::domain::ThreadId;
 ///
 /// It runs on the worker that serves the request, so it must not block.
 pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
+    /// Whether a browser shows who is asking by itself, as with a login cookie at the proxy before
+    /// us, so that pages of other sites could write in its user's name. Then a write has to come
+    /// from the host's own pages or from an allowed origin.
+    fn is_ambient(&self) -> bool {
+        true
+    }
+
     /// The thread of the request.
     ///
     /// # Errors

@@ -149,10 +149,31 @@ impl ThreadService {
         id: &ThreadId,
         options: WriteOptions,
     ) -> Result<Destroyed, ServiceError> {
+        self.end(id, options, self.policy.tombstone).await
+    }
+
+    /// Ends a thread whose id may begin a new life at once, since its caller has no other.
+    ///
+    /// # Errors
+    /// As [`Self::destroy`].
+    pub async fn destroy_for_reuse(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Destroyed, ServiceError> {
+        self.end(id, options, Duration::ZERO).await
+    }
+
+    async fn end(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+        tombstone: Duration,
+    ) -> Result<Destroyed, ServiceError> {
         let destroy = Destroy {
             precondition: options.precondition,
             idempotency: options.idempotency,
-            tombstone: self.policy.tombstone,
+            tombstone,
         };
         Ok(self.store.destroy(id, &destroy).await?)
     }

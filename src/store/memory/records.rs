@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::super::Destroyed;
-use crate::domain::idempotency::{LONGEST, MOST, MOST_METADATA_BYTES, NEWEST, REMEMBERED};
+use crate::domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
 use crate::domain::{Answer, Fingerprint, IdempotencyKey, Refusal, Written};
 use crate::store::millis;
 
@@ -21,7 +21,7 @@ pub(super) struct Records {
     by_key: HashMap<Fingerprint, Record>,
     /// When each was added, the oldest first.
     order: VecDeque<(u64, Fingerprint)>,
-    metadata_bytes: u64,
+    cost_bytes: u64,
     ends_ms: u64,
 }
 
@@ -52,7 +52,7 @@ impl Records {
     }
 
     fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
-        let is_full = self.order.len() as u64 >= MOST || self.metadata_bytes >= MOST_METADATA_BYTES;
+        let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= MOST_COST_BYTES;
         let over_ms = self
             .order
             .front()
@@ -86,7 +86,7 @@ impl Records {
             }
         }
         let record = Record::new(key.request, answered);
-        self.metadata_bytes += record.metadata_bytes();
+        self.cost_bytes += record.cost_bytes();
         self.by_key.insert(key.digest, record);
         self.order.push_back((now_ms, key.digest));
         // an earlier answer may be remembered for longer than this one
@@ -98,7 +98,7 @@ impl Records {
     fn forget_oldest(&mut self) {
         let oldest = self.order.pop_front();
         if let Some(record) = oldest.and_then(|(_, digest)| self.by_key.remove(&digest)) {
-            self.metadata_bytes -= record.metadata_bytes();
+            self.cost_bytes -= record.cost_bytes();
         }
     }
 
@@ -130,14 +130,20 @@ impl Record {
         }
     }
 
-    fn metadata_bytes(&self) -> u64 {
-        match &self.answered {
-            Answered::Written(written) => written
-                .thread
-                .as_ref()
-                .map_or(0, |thread| thread.metadata.as_str().len() as u64),
-            Answered::Destroyed(_) => 0,
-        }
+    /// The bytes of its metadata, and 8 for each result of an operation.
+    fn cost_bytes(&self) -> u64 {
+        let Answered::Written(written) = &self.answered else {
+            return 0;
+        };
+        let results = written
+            .answers
+            .iter()
+            .filter(|answer| **answer != Answer::Done);
+        let metadata = written
+            .thread
+            .as_ref()
+            .map_or(0, |thread| thread.metadata.as_str().len());
+        (8 * results.count() + metadata) as u64
     }
 
     fn replay(&self) -> Answered {

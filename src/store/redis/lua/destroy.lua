@@ -40,5 +40,5 @@ elseif left > ahead then
   kept = left - ahead
 end
 local answer = {'D', 0, m and 1 or 0}
-if memory then remember(memory, answer, kept, ahead) end
+if memory then remember(memory, answer, 0, kept, ahead) end
 return answer

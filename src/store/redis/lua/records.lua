@@ -1,14 +1,15 @@
 -- Shared by the scripts that know idempotency keys. A thread's remembered answers are one hash:
---   R          numbers of the oldest answer and of the next one, bytes of metadata in all
---   oN         when answer N was given (6 bytes), bytes of its metadata (4), and its key's digest
+--   R          numbers of the oldest answer and of the next one, and what all of them cost
+--   oN         when answer N was given (6 bytes), what it costs (4), and its key's digest
+-- An answer costs the bytes of its metadata, and 8 for each result of an operation.
 --   <digest>   the request's fingerprint, and the answer as msgpack
-local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_METADATA = 60000, 86400000, 64, 65536, 16777216
+local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
 
 -- The answer that was given before, a refusal, or nil and what `remember` needs.
 local function recall(key, idempotency, ahead)
   local digest, request = sub(idempotency, 1, 16), sub(idempotency, 17, 32)
   local memory = {key = key, digest = digest, request = request, first = 0, next = 0,
-    metadata = 0}
+    cost = 0}
   local left = call('PTTL', key)
   memory.stale = left ~= -2 and left <= ahead
   if left == -2 or memory.stale then return nil, memory end
@@ -18,8 +19,8 @@ local function recall(key, idempotency, ahead)
     if sub(known[1], 1, 16) ~= request then return {'R', 'idempotency_key_reused'} end
     return cmsgpack.unpack(sub(known[1], 17))
   end
-  if known[2] then memory.first, memory.next, memory.metadata = unpack_('>I6I6I6', known[2]) end
-  if memory.next - memory.first >= MOST or memory.metadata >= MOST_METADATA then
+  if known[2] then memory.first, memory.next, memory.cost = unpack_('>I6I6I6', known[2]) end
+  if memory.next - memory.first >= MOST or memory.cost >= MOST_COST then
     local over = unpack_('>I6', call('HGET', key, 'o' .. fmt('%.0f', memory.first))) + REMEMBERED_MS
     if over > now(ahead) then return {'R', 'too_many_idempotency_keys', over - now(ahead)} end
   end
@@ -27,23 +28,23 @@ local function recall(key, idempotency, ahead)
 end
 
 -- Remembers an answer, and forgets, of those past the newest, the two oldest whose minute is over.
-local function remember(memory, answer, lives_ms, ahead)
-  local key, metadata = memory.key, answer[5] and #answer[5] or 0
+local function remember(memory, answer, cost, lives_ms, ahead)
+  local key = memory.key
   if memory.stale then call('UNLINK', key) end
   for _ = 1, 2 do
     if memory.next - memory.first < NEWEST then break end
     local name = 'o' .. fmt('%.0f', memory.first)
     local oldest = call('HGET', key, name)
     if not oldest then break end
-    local given, its_metadata = unpack_('>I6I4', oldest)
+    local given, its_cost = unpack_('>I6I4', oldest)
     if given + REMEMBERED_MS > now(ahead) then break end
     call('HDEL', key, name, sub(oldest, 11))
-    memory.first, memory.metadata = memory.first + 1, memory.metadata - its_metadata
+    memory.first, memory.cost = memory.first + 1, memory.cost - its_cost
   end
   call('HSET', key,
     memory.digest, memory.request .. cmsgpack.pack(answer),
-    'o' .. fmt('%.0f', memory.next), pack('>I6I4', now(ahead), metadata) .. memory.digest,
-    'R', pack('>I6I6I6', memory.first, memory.next + 1, memory.metadata + metadata))
+    'o' .. fmt('%.0f', memory.next), pack('>I6I4', now(ahead), cost) .. memory.digest,
+    'R', pack('>I6I6I6', memory.first, memory.next + 1, memory.cost + cost))
   local wanted = math.max(REMEMBERED_MS, math.min(lives_ms, LONGEST_MS)) + ahead
   if not memory.left or memory.left < wanted then call('PEXPIRE', key, wanted) end
 end

@@ -376,5 +376,6 @@ local answer = {'W', 0, m, table.concat(results, ';')}
 if ARGV[5] == 'd' then
   answer[5], answer[6], answer[7] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead))
 end
-if memory then remember(memory, answer, lives, ahead) end
+local cost = 8 * n_results + (answer[5] and #answer[5] or 0)
+if memory then remember(memory, answer, cost, lives, ahead) end
 return answer

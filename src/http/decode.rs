@@ -1,0 +1,32 @@
+//! Percent-decoding that lets nothing pass which is not well formed.
+
+use percent_encoding::percent_decode_str;
+
+/// The text, unless a `%` is not followed by two hex digits, or it is no UTF-8 (RFC 3986, section
+/// 2.1).
+pub(super) fn percent_decode(text: &str) -> Option<String> {
+    let mut escapes = text.split('%').skip(1);
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !escapes.all(is_escape) {
+        return None;
+    }
+    let decoded = percent_decode_str(text).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_escapes_of_utf_8_are_decoded() {
+        assert_eq!(percent_decode("a%20b%2F%C3%A9").unwrap(), "a b/é");
+        assert_eq!(percent_decode("a+b").unwrap(), "a+b");
+        for bad in ["%", "%2", "%zz", "a%2", "%FF", "%é0", "%C3"] {
+            assert_eq!(percent_decode(bad), None, "{bad}");
+        }
+    }
+}
