@@ -35,6 +35,7 @@ curl curl
 dnsmasq dnsmasq-base
 docker-compose docker-compose
 haproxy haproxy
+openssl openssl
 python3 python3
 redis-server redis-server
 shellcheck shellcheck

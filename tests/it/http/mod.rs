@@ -67,6 +67,7 @@ mod limits;
 mod logs;
 #[cfg(feature = "redis")]
 mod outage;
+mod providers;
 mod starting;
 mod state;
 mod thread_object;
