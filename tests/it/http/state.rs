@@ -444,7 +444,33 @@ async fn pushes_at_once_all_win(server: &Server) {
     assert!(log.etag().starts_with("\"32-"));
 }
 
+async fn a_key_that_is_asked_for_a_thousand_times_is_answered_once(server: &Server) {
+    let thread = server.client().thread();
+    let large = format!("\"{}\"", "x".repeat(100_000));
+    thread.put("state/a", &large).ok().await;
+
+    let path = format!("state?{}", "key=a&".repeat(1_000));
+    let answer = thread.get(&path).ok().await;
+
+    assert_eq!(answer.text(), format!("{{\"a\":{large}}}"));
+}
+
+async fn a_write_whose_body_is_too_large_is_not_done_even_if_it_needs_none(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+
+    thread
+        .delete("state/k")
+        .body(" ".repeat(2_097_153))
+        .refused(413, "body_too_large")
+        .await;
+
+    assert_eq!(thread.get("state/k").ok().await.text(), "1");
+}
+
 over_both_stores!(
+    a_key_that_is_asked_for_a_thousand_times_is_answered_once,
+    a_write_whose_body_is_too_large_is_not_done_even_if_it_needs_none,
     a_thread_never_written_reads_as_empty,
     a_value_is_set_and_read,
     the_state_comes_sorted_by_the_bytes_of_its_keys,

@@ -487,7 +487,20 @@ async fn a_minted_thread_by_id_exists_for_an_api_key_after_its_first_write(serve
     );
 }
 
+async fn a_late_answer_does_not_hand_the_destroyed_id_back(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    thread.delete("").send().await;
+
+    let late = thread.put("state/k", "2").send().await;
+
+    late.problem(410, "thread_destroyed");
+    assert_eq!(late.header("x-thread-id"), None);
+    assert_eq!(late.header("set-cookie"), None);
+}
+
 over_both_stores!(
+    a_late_answer_does_not_hand_the_destroyed_id_back,
     a_thread_that_does_not_exist_is_described_as_empty,
     the_object_tells_version_size_and_number_of_keys,
     times_are_utc_and_in_order,
