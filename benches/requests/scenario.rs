@@ -85,7 +85,7 @@ fn value(n: usize) -> String {
 
 /// An object of 200 bytes.
 fn message(n: usize) -> String {
-    let message = format!(r#"{{"role":"user","content":"{n:0>171}"}}"#);
+    let message = format!(r#"{{"role":"user","content":"{n:0>172}"}}"#);
     assert_eq!(message.len(), 200);
     message
 }
