@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_web::HttpMessage;
 use actix_web::dev::{Payload, ServiceRequest};
-use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
+use actix_web::http::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
@@ -50,8 +50,9 @@ impl Body {
 
     pub(super) async fn read(request: &mut ServiceRequest) -> Self {
         let headers = request.headers();
-        if headers.contains_key(UPGRADE) {
-            // its length would be that of the connection
+        let upgrade = headers.get(UPGRADE).map(HeaderValue::as_bytes);
+        if upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
+            // actix takes all that follows on the connection for the body then
             return Self::Unreadable;
         }
         if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {

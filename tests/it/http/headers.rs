@@ -174,7 +174,22 @@ async fn large_reads_are_sent_whole_with_their_length(server: &Server) {
     assert_eq!(answer.text(), text);
 }
 
+async fn an_offer_of_http_2_is_passed_over(server: &Server) {
+    let thread = server.client().thread();
+
+    let written = thread
+        .put("state/k", "1")
+        .header("connection", "upgrade, http2-settings")
+        .header("upgrade", "h2c")
+        .header("http2-settings", "AAMAAABkAARAAAAAAAIAAAAA")
+        .ok()
+        .await;
+
+    assert_eq!(written.version(), 1);
+}
+
 over_both_stores!(
+    an_offer_of_http_2_is_passed_over,
     every_response_has_a_session_of_its_own,
     a_client_does_not_choose_its_session,
     no_cache_hands_an_answer_to_another_caller,

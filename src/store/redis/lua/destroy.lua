@@ -3,16 +3,8 @@
 -- ARGV: 1 ahead, 2 precondition, 3 idempotency key or nothing, 4 tombstone time in milliseconds.
 -- Reply: `D`, whether it was replayed, whether there was a thread; or a refusal as in write.lua.
 local key, ahead, tombstone = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[4])
-local memory
-if ARGV[3] ~= '' then
-  local answer, fresh = recall(KEYS[2], ARGV[3], ahead)
-  if answer then
-    if answer[1] == 'W' then return {'R', 'idempotency_key_reused'} end
-    if answer[1] == 'D' then answer[2] = 1 end
-    return answer
-  end
-  memory = fresh
-end
+local given, memory = recall(KEYS[2], ARGV[3], ahead, 'D')
+if given then return given end
 
 local left = call('PTTL', key)
 local m = left > ahead and call('HGET', key, 'M')

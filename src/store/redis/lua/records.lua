@@ -5,8 +5,10 @@
 --   <digest>   the request's fingerprint, and the answer as msgpack
 local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
 
--- The answer that was given before, a refusal, or nil and what `remember` needs.
-local function recall(key, idempotency, ahead)
+-- The answer of that kind that was given before, marked as replayed, or a refusal; or nil and, when
+-- there is a key to remember, what `remember` needs.
+local function recall(key, idempotency, ahead, kind)
+  if idempotency == '' then return nil end
   local digest, request = sub(idempotency, 1, 16), sub(idempotency, 17, 32)
   local memory = {key = key, digest = digest, request = request, first = 0, next = 0,
     cost = 0}
@@ -17,7 +19,10 @@ local function recall(key, idempotency, ahead)
   local known = call('HMGET', key, digest, 'R')
   if known[1] then
     if sub(known[1], 1, 16) ~= request then return {'R', 'idempotency_key_reused'} end
-    return cmsgpack.unpack(sub(known[1], 17))
+    local answer = cmsgpack.unpack(sub(known[1], 17))
+    if answer[1] ~= kind then return {'R', 'idempotency_key_reused'} end
+    answer[2] = 1
+    return answer
   end
   if known[2] then memory.first, memory.next, memory.cost = unpack_('>I6I6I6', known[2]) end
   if memory.next - memory.first >= MOST or memory.cost >= MOST_COST then

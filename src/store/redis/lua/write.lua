@@ -14,16 +14,8 @@
 -- describes: metadata, milliseconds to live, now. Or `R`, a refusal, and what belongs to it.
 local key = KEYS[1]
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life = unpack_('>I6I5I6I4I4I4c8', ARGV[1])
-local memory
-if ARGV[3] ~= '' then
-  local answer, fresh = recall(KEYS[2], ARGV[3], ahead)
-  if answer then
-    if answer[1] == 'D' then return {'R', 'idempotency_key_reused'} end
-    if answer[1] == 'W' then answer[2] = 1 end
-    return answer
-  end
-  memory = fresh
-end
+local given, memory = recall(KEYS[2], ARGV[3], ahead, 'W')
+if given then return given end
 
 -- the thread as it is -----------------------------------------------------------------------
 local left = call('PTTL', key)
