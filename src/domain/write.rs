@@ -10,7 +10,7 @@ use super::policy::Policy;
 use super::thread::{Stamp, Thread};
 
 /// One atomic change of a thread. It is checked in this order: idempotency key, tombstone,
-/// precondition, guards, operations, limits; and it is done whole or not at all.
+/// precondition, guards, metadata, operations, limits of the state; and it is done whole or not at all.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
     /// Steps on the state, in order.

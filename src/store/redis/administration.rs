@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use deadpool_redis::{Config, Pool, PoolError, Runtime};
-use redis::{Cmd, ErrorKind, RedisError, Value};
+use deadpool_redis::{Manager, Pool, PoolError, Runtime};
+use redis::{AsyncConnectionConfig, Cmd, Value};
 
 use crate::store::{StoreError, millis};
 
@@ -19,15 +19,17 @@ pub(super) struct Administration {
 
 impl Administration {
     pub(super) fn new(url: &str, timeout: Duration) -> Result<Self, StoreError> {
-        let invalid = |error| RedisError::from((ErrorKind::InvalidClientConfig, error));
-        let builder = Config::from_url(url)
-            .builder()
+        // the time of a call is bounded here, as a whole
+        let unbounded = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        let manager = Manager::new_with_config(url, unbounded)
             .map_err(|error| StoreError::Unavailable(error.into()))?;
-        let pool = builder
+        let pool = Pool::builder(manager)
             .max_size(CONNECTIONS)
             .runtime(Runtime::Tokio1)
             .build()
-            .map_err(|_| StoreError::Unavailable(invalid("no pool").into()))?;
+            .map_err(|error| StoreError::Unavailable(error.into()))?;
         Ok(Self { pool, timeout })
     }
 
