@@ -31,6 +31,7 @@ missing() {
         command -v "$program" >/dev/null || echo "$package"
     done <<'END'
 cc build-essential
+chromium chromium
 curl curl
 dnsmasq dnsmasq-base
 docker-compose docker-compose
@@ -96,7 +97,7 @@ done
 install
 
 check 'Shell scripts' shellcheck test.sh .ci/run benches/run.sh deploy/make-keys.sh \
-    tests/balancer.sh tests/schemathesis.sh
+    tests/balancer.sh tests/docs-page.sh tests/schemathesis.sh
 check 'Compose file' docker-compose config --quiet
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Form' cargo fmt --check
@@ -116,6 +117,7 @@ check 'Benchmarks build' cargo build --locked --benches --examples
 # again, with the features that it alone asks for.
 export THREADKEEP_BIN=target/debug/threadkeep
 check 'Replicas behind the balancer' tests/balancer.sh
+check 'Page of the API in a browser' tests/docs-page.sh
 check 'Odd requests to the embedded store' tests/schemathesis.sh memory
 check 'Odd requests to Redis' tests/schemathesis.sh redis
 
