@@ -1,5 +1,7 @@
 //! Why a write changed nothing.
 
+use super::thread::Stamp;
+
 /// A write that was understood and refused. The thread stays as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -46,10 +48,10 @@ pub enum Refusal {
         attempted_bytes: u64,
     },
     /// The thread is not as the precondition says.
-    #[error("the thread has version {current_version}")]
+    #[error("the thread has version {}", current.version)]
     VersionMismatch {
-        /// 0: the thread does not exist.
-        current_version: u64,
+        /// What it is; version 0: it does not exist.
+        current: Stamp,
     },
     /// A value that the write was worked out from has changed; it is to be worked out anew.
     #[error("a value has changed since it was read")]

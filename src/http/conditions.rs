@@ -45,8 +45,8 @@ impl ReadConditions {
             .precondition
             .is_some_and(|wanted| !wanted.is_met_by(stamp))
         {
-            let current_version = stamp.version;
-            return Err(ServiceError::Refused(Refusal::VersionMismatch { current_version }).into());
+            let refusal = Refusal::VersionMismatch { current: stamp };
+            return Err(ServiceError::Refused(refusal).into());
         }
         if self.none_match.is_empty() {
             return Ok(false);

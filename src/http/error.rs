@@ -140,6 +140,21 @@ impl ApiError {
         }
     }
 
+    /// What is known of the thread that this is about.
+    fn stamp(&self) -> Option<Stamp> {
+        match self {
+            Self::Service(error) => match error {
+                ServiceError::KeyNotFound { stamp } | ServiceError::NotAnArray { stamp } => {
+                    Some(*stamp)
+                }
+                ServiceError::Refused(Refusal::VersionMismatch { current }) => Some(*current),
+                ServiceError::Refused(Refusal::Destroyed) => Some(Stamp::default()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::Service(ServiceError::Refused(Refusal::TooManyIdempotencyKeys {
@@ -248,7 +263,7 @@ fn refusal_members(refusal: &Refusal) -> Value {
             limit_bytes,
             attempted_bytes,
         } => json!({"limit_bytes": limit_bytes, "attempted_bytes": attempted_bytes}),
-        Refusal::VersionMismatch { current_version } => json!({"current_version": current_version}),
+        Refusal::VersionMismatch { current } => json!({"current_version": current.version}),
         Refusal::ValueChanged
         | Refusal::Destroyed
         | Refusal::IdempotencyKeyReused
@@ -298,14 +313,8 @@ impl ResponseError for ApiError {
         if let Self::MethodNotAllowed { allow } = self {
             headers.insert(ALLOW, HeaderValue::from_static(allow));
         }
-        if let Self::Service(
-            ServiceError::KeyNotFound { stamp } | ServiceError::NotAnArray { stamp },
-        ) = self
-        {
-            headers.insert(ETAG, etag(*stamp));
-        }
-        if let Self::Service(ServiceError::Refused(Refusal::Destroyed)) = self {
-            headers.insert(ETAG, etag(Stamp::default()));
+        if let Some(stamp) = self.stamp() {
+            headers.insert(ETAG, etag(stamp));
         }
         if let Some(seconds) = self.retry_after_seconds() {
             headers.insert(RETRY_AFTER, seconds.into());

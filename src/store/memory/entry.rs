@@ -117,9 +117,9 @@ impl Entry {
 
 fn check(precondition: Option<Precondition>, stamp: Stamp) -> Result<(), Refusal> {
     match precondition {
-        Some(precondition) if !precondition.is_met_by(stamp) => Err(Refusal::VersionMismatch {
-            current_version: stamp.version,
-        }),
+        Some(precondition) if !precondition.is_met_by(stamp) => {
+            Err(Refusal::VersionMismatch { current: stamp })
+        }
         _ => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::meta::Meta;
-use crate::domain::{Answer, Json, Policy, Refusal, Thread, Write, Written};
+use crate::domain::{Answer, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
 use crate::store::{Destroyed, StoreError, WriteError};
 
 pub(super) const UNKNOWN: StoreError = StoreError::Corrupt("a reply of an unknown form");
@@ -137,7 +137,15 @@ fn accepted(reply: Vec<Value>, policy: &Policy) -> Result<Vec<Value>, WriteError
             attempted_bytes: detail(0)?,
         },
         "version_mismatch" => Refusal::VersionMismatch {
-            current_version: detail(0)?,
+            current: Stamp {
+                version: detail(0)?,
+                life: Life(
+                    match details.get(1).ok_or(UNKNOWN).and_then(bytes)?.try_into() {
+                        Ok(life) => u64::from_be_bytes(life),
+                        Err(_) => return Err(UNKNOWN.into()),
+                    },
+                ),
+            },
         },
         "value_changed" => Refusal::ValueChanged,
         "thread_destroyed" => Refusal::Destroyed,

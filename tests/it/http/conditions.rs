@@ -42,6 +42,13 @@ async fn every_answer_for_a_thread_has_its_tag(server: &Server) {
     let missing = thread.get("state/absent").send().await;
     missing.problem(404, "key_not_found");
     assert_eq!(missing.header("etag"), Some(written.etag()));
+    let unmet = thread
+        .put("state/a", "1")
+        .header("if-match", "\"9\"")
+        .send()
+        .await;
+    unmet.problem(412, "version_mismatch");
+    assert_eq!(unmet.header("etag"), Some(written.etag()));
     let patched = thread.patch("", "{}").ok().await;
     assert!(patched.etag().starts_with("\"2-"));
 }

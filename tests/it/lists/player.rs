@@ -32,6 +32,7 @@ pub(crate) enum Outcome {
         replayed: bool,
     },
     Refused(Refusal),
+    Unmet(Mark),
     Destroyed(Destroyed),
     Read(Option<(Mark, String)>),
     Thread(Option<Description>),
@@ -129,11 +130,15 @@ impl Player {
         };
         match self.subject.write(&write).await {
             Ok(written) => self.written(written),
-            Err(refusal) => Outcome::Refused(refusal),
+            Err(refusal) => self.refused(refusal),
         }
     }
 
-    async fn destroy(&self, precondition: Option<Wanted>, idempotency_key: Option<u8>) -> Outcome {
+    async fn destroy(
+        &mut self,
+        precondition: Option<Wanted>,
+        idempotency_key: Option<u8>,
+    ) -> Outcome {
         let request = &(precondition.map(|wanted| format!("{wanted:?}")));
         let destroy = Destroy {
             precondition: precondition.map(|wanted| self.precondition(wanted)),
@@ -142,7 +147,14 @@ impl Player {
         };
         match self.subject.destroy_by(&destroy).await {
             Ok(destroyed) => Outcome::Destroyed(destroyed),
-            Err(refusal) => Outcome::Refused(refusal),
+            Err(refusal) => self.refused(refusal),
+        }
+    }
+
+    fn refused(&mut self, refusal: Refusal) -> Outcome {
+        match refusal {
+            Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
+            other => Outcome::Refused(other),
         }
     }
 

@@ -13,7 +13,7 @@ if m and lifetime(unpack_('>I5', m, 36), unpack_('>I6', m, 41), ahead) == 0 then
   m, left = false, 0
 end
 if m then life, version = unpack_('>c8I6', m, 2) end
-if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version} end
+if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version, life} end
 
 local kept = 0
 if m then

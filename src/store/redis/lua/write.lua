@@ -34,8 +34,9 @@ if m then
   end
 end
 local is_new, is_stale = not m, not m and left ~= -2
-if not is_met(ARGV[2], version, version > 0 and life or '\0\0\0\0\0\0\0\0') then
-  return {'R', 'version_mismatch', version}
+local its_life = version > 0 and life or '\0\0\0\0\0\0\0\0'
+if not is_met(ARGV[2], version, its_life) then
+  return {'R', 'version_mismatch', version, its_life}
 end
 local before = keys > 0 and bytes + 1 or 2
 
