@@ -29,7 +29,7 @@ use crate::identity::{Caller, Source, THREAD_ID};
     post,
     path = "/v1/threads",
     tag = "threads",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key or the thread that asks, and needs one.")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key, the thread or else the address that asks; a stranger's has at least 32 characters, such as a UUID.")),
     request_body(content = Option<NewThreadBody>),
     responses(
         (status = 201, description = "Made.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
@@ -52,7 +52,7 @@ pub(super) async fn create_thread(
     let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
     let id = match id {
         Some(id) => chosen_id(&asking, &id)?,
-        None => made_id(&asking, &api, &conditions)?,
+        None => made_id(&asking, &request, &api, &conditions)?,
     };
     let written = api.service.create(&id, new, conditions.options).await?;
     let signed_id = api.identity.signed_id(&id);
@@ -176,6 +176,9 @@ fn object(api: &Api, id: &ThreadId, written: &Written) -> ThreadObject {
     }
 }
 
+/// The shortest idempotency key that is taken for a random one: 128 bits in hex.
+const RANDOM_KEY_BYTES: usize = 32;
+
 /// Who makes a thread.
 enum Asking {
     BackEnd(Arc<str>),
@@ -204,18 +207,31 @@ fn chosen_id(asking: &Asking, id: &str) -> Result<ThreadId, ApiError> {
 }
 
 /// A random id; with an idempotency key one that a repeat arrives at too, since that is remembered
-/// with the thread. The key counts within who is asking, so somebody has to be: two strangers who
-/// use the same key must not get the same thread.
-fn made_id(asking: &Asking, api: &Api, conditions: &WriteConditions) -> Result<ThreadId, ApiError> {
+/// with the thread. The key counts within who is asking. Two strangers who use the same key must
+/// not get the same thread, so a stranger's has to be long enough for a random one, and counts
+/// within the address that it came from.
+fn made_id(
+    asking: &Asking,
+    request: &HttpRequest,
+    api: &Api,
+    conditions: &WriteConditions,
+) -> Result<ThreadId, ApiError> {
     let Some(key) = &conditions.key else {
         return Ok(ThreadId::random());
     };
     let (kind, name) = match asking {
-        Asking::BackEnd(name) => ("key", name.as_bytes()),
-        Asking::Caller(caller) => ("thread", caller.id.as_bytes()),
+        Asking::BackEnd(name) => ("key", name.to_string()),
+        Asking::Caller(caller) => ("thread", caller.id.to_string()),
+        Asking::Stranger if key.len() >= RANDOM_KEY_BYTES => {
+            let client = api.identity.proxies().client(request);
+            (
+                "stranger",
+                client.map_or_else(String::new, |client| client.to_string()),
+            )
+        }
         Asking::Stranger => return Err(ApiError::ApiKeyRequired),
     };
-    let parts = [kind.as_bytes(), name, key.as_bytes()];
+    let parts = [kind.as_bytes(), name.as_bytes(), key.as_bytes()];
     let ring = api.identity.ring();
     Ok(ring.derive("threadkeep idempotent create", &parts))
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::support::client::{Answer, OwnThread, Request};
+use crate::support::client::{Answer, OwnThread, Request, new_id};
 use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
@@ -329,7 +329,27 @@ async fn past_65536_keys_a_new_one_has_to_wait() {
     assert_eq!(put().ok().await.version(), 65_537);
 }
 
+async fn strangers_make_a_thread_once_by_a_key_that_nobody_else_has(server: &Server) {
+    let make = |key: &str| {
+        server
+            .client()
+            .post("/v1/threads")
+            .json("{}")
+            .header("idempotency-key", key)
+    };
+    let random = new_id();
+
+    let first = make(&random).send().await;
+    let again = make(&random).send().await;
+
+    assert_eq!((first.status, again.status), (201, 201));
+    assert_eq!(first.text(), again.text());
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    make("1").refused(401, "api_key_required").await;
+}
+
 over_both_stores!(
+    strangers_make_a_thread_once_by_a_key_that_nobody_else_has,
     a_repeat_gets_the_first_answer_and_changes_nothing,
     every_write_may_be_repeated,
     a_destroy_may_be_repeated,
