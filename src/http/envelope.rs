@@ -43,6 +43,8 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let headers = response.headers_mut();
     headers.insert(SESSION_ID, session.to_header());
     if !is_ours(request.match_info().as_str()) {
+        // nobody's in particular, but for what the headers of CORS allow
+        headers.insert(VARY, HeaderValue::from_static("origin"));
         return;
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
