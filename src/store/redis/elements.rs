@@ -1,5 +1,6 @@
 //! How arrays lie in fields, as `lua/prelude.lua` has it.
 
+use super::meta::take;
 use crate::domain::array::close_array;
 use crate::store::StoreError;
 
@@ -25,19 +26,19 @@ impl Header {
         if packed.len() != HEADER_BYTES || packed[0] != b'A' {
             return Err(StoreError::Corrupt("an array header of an unknown form"));
         }
-        let number = |from: usize, to: usize| {
-            packed[from..to]
-                .iter()
-                .fold(0, |number, byte| number << 8 | u64::from(*byte))
-        };
+        let mut rest = &packed[1..];
+        let id = take(&mut rest, 4);
+        let [head, tail, first, next] = [(); 4].map(|()| take(&mut rest, 6));
+        // bytes of the tail chunk, which only the scripts need, stand between these two
+        let [skip, _, bytes] = [(); 3].map(|()| take(&mut rest, 4) as usize);
         Ok(Self {
-            id: number(1, 5),
-            head: number(5, 11),
-            tail: number(11, 17),
-            first: number(17, 23),
-            next: number(23, 29),
-            skip: number(29, 33) as usize,
-            bytes: number(37, 41) as usize,
+            id,
+            head,
+            tail,
+            first,
+            next,
+            skip,
+            bytes,
         })
     }
 
@@ -63,6 +64,20 @@ impl Header {
         };
         chunk.get(from..).ok_or(CORRUPT)
     }
+}
+
+/// Appends an array from its chunks, the head first.
+pub(super) fn write_chunks<'a>(
+    header: &Header,
+    chunks: impl Iterator<Item = Result<&'a [u8], StoreError>>,
+    out: &mut Vec<u8>,
+) -> Result<(), StoreError> {
+    let start = out.len();
+    for (place, chunk) in chunks.enumerate() {
+        out.extend_from_slice(header.elements(chunk?, place == 0)?);
+    }
+    close_array(start, out);
+    Ok(())
 }
 
 /// JSON text as it is, and an array of one field from its elements.

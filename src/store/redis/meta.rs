@@ -58,7 +58,8 @@ impl Meta {
     }
 }
 
-fn take(rest: &mut &[u8], bytes: usize) -> u64 {
+/// The next number of so many bytes, the high one first, which have to be there.
+pub(super) fn take(rest: &mut &[u8], bytes: usize) -> u64 {
     let (number, after) = rest.split_at(bytes);
     *rest = after;
     number

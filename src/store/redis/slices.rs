@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use redis::Value;
 
-use super::elements::{Header, cut, ordinal, write_plain};
+use super::elements::{Header, cut, ordinal};
 use super::meta::Meta;
 use super::replies::{UNKNOWN, bytes, integer};
 use crate::domain::Slice;
@@ -43,24 +43,12 @@ fn plain(text: &[u8], slice: Slice) -> Part {
             total: None,
         };
     };
-    if elements == b"]" {
-        return Part {
-            json: Bytes::copy_from_slice(text),
-            total: Some(0),
-        };
-    }
+    // only an empty array has its closing bracket; the last element of another may end with one
+    let elements = if elements == b"]" { b"" } else { elements };
     let total = memchr::memchr_iter(b'\n', elements).count() as u64;
     let (from, count) = slice.of(total);
-    let mut out = b"[".to_vec();
-    out.extend_from_slice(cut(elements, from, count));
-    let mut json = Vec::with_capacity(out.len() + 1);
-    if count == 0 {
-        json.extend_from_slice(b"[]");
-    } else {
-        write_plain(&out, &mut json);
-    }
     Part {
-        json: json.into(),
+        json: cut_array(elements, from, count),
         total: Some(total),
     }
 }
@@ -80,7 +68,31 @@ fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes
             elements.extend_from_slice(header.elements(chunk, is_head)?);
         }
     }
-    let mut json = cut(&elements, from - first, to - from).to_vec();
+    Ok(cut_array(&elements, from - first, to - from))
+}
+
+/// So many elements from the one of that number on, as a JSON array.
+fn cut_array(elements: &[u8], from: u64, count: u64) -> Bytes {
+    let mut json = cut(elements, from, count).to_vec();
     close_array(0, &mut json);
-    Ok(json.into())
+    json.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_small_array_is_cut_between_its_elements() {
+        let part = |text: &str, count| {
+            let part = plain(text.as_bytes(), Slice::Tail(count));
+            (String::from_utf8(part.json.to_vec()).unwrap(), part.total)
+        };
+
+        assert_eq!(part("[]", 3), ("[]".into(), Some(0)));
+        assert_eq!(part("[\n1\n[2]", 3), ("[1,[2]]".into(), Some(2)));
+        assert_eq!(part("[\n1\n[2]", 1), ("[[2]]".into(), Some(2)));
+        assert_eq!(part("[\n1\n[2]", 0), ("[]".into(), Some(2)));
+        assert_eq!(part("{\"a\":[1]}", 1), ("{\"a\":[1]}".into(), None));
+    }
 }

@@ -6,11 +6,10 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use redis::Value;
 
-use super::elements::{Header, write_plain};
+use super::elements::{Header, write_chunks, write_plain};
 use super::meta::Meta;
 use super::replies::{UNKNOWN, bytes};
 use crate::domain::Key;
-use crate::domain::array::close_array;
 use crate::store::{Found, StoreError};
 
 /// The whole state from all fields of a thread; none when they are no thread's.
@@ -21,8 +20,12 @@ pub(super) fn assemble(fields: &Value) -> Result<Option<Found<Bytes>>, StoreErro
     let mut meta = None;
     let mut members = Vec::new();
     let mut chunks = HashMap::new();
-    for pair in pairs(fields)? {
-        let (field, value) = pair?;
+    // the form that the protocol of our connections has for it
+    let Value::Map(fields) = fields else {
+        return Err(UNKNOWN);
+    };
+    for (field, value) in fields {
+        let (field, value) = (bytes(field)?, bytes(value)?);
         match field.first() {
             Some(b'"') => members.push((sort_key(field), field, value)),
             Some(b'c') => {
@@ -77,10 +80,7 @@ pub(super) fn values(reply: &Value) -> Result<Option<Found<Vec<Option<Bytes>>>>,
             let (header, chunks) = parts.split_first().ok_or(UNKNOWN)?;
             let header = Header::read(bytes(header)?)?;
             let mut out = Vec::with_capacity(header.bytes + 1);
-            for (place, chunk) in chunks.iter().enumerate() {
-                out.extend_from_slice(header.elements(bytes(chunk)?, place == 0)?);
-            }
-            close_array(0, &mut out);
+            write_chunks(&header, chunks.iter().map(bytes), &mut out)?;
             Ok(Some(out.into()))
         }
         _ => Err(UNKNOWN),
@@ -116,25 +116,6 @@ pub(super) fn keys(reply: &Value) -> Result<Option<Found<Vec<Key>>>, StoreError>
     }))
 }
 
-/// Fields and values, whichever protocol version they came by.
-#[allow(clippy::type_complexity)]
-fn pairs(
-    fields: &Value,
-) -> Result<Box<dyn Iterator<Item = Result<(&[u8], &[u8]), StoreError>> + '_>, StoreError> {
-    match fields {
-        Value::Map(pairs) => Ok(Box::new(
-            pairs
-                .iter()
-                .map(|(field, value)| Ok((bytes(field)?, bytes(value)?))),
-        )),
-        Value::Array(flat) => Ok(Box::new(
-            flat.chunks_exact(2)
-                .map(|pair| Ok((bytes(&pair[0])?, bytes(&pair[1])?))),
-        )),
-        _ => Err(UNKNOWN),
-    }
-}
-
 /// A key's own bytes: states are sorted by these, not by their escaped form.
 fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
     let inner = field
@@ -162,14 +143,10 @@ fn write_chunked(
     out: &mut Vec<u8>,
 ) -> Result<(), StoreError> {
     let header = Header::read(header)?;
-    let start = out.len();
-    for number in header.head..=header.tail {
+    let chunk = |number| {
         let name = header.chunk_name(number);
-        let chunk = chunks
-            .get(name.as_bytes())
-            .ok_or(StoreError::Corrupt("an array without one of its chunks"))?;
-        out.extend_from_slice(header.elements(chunk, number == header.head)?);
-    }
-    close_array(start, out);
-    Ok(())
+        let chunk = chunks.get(name.as_bytes()).copied();
+        chunk.ok_or(StoreError::Corrupt("an array without one of its chunks"))
+    };
+    write_chunks(&header, (header.head..=header.tail).map(chunk), out)
 }
