@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::ledger::Ledger;
 use crate::domain::{Document, Json, Operation, ThreadId, Written};
-use crate::identity::{Caller, Source};
+use crate::identity::Caller;
 use crate::service::{ServiceError, ThreadService, WriteOptions};
 use crate::store::{Found, StoreError};
 
@@ -101,18 +101,25 @@ impl Live {
         written.map(Some)
     }
 
-    /// Ends the thread; the request goes on with a new one. The caller of a provider will always
-    /// come with the same id, so that one stays.
+    /// Ends the thread; the request goes on with a new one, or where a provider will name the same
+    /// one again, with a new life of it.
     pub(super) async fn destroy(&self) -> Result<(), ServiceError> {
         let _turn = self.turn.lock().await;
-        let id = self.id();
-        self.service().destroy(&id, WriteOptions::default()).await?;
-        let mut ledger = self.ledger();
-        let next = match ledger.caller().source {
-            Source::Provider => ledger.caller().clone(),
-            _ => Caller::of(ThreadId::random(), Source::Minted),
+        let caller = self.ledger().caller().clone();
+        let options = WriteOptions::default();
+        let next = match caller.source.successor() {
+            Some(fresh) => {
+                self.service().destroy(&caller.id, options).await?;
+                fresh
+            }
+            None => {
+                self.service()
+                    .destroy_for_reuse(&caller.id, options)
+                    .await?;
+                caller
+            }
         };
-        ledger.begin_anew(next);
+        self.ledger().begin_anew(next);
         Ok(())
     }
 

@@ -69,11 +69,13 @@ fn hand_back<B>(response: &mut ServiceResponse<B>, exchange: &Exchange, identity
     }
 }
 
-/// A refusal makes no new id known, unless there is a thread of that id by now.
+/// A refusal makes no new id known, unless there is a thread of that id by now, and brings the id
+/// of a destroyed thread not back.
 fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
+    let is_unstored = caller.source == Source::Minted || status == StatusCode::GONE;
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-        || is_refusal && caller.source == Source::Minted && !has_stored
+        || is_refusal && is_unstored && !has_stored
 }
 
 /// The client is told that something broke, the log what.

@@ -79,8 +79,8 @@ impl Thread {
     /// Destroys the thread at once. What is queued is dropped.
     ///
     /// The response carries a fresh id, and what the request does afterwards is about the thread
-    /// of that id, which is empty. Where ids come from a provider the id stays, so that a write in
-    /// the tombstone time is refused.
+    /// of that id, which is empty. Where ids come from a provider the id stays, and begins a new
+    /// life with the next write.
     ///
     /// # Errors
     /// [`ApiError::Service`]; what was queued stays so.

@@ -61,7 +61,7 @@ impl ReadConditions {
     }
 }
 
-/// Weak comparison, as RFC 9110, section 13.1.2 has it; the version alone is a tag too.
+/// Weak comparison, as RFC 9110, section 13.1.2 has it.
 fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
     if value == "*" {
         return stamp.version > 0;

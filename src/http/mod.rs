@@ -1,5 +1,6 @@
 //! The HTTP API, version 1: handlers that extract, call the service once and wrap the answer.
 
+mod asking;
 mod body;
 mod conditions;
 mod decode;

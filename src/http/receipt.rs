@@ -22,7 +22,7 @@ pub(super) fn content(
     conditions: &ReadConditions,
     stamp: Stamp,
     json: impl Into<Bytes>,
-) -> Result<HttpResponseBuilderWith, ApiError> {
+) -> Result<Content, ApiError> {
     let is_known = conditions.check(stamp)?;
     let status = if is_known {
         StatusCode::NOT_MODIFIED
@@ -32,16 +32,16 @@ pub(super) fn content(
     let mut builder = HttpResponse::build(status);
     builder.insert_header((ETAG, etag(stamp)));
     let body = if is_known { None } else { Some(json.into()) };
-    Ok(HttpResponseBuilderWith { builder, body })
+    Ok(Content { builder, body })
 }
 
 /// A response to which headers may be added before it gets its body.
-pub(super) struct HttpResponseBuilderWith {
+pub(super) struct Content {
     pub(super) builder: HttpResponseBuilder,
     body: Option<Bytes>,
 }
 
-impl HttpResponseBuilderWith {
+impl Content {
     pub(super) fn finish(mut self) -> HttpResponse {
         match self.body {
             Some(json) => self.builder.content_type("application/json").body(json),

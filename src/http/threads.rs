@@ -1,12 +1,11 @@
 //! Threads as a whole.
 
-use std::sync::Arc;
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ETAG, IF_MATCH, LOCATION};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::Api;
+use super::asking::Asking;
 use super::conditions::{ReadConditions, WriteConditions};
 use super::error::ApiError;
 use super::etag::etag;
@@ -20,7 +19,7 @@ use super::target::Target;
 use super::thread_body::{read_new_thread, read_patch};
 use super::thread_object::ThreadObject;
 use crate::domain::{Stamp, ThreadId, Written};
-use crate::identity::{Caller, Source, THREAD_ID};
+use crate::identity::THREAD_ID;
 
 /// Makes a thread
 ///
@@ -48,11 +47,11 @@ pub(super) async fn create_thread(
         let detail = "If-Match does not go with making a thread";
         return Err(ApiError::InvalidParameter(detail.into()));
     }
-    let asking = asking(&request, &api)?;
+    let asking = Asking::of(&request, &api)?;
     let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
     let id = match id {
-        Some(id) => chosen_id(&asking, &id)?,
-        None => made_id(&asking, &request, &api, &conditions)?,
+        Some(id) => asking.chosen_id(&id)?,
+        None => asking.made_id(&request, &api, conditions.key.as_ref())?,
     };
     let written = api.service.create(&id, new, conditions.options).await?;
     let signed_id = api.identity.signed_id(&id);
@@ -151,16 +150,17 @@ pub(super) async fn delete_thread(
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     let service = &target.api.service;
-    let destroyed = if target.source == Source::Provider {
-        // the caller has no other id to go on with, so this one begins a new life at once
-        service
-            .destroy_for_reuse(&target.id, conditions.options)
-            .await?
-    } else {
-        let destroyed = service.destroy(&target.id, conditions.options).await?;
-        let fresh = Caller::of(ThreadId::random(), Source::Minted);
-        request.extensions_mut().insert(Successor(fresh));
-        destroyed
+    let destroyed = match target.source.successor() {
+        Some(fresh) => {
+            let destroyed = service.destroy(&target.id, conditions.options).await?;
+            request.extensions_mut().insert(Successor(fresh));
+            destroyed
+        }
+        None => {
+            service
+                .destroy_for_reuse(&target.id, conditions.options)
+                .await?
+        }
     };
     let mut builder = HttpResponse::NoContent();
     builder.insert_header((ETAG, etag(Stamp::default())));
@@ -174,64 +174,4 @@ fn object(api: &Api, id: &ThreadId, written: &Written) -> ThreadObject {
         Some(thread) => ThreadObject::of(id, thread, policy),
         None => ThreadObject::absent(id, policy),
     }
-}
-
-/// The shortest idempotency key that is taken for a random one: 128 bits in hex.
-const RANDOM_KEY_BYTES: usize = 32;
-
-/// Who makes a thread.
-enum Asking {
-    BackEnd(Arc<str>),
-    Caller(Caller),
-    Stranger,
-}
-
-/// Where a provider knows the callers, strangers make no threads.
-fn asking(request: &HttpRequest, api: &Api) -> Result<Asking, ApiError> {
-    if let Some(name) = api.api_keys.verify(request.headers()) {
-        return Ok(Asking::BackEnd(name));
-    }
-    match api.identity.known_caller(request) {
-        Some(caller) => Ok(Asking::Caller(caller)),
-        None if api.identity.has_provider() => Err(ApiError::ApiKeyRequired),
-        None => Ok(Asking::Stranger),
-    }
-}
-
-/// An id that the client has chosen: only back ends may.
-fn chosen_id(asking: &Asking, id: &str) -> Result<ThreadId, ApiError> {
-    match asking {
-        Asking::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
-        Asking::Caller(_) | Asking::Stranger => Err(ApiError::ApiKeyRequired),
-    }
-}
-
-/// A random id; with an idempotency key one that a repeat arrives at too, since that is remembered
-/// with the thread. The key counts within who is asking. Two strangers who use the same key must
-/// not get the same thread, so a stranger's has to be long enough for a random one, and counts
-/// within the address that it came from.
-fn made_id(
-    asking: &Asking,
-    request: &HttpRequest,
-    api: &Api,
-    conditions: &WriteConditions,
-) -> Result<ThreadId, ApiError> {
-    let Some(key) = &conditions.key else {
-        return Ok(ThreadId::random());
-    };
-    let (kind, name) = match asking {
-        Asking::BackEnd(name) => ("key", name.to_string()),
-        Asking::Caller(caller) => ("thread", caller.id.to_string()),
-        Asking::Stranger if key.len() >= RANDOM_KEY_BYTES => {
-            let client = api.identity.proxies().client(request);
-            (
-                "stranger",
-                client.map_or_else(String::new, |client| client.to_string()),
-            )
-        }
-        Asking::Stranger => return Err(ApiError::ApiKeyRequired),
-    };
-    let parts = [kind.as_bytes(), name.as_bytes(), key.as_bytes()];
-    let ring = api.identity.ring();
-    Ok(ring.derive("threadkeep idempotent create", &parts))
 }

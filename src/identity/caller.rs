@@ -37,6 +37,13 @@ pub enum Source {
 }
 
 impl Source {
+    /// Whom a caller goes on as when its thread has ended; none where a provider will name the same
+    /// thread again, which then has to begin a new life at once.
+    #[must_use]
+    pub fn successor(self) -> Option<Caller> {
+        (self != Self::Provider).then(|| Caller::of(ThreadId::random(), Self::Minted))
+    }
+
     /// The name in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {

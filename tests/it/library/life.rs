@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::test::read_body_json;
+use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 use threadkeep::actix::Thread;
 use threadkeep::domain::ThreadId;
 use threadkeep::http::ApiError;
+use threadkeep::identity::{ProviderError, ThreadIdProvider, TrustedProxies};
 use tokio::sync::Barrier;
 
 use super::{Bench, id_of};
@@ -72,6 +73,7 @@ async fn a_destroyed_thread_is_followed_by_a_fresh_one(room: Room) {
     assert_ne!(fresh, id);
     assert_eq!(bench.state(&fresh).await, r#"{"first":true}"#);
     assert_eq!(late.status(), StatusCode::GONE);
+    assert_eq!(id_of(&late), None);
     assert_eq!(bench.state(&id).await, "{}");
 }
 
@@ -86,6 +88,37 @@ async fn a_thread_is_destroyed_with_a_new_id_known_whatever_follows(room: Room) 
     let response = bench.call_as(&id, destroy_and_fail).await;
 
     assert_ne!(id_of(&response).unwrap(), id);
+}
+
+/// Knows one caller, whoever asks.
+#[derive(Debug)]
+struct OnlyOne(ThreadId);
+
+impl ThreadIdProvider for OnlyOne {
+    fn thread_id(&self, _: &HttpRequest, _: &TrustedProxies) -> Result<ThreadId, ProviderError> {
+        Ok(self.0)
+    }
+}
+
+async fn who_ends_the_only_thread_goes_on_with_a_new_life_of_it(room: Room) {
+    let id = ThreadId::random();
+    let bench = Bench::with(room, |identity| identity.provide(Arc::new(OnlyOne(id))));
+    let set = async |thread: Thread| {
+        thread.state().set("k", 1)?;
+        Ok::<_, ApiError>(HttpResponse::Ok().finish())
+    };
+    bench.call(set).await;
+
+    bench
+        .call(async |thread: Thread| {
+            thread.destroy().await?;
+            Ok::<_, ApiError>(HttpResponse::Ok().finish())
+        })
+        .await;
+
+    assert_eq!(bench.state(&id).await, "{}");
+    assert_eq!(bench.call(set).await.status(), StatusCode::OK);
+    assert_eq!(bench.state(&id).await, r#"{"k":1}"#);
 }
 
 async fn metadata_is_set_as_a_whole_with_the_writes(room: Room) {
@@ -141,6 +174,7 @@ over_every_store!(
     requests_that_read_and_push_at_once_both_win,
     a_destroyed_thread_is_followed_by_a_fresh_one,
     a_thread_is_destroyed_with_a_new_id_known_whatever_follows,
+    who_ends_the_only_thread_goes_on_with_a_new_life_of_it,
     metadata_is_set_as_a_whole_with_the_writes,
     values_keep_their_text_and_misfits_are_told,
 );

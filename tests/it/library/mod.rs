@@ -37,9 +37,14 @@ struct Bench {
 
 impl Bench {
     fn new(room: Room) -> Self {
+        Self::with(room, |identity| identity)
+    }
+
+    /// One whose callers are told apart in another way.
+    fn with(room: Room, adjust: impl FnOnce(Identity) -> Identity) -> Self {
         let store = CountingStore::around(Arc::clone(&room.store));
         let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
-        let identity = Identity::new(ring, CookieSettings::default());
+        let identity = adjust(Identity::new(ring, CookieSettings::default()));
         Self {
             calls: Arc::clone(&store.calls),
             threads: Threads::new(service(Arc::new(store)), identity.clone()),
