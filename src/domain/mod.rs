@@ -3,6 +3,7 @@
 
 pub(crate) mod array;
 mod document;
+mod event;
 pub(crate) mod idempotency;
 mod integer;
 mod json;
@@ -12,6 +13,7 @@ mod merge_patch;
 mod operation;
 mod policy;
 mod refusal;
+mod retention;
 mod signature;
 mod thread;
 mod thread_id;
@@ -20,6 +22,10 @@ mod write;
 
 pub use array::{Array, CHUNK_BYTES};
 pub use document::Document;
+pub use event::{
+    Completed, EndReason, Event, EventId, EventIdError, EventKind, EventType, EventTypeError,
+    EventTypes, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Position,
+};
 pub use idempotency::{Fingerprint, IdempotencyKey};
 pub use integer::{IntegerError, add};
 pub use json::{Json, JsonError, MAX_DEPTH, ObjectError};
@@ -30,6 +36,7 @@ pub use merge_patch::{MergePatch, Patched, merge_json};
 pub use operation::{Answer, Operation};
 pub use policy::{Policy, TTL_MAX, TTL_MIN};
 pub use refusal::Refusal;
+pub use retention::{LOG_HARD_FACTOR, Retention};
 pub use signature::{KeyRing, KeyRingError, SignedId, SigningKey};
 pub use thread::{Life, Stamp, Thread};
 pub use thread_id::{ThreadId, ThreadIdError};

@@ -1,11 +1,18 @@
 //! Where threads are kept. A store's methods are atomic promises; the conformance suite in
 //! `tests/` holds every store to them.
 
+mod archives;
+mod backend;
 mod clock;
 mod error;
+mod event_log;
+mod leases;
+mod ledgers;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
+mod registry;
+mod upkeep;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +25,19 @@ use crate::domain::{
     IdempotencyKey, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
 };
 
+pub use archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
+pub use backend::Backend;
 pub use clock::Clock;
 pub(crate) use clock::millis;
 pub use error::{StoreError, WriteError};
+pub use event_log::{EventLog, Heads, Watched};
+pub use leases::Leases;
+pub use ledgers::{Holding, Ledger, LedgerChange, Ledgers};
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::{RedisSettings, RedisStore};
+pub use registry::Registry;
+pub use upkeep::{Due, Reaped, Upkeep};
 
 /// What a read found, and at which version.
 #[derive(Debug, Clone, PartialEq, Eq)]

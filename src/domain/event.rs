@@ -1,0 +1,282 @@
+//! What happens to threads, as the log keeps it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::json::Json;
+use super::thread::Life;
+use super::thread_id::ThreadId;
+
+/// Keys that an event names at most; a change of more says only that there were many.
+pub const MOST_KEYS_NAMED: usize = 1_000;
+/// Bytes of their names, as JSON strings, at most.
+pub const MOST_KEY_BYTES_NAMED: usize = 65_536;
+
+/// The place of an event in the log of its bucket: milliseconds, and a number within them. It only
+/// grows, also when the clock goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Position {
+    /// Milliseconds of the Unix epoch, by the clock of the log.
+    pub ms: u64,
+    /// The number within that millisecond.
+    pub seq: u64,
+}
+
+/// The unique id of an event: `evt_` and its place in the log in hex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId {
+    /// Which log.
+    pub bucket: u16,
+    /// Where in it.
+    pub position: Position,
+}
+
+/// Something that happened, as the log keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Which event this is.
+    pub id: EventId,
+    /// Whose.
+    pub thread: ThreadId,
+    /// When it happened, in milliseconds of the Unix epoch. An end that was found late has the time
+    /// at which the thread was over.
+    pub time_ms: u64,
+    /// In which life of the thread; zero for a request about a thread that does not exist.
+    pub life: Life,
+    /// The thread's version afterwards; of an end, the last one.
+    pub version: u64,
+    /// Counts the events of a thread that were logged, from 1; 0 for a request about a thread that
+    /// does not exist.
+    pub sequence: u64,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventKind {
+    /// A first write, or a restoration from the archive.
+    Created {
+        /// The keys it has, as a JSON array of strings; none: too many to name.
+        keys: Option<Json>,
+        /// Whether it came back from the archive.
+        restored: bool,
+    },
+    /// A write to a thread that was watched.
+    Updated {
+        /// The keys that were set, pushed to, incremented or deleted, as a JSON array of strings;
+        /// none: too many to name.
+        keys: Option<Json>,
+        /// Whether the metadata was set.
+        metadata: bool,
+    },
+    /// The end. Its final state is in the archive, under the id and the life.
+    Destroyed {
+        /// Why.
+        reason: EndReason,
+        /// Whether the state was gone when the end was noticed, because nobody looked for longer
+        /// than the grace.
+        state_lost: bool,
+    },
+    /// The end of a request.
+    Completed(Completed),
+}
+
+/// A request that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    /// The session's id.
+    pub session: String,
+    /// The status of its response.
+    pub status: u16,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// Why a thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    /// Nobody used it for as long as its TTL, or its absolute lifetime was over.
+    Expired,
+    /// Somebody destroyed it.
+    Destroyed,
+}
+
+/// The type of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventType {
+    /// `thread.created`
+    ThreadCreated,
+    /// `thread.updated`
+    ThreadUpdated,
+    /// `thread.destroyed`
+    ThreadDestroyed,
+    /// `session.completed`
+    SessionCompleted,
+}
+
+/// The text is not the type of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event type is thread.created, thread.updated, thread.destroyed or session.completed")]
+pub struct EventTypeError;
+
+/// The text is not the id of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event id is `evt_` and 26 hex digits")]
+pub struct EventIdError;
+
+/// A set of event types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventTypes(u8);
+
+impl Event {
+    /// Its type.
+    #[must_use]
+    pub fn event_type(&self) -> EventType {
+        match self.kind {
+            EventKind::Created { .. } => EventType::ThreadCreated,
+            EventKind::Updated { .. } => EventType::ThreadUpdated,
+            EventKind::Destroyed { .. } => EventType::ThreadDestroyed,
+            EventKind::Completed(_) => EventType::SessionCompleted,
+        }
+    }
+}
+
+impl EventType {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::ThreadCreated,
+        Self::ThreadUpdated,
+        Self::ThreadDestroyed,
+        Self::SessionCompleted,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ThreadCreated => "thread.created",
+            Self::ThreadUpdated => "thread.updated",
+            Self::ThreadDestroyed => "thread.destroyed",
+            Self::SessionCompleted => "session.completed",
+        }
+    }
+}
+
+impl FromStr for EventType {
+    type Err = EventTypeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
+        known.ok_or(EventTypeError)
+    }
+}
+
+impl EventTypes {
+    /// Every type.
+    pub const ALL: Self = Self(0b1111);
+
+    /// Whether it has that type.
+    #[must_use]
+    pub fn contains(self, event_type: EventType) -> bool {
+        self.0 & 1 << event_type as u8 != 0
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Its types.
+    pub fn iter(self) -> impl Iterator<Item = EventType> {
+        EventType::ALL
+            .into_iter()
+            .filter(move |event_type| self.contains(*event_type))
+    }
+}
+
+impl FromIterator<EventType> for EventTypes {
+    fn from_iter<I: IntoIterator<Item = EventType>>(types: I) -> Self {
+        let set = types.into_iter().fold(0, |set, one| set | 1 << one as u8);
+        Self(set)
+    }
+}
+
+impl EndReason {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Destroyed => "destroyed",
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.ms, self.seq)
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { ms, seq } = self.position;
+        write!(f, "evt_{:04x}{ms:012x}{seq:010x}", self.bucket)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = EventIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix("evt_").ok_or(EventIdError)?;
+        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if digits.len() != 26 || !digits.bytes().all(is_hex) {
+            return Err(EventIdError);
+        }
+        let number = |range| u64::from_str_radix(&digits[range], 16).map_err(|_| EventIdError);
+        Ok(Self {
+            bucket: number(0..4)? as u16,
+            position: Position {
+                ms: number(4..16)?,
+                seq: number(16..26)?,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_back_from_its_text() {
+        let id = EventId {
+            bucket: 255,
+            position: Position {
+                ms: 1_700_000_000_123,
+                seq: 7,
+            },
+        };
+
+        assert_eq!(id.to_string(), "evt_00ff018bcfe5687b0000000007");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for bad in ["", "evt_", "evt_00FF018bcfe5687b0000000007", "evt_00ff"] {
+            assert_eq!(bad.parse::<EventId>(), Err(EventIdError));
+        }
+    }
+
+    #[test]
+    fn types_are_known_by_their_names() {
+        for event_type in EventType::ALL {
+            assert_eq!(event_type.as_str().parse(), Ok(event_type));
+            assert!(EventTypes::ALL.contains(event_type));
+        }
+        assert_eq!("thread.read".parse::<EventType>(), Err(EventTypeError));
+
+        let some: EventTypes = [EventType::ThreadDestroyed].into_iter().collect();
+        assert!(some.iter().eq([EventType::ThreadDestroyed]));
+    }
+}

@@ -1,0 +1,35 @@
+//! How long what is over is kept.
+
+use std::time::Duration;
+
+/// How much longer than [`Retention::log`] an event stays that a durable consumer has not handled.
+pub const LOG_HARD_FACTOR: u32 = 7;
+
+/// How long a deployment keeps what is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// How long an expired thread waits to be ended with its data. Kept with each thread, so that
+    /// a change of the setting revives nobody.
+    pub grace: Duration,
+    /// How long a final state can be got from the archive; zero: not at all, it stays only until
+    /// its event has left the log.
+    pub archive: Duration,
+    /// How long an event stays in the log; seven times as long while a durable consumer has not
+    /// handled it.
+    pub log: Duration,
+}
+
+impl Retention {
+    /// The documented defaults.
+    pub const DEFAULT: Self = Self {
+        grace: Duration::from_secs(86_400),
+        archive: Duration::from_secs(7 * 86_400),
+        log: Duration::from_secs(86_400),
+    };
+
+    /// The longest that an event stays in the log.
+    #[must_use]
+    pub fn log_at_most(&self) -> Duration {
+        self.log * LOG_HARD_FACTOR
+    }
+}

@@ -1,0 +1,119 @@
+//! How far durable consumers are.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::StoreError;
+use crate::domain::{EventId, Position};
+
+/// What a consumer has behind it and before it. What its records say is the consumer's own affair.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ledger {
+    /// Up to where each log is handled, by the number of the bucket: every event up to there was
+    /// delivered, or is pending or parked.
+    pub cursors: Vec<Position>,
+    /// Events that are to be delivered once more, with a record each.
+    pub pending: Vec<(EventId, Bytes)>,
+    /// A record of the consumer as a whole.
+    pub note: Option<Bytes>,
+    /// Counts the replays that were asked for.
+    pub replays: u64,
+}
+
+/// What a consumer did, to be written down in one step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LedgerChange {
+    /// Logs that are handled further than before.
+    pub cursors: Vec<(u16, Position)>,
+    /// Records of events that are pending from now on, or still are.
+    pub pending: Vec<(EventId, Bytes)>,
+    /// Events that are pending no more.
+    pub done: Vec<EventId>,
+    /// Events that are given up for now, with a record each; pending no more.
+    pub parked: Vec<(EventId, Bytes)>,
+    /// A new record of the consumer as a whole.
+    pub note: Option<Bytes>,
+}
+
+/// The right to write in a ledger: the lease of a slot of the pool that bears the consumer's name.
+#[derive(Debug, Clone, Copy)]
+pub struct Holding<'a> {
+    /// The consumer, which is the name of the pool too.
+    pub consumer: &'a str,
+    /// The slot.
+    pub slot: u16,
+    /// Who holds it.
+    pub holder: &'a str,
+}
+
+/// The ledgers of durable consumers, which are named like pools of leases.
+#[async_trait]
+pub trait Ledgers: fmt::Debug + Send + Sync {
+    /// Makes a consumer, unless it is known: from these positions on, one for each bucket.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError>;
+
+    /// Forgets a consumer with all its records, and its leases.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn drop_ledger(&self, consumer: &str) -> Result<(), StoreError>;
+
+    /// The names of all consumers.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn consumers(&self) -> Result<Vec<String>, StoreError>;
+
+    /// The ledger as it stands; none when there is no such consumer.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn load_ledger(&self, consumer: &str) -> Result<Option<Ledger>, StoreError>;
+
+    /// The cursors alone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
+
+    /// Writes a change down whole, if that lease is still held; else nothing, and answers false.
+    /// Doing the same again changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`]; see [`StoreError::is_ambiguous`].
+    async fn commit(
+        &self,
+        holding: &Holding<'_>,
+        change: &LedgerChange,
+    ) -> Result<bool, StoreError>;
+
+    /// Counts the replays that were asked for, to be noticed by who holds the lease.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn replays(&self, consumer: &str) -> Result<u64, StoreError>;
+
+    /// Parked events after that one, by position and then bucket, at most so many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn parked(
+        &self,
+        consumer: &str,
+        after: Option<EventId>,
+        most: usize,
+    ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
+
+    /// Makes parked events pending again, with new records, in one step, and counts a replay.
+    /// Answers how many were still parked.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
+    -> Result<u64, StoreError>;
+}

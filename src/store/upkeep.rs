@@ -1,0 +1,57 @@
+//! What has to be done from time to time.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::{Position, ThreadId};
+
+/// Threads whose deadline has passed, unless they were used since.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Due {
+    /// How far the store's clock is ahead of this process', in milliseconds.
+    pub skew_ms: i64,
+    /// Of each bucket that was asked for, in order, the ids that are due, those of the earliest
+    /// deadline first.
+    pub ids: Vec<Vec<ThreadId>>,
+}
+
+/// What became of threads that were due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reaped {
+    /// Ended with their final state.
+    pub ended: u64,
+    /// Found without it, because nobody looked for longer than the grace.
+    pub lost: u64,
+    /// Used since, and given their real deadline.
+    pub moved: u64,
+}
+
+/// The upkeep of a store: whoever does it, each thread's end is logged just once.
+#[async_trait]
+pub trait Upkeep: fmt::Debug + Send + Sync {
+    /// Which threads of these buckets are due, at most so many of each.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn due(&self, buckets: &[u16], most: usize) -> Result<Due, StoreError>;
+
+    /// Ends those of these threads, which are all of that bucket, whose time has passed, in one
+    /// step: each is archived, logged as destroyed and deleted. One that was used since gets its
+    /// real deadline. Nobody should ask for more than a hundred at once: the store stands still
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
+
+    /// Deletes what is past its retention in these buckets: events that all durable consumers have
+    /// handled (`slowest`, one for each bucket: how far the last of them is; none: there is no
+    /// consumer) or that are past the longest time, and final states that neither the archive nor
+    /// the log wants any more.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError>;
+}
