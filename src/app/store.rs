@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{RedisUrl, StoreSettings};
+use crate::domain::Retention;
 use crate::store::{Clock, MemoryStore, Store, StoreError};
 
 /// Opens it: a Redis server that must answer, or this process' memory.
@@ -24,6 +25,7 @@ async fn open_redis(
         url: url.expose().into(),
         key_prefix: settings.key_prefix.clone(),
         timeout: settings.timeout,
+        retention: Retention::DEFAULT,
     };
     let store = RedisStore::connect(settings, Clock::system()).await?;
     Ok(Arc::new(store))

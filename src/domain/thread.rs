@@ -8,7 +8,7 @@ use super::json::Json;
 /// A token made with a thread, so that a tag from an earlier life of its id never matches.
 ///
 /// Zero stands for a thread that does not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Life(pub u64);
 
 impl Life {

@@ -16,9 +16,9 @@ const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
 async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> {
     let settings = RedisSettings {
-        url: url.into(),
         key_prefix: key_prefix.into(),
         timeout: Duration::from_secs(5),
+        ..RedisSettings::new(url)
     };
     RedisStore::connect(settings, Clock::system()).await
 }

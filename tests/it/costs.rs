@@ -51,9 +51,8 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
 async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let redis = RedisServer::start();
     let settings = RedisSettings {
-        url: redis.url(),
-        key_prefix: "tk".into(),
         timeout: Duration::from_millis(300),
+        ..RedisSettings::new(redis.url())
     };
     let store = RedisStore::connect(settings, Clock::system())
         .await

@@ -2,22 +2,32 @@
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use redis::Cmd;
 
 use super::scripts::Script;
 use crate::domain::{
-    Array, Expected, Guard, IdempotencyKey, Key, Life, Operation, Policy, Precondition, Value,
-    Write,
+    Array, Expected, Guard, IdempotencyKey, Key, Life, Operation, Policy, Precondition, Retention,
+    Value, Write,
 };
 use crate::store::millis;
 
 /// Bytes up to which an array stays in one field.
 const INLINE_BYTES: usize = 2032;
 
+/// What the store brings to a write, beside what is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Circumstances {
+    pub(super) ahead_ms: u64,
+    pub(super) retention: Retention,
+    /// Whether the changes of all threads are logged.
+    pub(super) logs_all: bool,
+}
+
 /// The arguments of the list script.
-pub(super) fn write(cmd: &mut Cmd, write: &Write<'_>, ahead_ms: u64) {
-    cmd.arg(policy(write.policy, ahead_ms))
+pub(super) fn write(cmd: &mut Cmd, write: &Write<'_>, circumstances: &Circumstances) {
+    cmd.arg(policy(write.policy, circumstances))
         .arg(precondition(write.precondition))
         .arg(idempotency(write.idempotency))
         .arg(
@@ -84,16 +94,38 @@ pub(super) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
 }
 
 /// Limits and lifetimes, packed, and a life for a new thread.
-pub(super) fn policy(policy: &Policy, ahead_ms: u64) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(40);
-    put(&mut packed, ahead_ms, 6);
+pub(super) fn policy(policy: &Policy, circumstances: &Circumstances) -> Vec<u8> {
+    let retention = &circumstances.retention;
+    let mut packed = Vec::with_capacity(48);
+    put(&mut packed, circumstances.ahead_ms, 6);
     put(&mut packed, millis(policy.ttl), 5);
     put(&mut packed, policy.max_age.map_or(0, millis), 6);
     put(&mut packed, policy.max_bytes, 4);
     put(&mut packed, policy.max_keys.into(), 4);
     put(&mut packed, policy.max_metadata_bytes, 4);
     put(&mut packed, Life::random().0, 8);
+    put(&mut packed, retention.grace.as_secs(), 4);
+    put(&mut packed, archive_ms(retention), 6);
+    put(&mut packed, circumstances.logs_all.into(), 1);
     packed
+}
+
+/// What a restoration needs to know, packed.
+pub(super) fn restoration(policy: &Policy, ahead_ms: u64, retention: &Retention) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(32);
+    put(&mut packed, ahead_ms, 6);
+    put(&mut packed, policy.max_age.map_or(0, millis), 6);
+    put(&mut packed, Life::random().0, 8);
+    put(&mut packed, archive_ms(retention), 6);
+    put(&mut packed, millis(retention.archive), 6);
+    packed
+}
+
+/// How long an archive exists, though it is swept sooner if nobody wants it: as long as it can be
+/// got, and as its event may stay in the log.
+pub(super) fn archive_ms(retention: &Retention) -> u64 {
+    const MARGIN: Duration = Duration::from_secs(3600);
+    millis(retention.archive.max(retention.log_at_most()) + MARGIN)
 }
 
 pub(super) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {

@@ -12,15 +12,43 @@ const SLOTS: usize = 16_384;
 #[derive(Debug)]
 pub(super) struct KeyNames {
     prefix: String,
-    /// The hash tag of each bucket.
-    tags: Vec<String>,
+    /// There while the changes of all threads are logged.
+    pub(super) watch_all: String,
+    /// What is one of a kind in each bucket.
+    buckets: Vec<Bucket>,
+}
+
+/// The keys of a bucket that no thread's id is part of.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    /// Prefix and tag, which all keys of the bucket begin with.
+    start: String,
+    /// When to look at which thread.
+    pub(super) deadlines: String,
+    /// The log.
+    pub(super) log: String,
+    /// Up to where events have been deleted from the log.
+    pub(super) horizon: String,
+    /// What is archived.
+    pub(super) archives: String,
+}
+
+/// The keys of a durable consumer, which share a slot.
+#[derive(Debug)]
+pub(super) struct ConsumerKeys {
+    pub(super) ledger: String,
+    pub(super) pending: String,
+    pub(super) parked: String,
+    /// The parked events in order.
+    pub(super) parked_order: String,
 }
 
 impl KeyNames {
     pub(super) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
-            tags: tags(),
+            watch_all: format!("{prefix}:watched"),
+            buckets: tags().iter().map(|tag| Bucket::new(prefix, tag)).collect(),
         }
     }
 
@@ -29,25 +57,89 @@ impl KeyNames {
         format!("{}:layout", self.prefix)
     }
 
+    /// The names of all durable consumers.
+    pub(super) fn consumers(&self) -> String {
+        format!("{}:consumers", self.prefix)
+    }
+
+    /// Small records of a kind, by name.
+    pub(super) fn records(&self, kind: &str) -> String {
+        format!("{}:r:{kind}", self.prefix)
+    }
+
+    /// The leases of a pool, in the slot of the consumer of the same name.
+    pub(super) fn pool(&self, pool: &str) -> String {
+        format!("{}:{{{pool}}}:leases", self.prefix)
+    }
+
+    /// What belongs to a durable consumer.
+    pub(super) fn consumer(&self, consumer: &str) -> ConsumerKeys {
+        let key = |kind| format!("{}:{{{consumer}}}:{kind}", self.prefix);
+        ConsumerKeys {
+            ledger: key("ledger"),
+            pending: key("pending"),
+            parked: key("parked"),
+            parked_order: key("order"),
+        }
+    }
+
+    /// The bucket of that number.
+    ///
+    /// # Panics
+    /// When there is no such bucket.
+    pub(super) fn bucket(&self, number: u16) -> &Bucket {
+        &self.buckets[usize::from(number)]
+    }
+
+    pub(super) fn bucket_of(&self, id: &ThreadId) -> &Bucket {
+        &self.buckets[bucket_number(id)]
+    }
+
     /// The hash of a thread.
     pub(super) fn thread(&self, id: &ThreadId) -> String {
-        self.name(id, ":t:")
+        self.bucket_of(id).thread(id)
+    }
+}
+
+impl Bucket {
+    fn new(prefix: &str, tag: &str) -> Self {
+        let start = format!("{prefix}:{{{tag}}}");
+        Self {
+            deadlines: format!("{start}:d"),
+            log: format!("{start}:e"),
+            horizon: format!("{start}:h"),
+            archives: format!("{start}:x"),
+            start,
+        }
     }
 
-    /// The hash of a thread, and that of the answers remembered with it.
-    pub(super) fn thread_and_records(&self, id: &ThreadId) -> (String, String) {
-        (self.name(id, ":t:"), self.name(id, ":i:"))
+    /// The hash of a thread.
+    pub(super) fn thread(&self, id: &ThreadId) -> String {
+        self.name(":t:", id)
     }
 
-    fn name(&self, id: &ThreadId, kind: &str) -> String {
-        let tag = &self.tags[bucket(id)];
-        let parts = [&self.prefix, ":{", tag, "}", kind, id.as_str()];
-        parts.concat()
+    /// The answers remembered with a thread.
+    pub(super) fn answers(&self, id: &ThreadId) -> String {
+        self.name(":i:", id)
+    }
+
+    /// The archive of the last life of a thread; that of an earlier one has its life behind it.
+    pub(super) fn archive(&self, id: &ThreadId) -> String {
+        self.name(":a:", id)
+    }
+
+    /// There while a thread is watched.
+    pub(super) fn watch(&self, id: &ThreadId) -> String {
+        self.name(":w:", id)
+    }
+
+    fn name(&self, kind: &str, id: &ThreadId) -> String {
+        [&self.start, kind, id.as_str()].concat()
     }
 }
 
 /// FNV-1a over the id: ids made elsewhere need not be random in any one place.
-fn bucket(id: &ThreadId) -> usize {
+pub(super) fn bucket_number(id: &ThreadId) -> usize {
     let hash = id
         .as_bytes()
         .iter()
@@ -110,7 +202,7 @@ mod tests {
 
         let mut counts = [0_u32; BUCKETS];
         for _ in 0..BUCKETS * 200 {
-            counts[bucket(&ThreadId::random())] += 1;
+            counts[bucket_number(&ThreadId::random())] += 1;
         }
         assert!(
             counts.iter().all(|count| (100..300).contains(count)),
@@ -122,9 +214,21 @@ mod tests {
     fn the_keys_of_a_thread_share_one_hash_tag() {
         let names = KeyNames::new("tk");
         let id = ThreadId::random();
-        let (thread, records) = names.thread_and_records(&id);
+        let bucket = names.bucket_of(&id);
 
-        assert_eq!(thread, names.thread(&id));
-        assert_eq!(thread.replace(":t:", ":i:"), records);
+        let tag = |key: &str| key.split_once('}').unwrap().0.to_owned();
+        let thread = names.thread(&id);
+        assert!(thread.ends_with(&format!("}}:t:{id}")));
+        for key in [
+            &bucket.answers(&id),
+            &bucket.archive(&id),
+            &bucket.watch(&id),
+            &bucket.deadlines,
+            &bucket.log,
+            &bucket.horizon,
+            &bucket.archives,
+        ] {
+            assert_eq!(tag(key), tag(&thread));
+        }
     }
 }

@@ -13,7 +13,7 @@ use redis::{
 };
 use tokio::time::timeout_at;
 
-use super::scripts;
+use super::{replies, scripts};
 use crate::store::{StoreError, millis};
 
 /// How long a connection to a server that takes no writes is kept before another is tried.
@@ -78,6 +78,11 @@ impl Link {
         }
     }
 
+    /// How long an operation may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Begins an operation.
     pub(super) fn calls(&self) -> Calls<'_> {
         Calls {
@@ -107,9 +112,18 @@ impl Calls<'_> {
         &self,
         cmds: [Cmd; N],
     ) -> Result<[Value; N], StoreError> {
-        let pipeline = pipeline(cmds);
-        match self.call(&pipeline).await {
-            Err(fault) if fault.is_of_the_connection() => self.call(&pipeline).await,
+        let replies = self.read_many(&pipeline(cmds)).await?;
+        // one reply for each command, as it was checked
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    /// Calls as many such commands as there are.
+    pub(super) async fn read_many(&self, pipeline: &Pipeline) -> Result<Vec<Value>, StoreError> {
+        if pipeline.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.call(pipeline).await {
+            Err(fault) if fault.is_of_the_connection() => self.call(pipeline).await,
             result => result,
         }
         .map_err(|fault| self.error(fault))
@@ -118,16 +132,14 @@ impl Calls<'_> {
     /// Calls a command that changes a thread. It is repeated only when the server surely did not
     /// run it; what breaks after it was sent is for the caller's idempotency key to decide.
     pub(super) async fn write(&self, cmd: Cmd) -> Result<Value, StoreError> {
-        let [reply] = self
-            .call(&pipeline([cmd]))
-            .await
-            .map_err(|fault| self.error(fault))?;
-        Ok(reply)
+        let replies = self.call(&pipeline([cmd])).await;
+        let reply = replies.map_err(|fault| self.error(fault))?.pop();
+        reply.ok_or(replies::UNKNOWN)
     }
 
     /// Calls on the current connection. After a timeout that connection is not used again: one
     /// that has lost its other end without a word would stay so for a quarter of an hour.
-    async fn call<const N: usize>(&self, pipeline: &Pipeline) -> Result<[Value; N], Fault> {
+    async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let slot = self.link.slot();
         let call = timeout_at(self.deadline.into(), slot.call(pipeline));
         call.await.unwrap_or_else(|_| {
@@ -159,7 +171,7 @@ impl Slot {
         }
     }
 
-    async fn call<const N: usize>(&self, pipeline: &Pipeline) -> Result<[Value; N], Fault> {
+    async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let mut connection = self.connection().await?;
         let mut replies = send(&mut connection, pipeline).await;
         if is_missing_script(&replies) {
@@ -169,9 +181,10 @@ impl Slot {
             };
         }
         let replies = replies.map_err(|error| self.fault(error))?;
-        // one reply for each command is what the protocol promises
-        <[Value; N]>::try_from(replies)
-            .map_err(|_| self.fault((ErrorKind::Parse, "replies are missing").into()))
+        if replies.len() != pipeline.len() {
+            return Err(self.fault((ErrorKind::Parse, "replies are missing").into()));
+        }
+        Ok(replies)
     }
 
     async fn connection(&self) -> Result<MultiplexedConnection, Fault> {
@@ -258,8 +271,8 @@ async fn connect(
     Ok(connection)
 }
 
-fn pipeline<const N: usize>(cmds: [Cmd; N]) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(N);
+pub(super) fn pipeline(cmds: impl IntoIterator<Item = Cmd>) -> Pipeline {
+    let mut pipeline = Pipeline::new();
     for cmd in cmds {
         pipeline.add_command(cmd);
     }

@@ -6,7 +6,7 @@ use crate::domain::{Json, Life, Stamp, Thread};
 use crate::store::StoreError;
 
 const FORMAT: u8 = 1;
-const BYTES: usize = 50;
+const BYTES: usize = 64;
 
 /// What the field `M` says.
 #[derive(Debug, Clone, Copy)]

@@ -4,16 +4,24 @@
 //! keep in it is written at the top of `lua/prelude.lua`.
 
 mod administration;
+mod archives;
 mod arguments;
 mod elements;
+mod entries;
+mod interest;
 mod keys;
+mod leases;
+mod ledgers;
 mod link;
+mod log;
 mod meta;
+mod registry;
 mod replies;
 mod scripts;
 mod slices;
 mod startup;
 mod state;
+mod upkeep;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,8 +32,10 @@ use bytes::Bytes;
 use redis::{Cmd, Value};
 
 use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
-use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
+use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use administration::Administration;
+use arguments::Circumstances;
+use interest::Interest;
 use keys::KeyNames;
 use link::{Calls, Link};
 use scripts::Script;
@@ -39,6 +49,8 @@ pub struct RedisSettings {
     pub key_prefix: String,
     /// How long a call may take in all, a repeated read included.
     pub timeout: Duration,
+    /// How long what is over is kept.
+    pub retention: Retention,
 }
 
 impl RedisSettings {
@@ -49,6 +61,7 @@ impl RedisSettings {
             url: url.into(),
             key_prefix: "tk".into(),
             timeout: Duration::from_secs(2),
+            retention: Retention::DEFAULT,
         }
     }
 }
@@ -57,8 +70,12 @@ impl RedisSettings {
 #[derive(Clone)]
 pub struct RedisStore {
     link: Arc<Link>,
+    /// Another connection, for what is no request: its long replies make no request wait.
+    aside: Arc<Link>,
     administration: Administration,
     names: Arc<KeyNames>,
+    interest: Arc<Interest>,
+    retention: Retention,
     clock: Clock,
 }
 
@@ -75,9 +92,12 @@ impl RedisStore {
         let administration = Administration::new(&settings.url, settings.timeout)?;
         startup::check(&administration, &names).await?;
         Ok(Self {
+            aside: Arc::new(link.another()),
             link: Arc::new(link),
             administration,
             names: Arc::new(names),
+            interest: Arc::default(),
+            retention: settings.retention,
             clock,
         })
     }
@@ -98,29 +118,37 @@ impl RedisStore {
         calls: &Calls<'_>,
         id: &ThreadId,
         write: &Write<'_>,
+        circumstances: &Circumstances,
     ) -> Result<Written, WriteError> {
-        let (thread, records) = self.names.thread_and_records(id);
-        let mut cmd = Script::Write.call(2);
-        cmd.arg(thread).arg(records);
-        arguments::write(&mut cmd, write, self.ahead());
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Write.call(7);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(&bucket.log)
+            .arg(bucket.archive(id))
+            .arg(&bucket.archives)
+            .arg(&bucket.deadlines)
+            .arg(bucket.watch(id));
+        arguments::write(&mut cmd, write, circumstances);
         let reply = calls.write(cmd).await?;
         replies::written(reply, write)
     }
 
-    /// One set or one push of a living thread, on one key and without the list script's tables;
-    /// none when the script says that it is not for it.
+    /// One set or one push of a living thread that is not watched, on one key and without the list
+    /// script's tables; none when the script says that it is not for it.
     async fn write_fast(
         &self,
         calls: &Calls<'_>,
         id: &ThreadId,
         write: &Write<'_>,
+        circumstances: &Circumstances,
     ) -> Result<Option<Written>, WriteError> {
-        let Some(fast) = arguments::fast(write) else {
+        let Some(fast) = arguments::fast(write).filter(|_| !circumstances.logs_all) else {
             return Ok(None);
         };
         let mut cmd = fast.script.call(1);
         cmd.arg(self.names.thread(id))
-            .arg(arguments::policy(write.policy, self.ahead()))
+            .arg(arguments::policy(write.policy, circumstances))
             .arg(arguments::field(fast.key))
             .arg(&*fast.text);
         if let Some(window) = fast.window {
@@ -207,21 +235,33 @@ impl Store for RedisStore {
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let calls = self.link.calls();
-        match self.write_fast(&calls, id, write).await? {
+        let mark = &self.names.watch_all;
+        let ahead_ms = self.ahead();
+        let circumstances = &Circumstances {
+            ahead_ms,
+            retention: self.retention,
+            logs_all: self.interest.logs_all(&calls, mark, ahead_ms).await?,
+        };
+        match self.write_fast(&calls, id, write, circumstances).await? {
             Some(written) => Ok(written),
-            None => self.write_by_list(&calls, id, write).await,
+            None => self.write_by_list(&calls, id, write, circumstances).await,
         }
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        let (thread, records) = self.names.thread_and_records(id);
-        let mut cmd = Script::Destroy.call(2);
-        cmd.arg(thread)
-            .arg(records)
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Destroy.call(6);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(&bucket.log)
+            .arg(bucket.archive(id))
+            .arg(&bucket.archives)
+            .arg(&bucket.deadlines)
             .arg(self.ahead())
             .arg(arguments::precondition(destroy.precondition))
             .arg(arguments::idempotency(destroy.idempotency))
-            .arg(super::millis(destroy.tombstone));
+            .arg(super::millis(destroy.tombstone))
+            .arg(arguments::archive_ms(&self.retention));
         replies::destroyed(self.link.calls().write(cmd).await?)
     }
 

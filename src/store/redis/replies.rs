@@ -71,6 +71,14 @@ pub(super) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
     describe(&Meta::read(bytes(packed)?)?, description)
 }
 
+/// The reply of the script that restores a thread.
+pub(super) fn restored(reply: Value, policy: &Policy) -> Result<Option<Thread>, WriteError> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    Ok(thread(Value::Array(accepted(array(reply)?, policy)?))?)
+}
+
 /// Metadata, milliseconds to live and now make a meta whole.
 fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreError> {
     let [metadata, left_ms, now_ms] = description else {

@@ -6,6 +6,7 @@ use redis::Cmd;
 
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const RECORDS: &str = include_str!("lua/records.lua");
+const LOG: &str = include_str!("lua/log.lua");
 
 /// A script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +20,25 @@ pub(super) enum Script {
     Push,
     Write,
     Destroy,
+    ListArchives,
+    Restore,
+    Watch,
+    WatchAll,
+    Completed,
+    Head,
+    Due,
+    EndDue,
+    Tidy,
+    Sweep,
+    Hold,
+    Release,
+    OpenLedger,
+    Commit,
+    Replay,
+    PutRecord,
 }
 
-const ALL: [Script; 9] = [
+const ALL: [Script; 25] = [
     Script::Touch,
     Script::ReadThread,
     Script::ReadKeys,
@@ -31,6 +48,22 @@ const ALL: [Script; 9] = [
     Script::Push,
     Script::Write,
     Script::Destroy,
+    Script::ListArchives,
+    Script::Restore,
+    Script::Watch,
+    Script::WatchAll,
+    Script::Completed,
+    Script::Head,
+    Script::Due,
+    Script::EndDue,
+    Script::Tidy,
+    Script::Sweep,
+    Script::Hold,
+    Script::Release,
+    Script::OpenLedger,
+    Script::Commit,
+    Script::Replay,
+    Script::PutRecord,
 ];
 
 impl Script {
@@ -42,18 +75,34 @@ impl Script {
     }
 
     fn code(self) -> String {
-        let (shared, code) = match self {
-            Self::Touch => ("", include_str!("lua/touch.lua")),
-            Self::ReadThread => ("", include_str!("lua/read_thread.lua")),
-            Self::ReadKeys => ("", include_str!("lua/read_keys.lua")),
-            Self::ReadValues => ("", include_str!("lua/read_values.lua")),
-            Self::ReadSlice => ("", include_str!("lua/read_slice.lua")),
-            Self::Set => ("", include_str!("lua/set.lua")),
-            Self::Push => ("", include_str!("lua/push.lua")),
-            Self::Write => (RECORDS, include_str!("lua/write.lua")),
-            Self::Destroy => (RECORDS, include_str!("lua/destroy.lua")),
+        let (shared, code): (&[&str], _) = match self {
+            Self::Touch => (&[], include_str!("lua/touch.lua")),
+            Self::ReadThread => (&[], include_str!("lua/read_thread.lua")),
+            Self::ReadKeys => (&[], include_str!("lua/read_keys.lua")),
+            Self::ReadValues => (&[], include_str!("lua/read_values.lua")),
+            Self::ReadSlice => (&[], include_str!("lua/read_slice.lua")),
+            Self::Set => (&[], include_str!("lua/set.lua")),
+            Self::Push => (&[], include_str!("lua/push.lua")),
+            Self::Write => (&[RECORDS, LOG], include_str!("lua/write.lua")),
+            Self::Destroy => (&[RECORDS, LOG], include_str!("lua/destroy.lua")),
+            Self::ListArchives => (&[], include_str!("lua/list_archives.lua")),
+            Self::Restore => (&[LOG], include_str!("lua/restore.lua")),
+            Self::Watch => (&[LOG], include_str!("lua/watch.lua")),
+            Self::WatchAll => (&[], include_str!("lua/watch_all.lua")),
+            Self::Completed => (&[LOG], include_str!("lua/completed.lua")),
+            Self::Head => (&[], include_str!("lua/head.lua")),
+            Self::Due => (&[], include_str!("lua/due.lua")),
+            Self::EndDue => (&[LOG], include_str!("lua/end_due.lua")),
+            Self::Tidy => (&[], include_str!("lua/tidy.lua")),
+            Self::Sweep => (&[LOG], include_str!("lua/sweep.lua")),
+            Self::Hold => (&[], include_str!("lua/hold.lua")),
+            Self::Release => (&[], include_str!("lua/release.lua")),
+            Self::OpenLedger => (&[], include_str!("lua/open_ledger.lua")),
+            Self::Commit => (&[], include_str!("lua/commit.lua")),
+            Self::Replay => (&[], include_str!("lua/replay.lua")),
+            Self::PutRecord => (&[], include_str!("lua/put_record.lua")),
         };
-        [PRELUDE, shared, code].concat()
+        [PRELUDE, &shared.concat(), code].concat()
     }
 }
 

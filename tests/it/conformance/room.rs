@@ -51,9 +51,9 @@ pub(crate) async fn redis_by(clock: Clock) -> Room {
 #[cfg(feature = "redis")]
 pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     let settings = RedisSettings {
-        url: server.url(),
         key_prefix: redis::unique_prefix(),
         timeout: Duration::from_secs(30),
+        ..RedisSettings::new(server.url())
     };
     let store = RedisStore::connect(settings, clock.clone()).await.unwrap();
     Room {

@@ -1,23 +1,21 @@
 -- Ends a thread.
--- KEYS: 1 thread, 2 its remembered answers.
--- ARGV: 1 ahead, 2 precondition, 3 idempotency key or nothing, 4 tombstone time in milliseconds.
+-- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines.
+-- ARGV: 1 ahead, 2 precondition, 3 idempotency key or nothing, 4 tombstone time in milliseconds,
+--       5 how long an archive is kept.
 -- Reply: `D`, whether it was replayed, whether there was a thread; or a refusal as in write.lua.
 local key, ahead, tombstone = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[4])
+local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
 local given, memory = recall(KEYS[2], ARGV[3], ahead, 'D')
 if given then return given end
 
-local left = call('PTTL', key)
-local m = left > ahead and call('HGET', key, 'M')
-local version, life = 0, '\0\0\0\0\0\0\0\0'
-if m and lifetime(unpack_('>I5', m, 36), unpack_('>I6', m, 41), ahead) == 0 then
-  m, left = false, 0
-end
+local m, left, dead = living(key, ahead)
+local version, life = 0, NO_LIFE
 if m then life, version = unpack_('>c8I6', m, 2) end
 if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version, life} end
 
 local kept = 0
 if m then
-  call('UNLINK', key)
+  end_life(k, m, DESTROYED_BY_HAND, now(ahead), ahead, tonumber(ARGV[5]))
   if tombstone > 0 then
     call('HSET', key, 'T', '1')
     call('PEXPIRE', key, tombstone + ahead)
@@ -28,6 +26,8 @@ if m then
     call('PEXPIRE', KEYS[2], records_ms)
     if memory then memory.left = records_ms end
   end
+elseif dead then
+  end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, tonumber(ARGV[5]))
 elseif left > ahead then
   kept = left - ahead
 end

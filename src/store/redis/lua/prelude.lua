@@ -2,19 +2,31 @@
 --
 -- A thread is one hash:
 --   M          meta: format, life, version, bytes of the members, number of keys, created,
---              updated, ttl, end of the absolute lifetime (0: none), number of the next array
+--              updated, ttl, end of the absolute lifetime (0: none), number of the next array,
+--              grace in seconds, number of its events so far, until when its changes are logged
 --   D          metadata as JSON text, where it was set
+--   E          in the archive: why it ended (as the flags of the event), when, when archived
 --   "key":     a value as JSON text; an array as `[` and its elements, each with a line feed
 --              before it; a large array as `A` and its header
 --   cI:N       chunk N of array I: the ordinal of its first element, then elements, each with a
 --              line feed before it
 -- A destroyed thread is a hash with the field T alone until its tombstone time is over.
 --
--- A thread lives while its key's time to live is above `ahead`, which only tests set: it shifts
--- the clock, and every expiry that is written, by that many milliseconds.
+-- A thread lives while its key's time to live is above its grace: it then is dead, but its data is
+-- there for whoever ends it. `ahead`, which only tests set, shifts the clock, and every expiry that
+-- is written, by that many milliseconds.
+--
+-- Beside the threads of a bucket, all in its slot:
+--   :d         deadlines: ids by when to look at them, which is not moved by each use
+--   :e         the log, a stream of entries as log_event in log.lua writes them
+--   :h         the newest position that was deleted from the log
+--   :a:ID      the archive of the last life of a thread: its hash, with E
+--   :a:ID:LIFE that of an earlier life
+--   :x         archives: ID:LIFE by when it was archived
+--   :w:ID      there while a thread is watched, so that a life which begins meanwhile is too
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
-local META = '>Bc8I6I4I4I6I6I5I6I4'
+local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
@@ -37,11 +49,13 @@ end
 -- The meta of a living thread, its end moved, and how long it lives from now; nil without one.
 local function touch(key, ahead)
   local m = call('HGET', key, 'M')
-  if not m or call('PTTL', key) <= ahead then return nil end
-  local ttl, ends = unpack_('>I5I6', m, 36)
+  if not m then return nil end
+  local ttl, ends, _, grace = unpack_('>I5I6I4I4', m, 36)
+  local kept = grace * 1000 + ahead
+  if call('PTTL', key) <= kept then return nil end
   local left = lifetime(ttl, ends, ahead)
   if left == 0 then return nil end
-  call('PEXPIRE', key, left + ahead)
+  call('PEXPIRE', key, left + kept)
   return m, left
 end
 

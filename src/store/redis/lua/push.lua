@@ -1,4 +1,4 @@
--- Fast path: one push in a living thread that makes no chunked array of a plain one, nor the other
+-- Fast path: one push in a living thread that is not watched, which makes no chunked array of a plain one, nor the other
 -- way round, and drops at most one element.
 -- KEYS: 1 thread. ARGV: 1 policy, 2 field, 3 element, 4 window or 0.
 -- Reply: 0 when it is for write.lua; the new meta and the length; or a refusal as write.lua has it.
@@ -6,10 +6,12 @@ local key, f, v, window = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local ahead, _, _, max_bytes, max_keys = unpack_('>I6I5I6I4I4', ARGV[1])
 local got = call('HMGET', key, 'M', f)
 local m, text = got[1], got[2]
-if not m or byte(m) ~= 1 or call('PTTL', key) <= ahead then return 0 end
-local format, life, version, bytes, keys, created, _, ttl, ends, next_array = unpack_(META, m)
+if not m or byte(m) ~= 1 then return 0 end
+local format, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
+local kept = grace * 1000 + ahead
+if call('PTTL', key) <= kept then return 0 end
 local left = lifetime(ttl, ends, ahead)
-if left == 0 then return 0 end
+if left == 0 or watched > now(ahead) then return 0 end
 local before = bytes
 
 local fields, gone, length
@@ -73,9 +75,9 @@ end
 if bytes + 1 > max_bytes then return {'R', 'state_too_large', bytes + 1, before == 0 and 2 or before + 1} end
 if keys > max_keys then return {'R', 'too_many_keys'} end
 
-m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array)
+m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched)
 if gone then call('HDEL', key, gone) end
 fields[#fields + 1], fields[#fields + 2] = 'M', m
 call('HSET', key, unpack(fields))
-call('PEXPIRE', key, left + ahead)
+call('PEXPIRE', key, left + kept)
 return {m, length}

@@ -1,13 +1,15 @@
--- Fast path: sets one value that is not chunked in a living thread.
+-- Fast path: sets one value that is not chunked in a living thread that is not watched.
 -- KEYS: 1 thread. ARGV: 1 policy, 2 field, 3 value.
 -- Reply: 0 when it is for write.lua; the new meta; or a refusal as write.lua has it.
 local key, f, v = KEYS[1], ARGV[2], ARGV[3]
 local ahead, _, _, max_bytes, max_keys = unpack_('>I6I5I6I4I4', ARGV[1])
 local m = call('HGET', key, 'M')
-if not m or byte(m) ~= 1 or call('PTTL', key) <= ahead then return 0 end
-local format, life, version, bytes, keys, created, _, ttl, ends, next_array = unpack_(META, m)
+if not m or byte(m) ~= 1 then return 0 end
+local format, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
+local kept = grace * 1000 + ahead
+if call('PTTL', key) <= kept then return 0 end
 local left = lifetime(ttl, ends, ahead)
-if left == 0 then return 0 end
+if left == 0 or watched > now(ahead) then return 0 end
 local before = bytes
 local old = call('HSTRLEN', key, f)
 if old == HEADER_BYTES and byte(call('HGET', key, f)) == 65 then return 0 end
@@ -19,7 +21,7 @@ end
 if bytes + 1 > max_bytes then return {'R', 'state_too_large', bytes + 1, before == 0 and 2 or before + 1} end
 if keys > max_keys then return {'R', 'too_many_keys'} end
 
-m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array)
+m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched)
 call('HSET', key, f, v, 'M', m)
-call('PEXPIRE', key, left + ahead)
+call('PEXPIRE', key, left + kept)
 return m

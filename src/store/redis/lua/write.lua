@@ -1,8 +1,9 @@
 -- A list of operations, done whole or not at all: all is worked out in tables first, limits are
 -- judged on the result, and only then is anything written, since Redis does not roll back.
--- KEYS: 1 thread, 2 its remembered answers.
+-- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch.
 -- ARGV: 1 policy: ahead, ttl, greatest age (0: none), most bytes, most keys, most bytes of metadata,
---         life for a new thread
+--         life for a new thread, its grace in seconds, how long an archive is kept, whether all
+--         changes are logged
 --       2 precondition: nothing, `E` exists, `V` version, `S` version and life
 --       3 idempotency key (16 bytes) and request (16 bytes), or nothing
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
@@ -13,27 +14,21 @@
 -- Reply: `W`, whether it was replayed, meta, answers as `place kind value;`..., and where it
 -- describes: metadata, milliseconds to live, now. Or `R`, a refusal, and what belongs to it.
 local key = KEYS[1]
-local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life = unpack_('>I6I5I6I4I4I4c8', ARGV[1])
+local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
+local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
 local given, memory = recall(KEYS[2], ARGV[3], ahead, 'W')
 if given then return given end
 
 -- the thread as it is -----------------------------------------------------------------------
-local left = call('PTTL', key)
-local m = left > ahead and call('HGET', key, 'M')
-if left > ahead and not m then return {'R', 'thread_destroyed'} end
-local format, version, bytes, keys, ends, next_array = 1, 0, 0, 0, 0, 0
+local m, left, dead = living(key, ahead)
+if not m and not dead and left > ahead then return {'R', 'thread_destroyed'} end
+local format, version, bytes, keys, ends, next_array, sequence, watched = 1, 0, 0, 0, 0, 0, 0, 0
 local created, _
 if m then
   if byte(m) ~= 1 then return redis.error_reply('ERR threadkeep: unknown format') end
-  local its_ttl, its_ends = unpack_('>I5I6', m, 36)
-  if lifetime(its_ttl, its_ends, ahead) > 0 then
-    format, life, version, bytes, keys, created, _, ttl, ends, next_array = unpack_(META, m)
-  else
-    -- the end of its absolute lifetime, which the key's expiry may lag by a millisecond
-    m = false
-  end
+  format, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
 end
-local is_new, is_stale = not m, not m and left ~= -2
+local is_new = not m
 local its_life = version > 0 and life or '\0\0\0\0\0\0\0\0'
 if not is_met(ARGV[2], version, its_life) then
   return {'R', 'version_mismatch', version, its_life}
@@ -318,9 +313,13 @@ if keys > max_keys then return {'R', 'too_many_keys'} end
 if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
 
 -- and only now the writing ------------------------------------------------------------------
-if is_stale then
+local logged, changed = is_new or log_all == 1 or watched > now(ahead), {}
+if dead then
+  end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
+elseif is_new and left ~= -2 then
   call('UNLINK', key)
 elseif cleared and m then
+  if logged then changed = call('HKEYS', key) end
   local kept = call('HGET', key, 'D')
   call('UNLINK', key)
   if kept then call('HSET', key, 'D', kept) end
@@ -329,6 +328,7 @@ local puts, gone = {}, {}
 for _, f in ipairs(order) do
   local e = entries[f]
   if e.dirty then
+    if logged and (e.size > 0 or e.stored) then changed[#changed + 1] = f end
     local a, old = e.array, not cleared and e.old
     if old then
       local past = a and a.id == old.id and math.min(a.head - 1, old.tail) or old.tail
@@ -357,14 +357,26 @@ end
 if is_new then
   created = now(ahead)
   if max_age > 0 then ends = created + max_age end
+  sequence, watched = events_before(k.archive), watched_until(KEYS[7], ahead)
 end
 if ARGV[4] ~= '' then ttl = tonumber(ARGV[4]) end
-m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array)
+if logged then sequence = sequence + 1 end
+m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched)
 puts[#puts + 1] = 'M'
 puts[#puts + 1] = m
 in_slices('HSET', key, puts)
 local lives = lifetime(ttl, ends, ahead)
-call('PEXPIRE', key, lives + ahead)
+call('PEXPIRE', key, lives + grace * 1000 + ahead)
+if is_new then
+  begin_life(k, now(ahead) + lives, ahead)
+elseif ARGV[4] ~= '' then
+  call('ZADD', k.deadlines, 'LT', now(ahead) + lives, id_of(key))
+end
+if logged then
+  local flags = not is_new and metadata ~= '' and 1 or 0
+  log_event(k.log, is_new and CREATED or UPDATED, flags, now(ahead), version + 1, sequence, life,
+    id_of(key), names(changed), ahead)
+end
 local answer = {'W', 0, m, table.concat(results, ';')}
 if ARGV[5] == 'd' then
   answer[5], answer[6], answer[7] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead))

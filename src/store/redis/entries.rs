@@ -1,0 +1,132 @@
+//! Events as they lie in the streams, and as `lua/log.lua` writes them.
+
+use redis::Value;
+
+use super::meta::take;
+use super::replies::{UNKNOWN, array, bytes, text};
+use crate::domain::{
+    Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Position, ThreadId,
+};
+use crate::store::StoreError;
+
+const HEADER_BYTES: usize = 26;
+const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");
+
+/// The entries of a stream, as XRANGE answers them.
+pub(super) fn events(bucket: u16, entries: Value) -> Result<Vec<Event>, StoreError> {
+    let entries = array(entries)?.into_iter();
+    entries.map(|entry| event(bucket, entry)).collect()
+}
+
+fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
+    let entry = array(entry)?;
+    let [place, Value::Array(fields)] = &entry[..] else {
+        return Err(CORRUPT);
+    };
+    let [_, packed, _, more] = &fields[..] else {
+        return Err(CORRUPT);
+    };
+    let (packed, more) = (bytes(packed)?, text(more)?);
+    let (header, thread) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
+    let mut rest = header;
+    let (kind, flags) = (take(&mut rest, 1), take(&mut rest, 1));
+    let time_ms = take(&mut rest, 6);
+    let version = take(&mut rest, 6);
+    let sequence = take(&mut rest, 4);
+    let life = Life(take(&mut rest, 8));
+    let thread = std::str::from_utf8(thread).map_err(|_| CORRUPT)?;
+    Ok(Event {
+        id: EventId {
+            bucket,
+            position: position(text(place)?)?,
+        },
+        thread: thread.parse::<ThreadId>().map_err(|_| CORRUPT)?,
+        time_ms,
+        life,
+        version,
+        sequence,
+        kind: match (kind, flags) {
+            (1, flags) => EventKind::Created {
+                keys: names(more)?,
+                restored: flags == 1,
+            },
+            (2, flags) => EventKind::Updated {
+                keys: names(more)?,
+                metadata: flags == 1,
+            },
+            (3, 1) => EventKind::Destroyed {
+                reason: EndReason::Destroyed,
+                state_lost: false,
+            },
+            (3, flags) => EventKind::Destroyed {
+                reason: EndReason::Expired,
+                state_lost: flags == 2,
+            },
+            (4, _) => EventKind::Completed(read_completed(more)?),
+            _ => return Err(CORRUPT),
+        },
+    })
+}
+
+/// A place in a stream.
+pub(super) fn position(text: &str) -> Result<Position, StoreError> {
+    let (ms, seq) = text.split_once('-').ok_or(CORRUPT)?;
+    Ok(Position {
+        ms: ms.parse().map_err(|_| CORRUPT)?,
+        seq: seq.parse().map_err(|_| CORRUPT)?,
+    })
+}
+
+/// The newest position of a log, given its last entry and its horizon, as far as there are any.
+pub(super) fn newest(last: &Value, horizon: &Value) -> Result<Position, StoreError> {
+    Ok(place(last)?.max(place(horizon)?))
+}
+
+/// A position, or the first of all.
+pub(super) fn place(value: &Value) -> Result<Position, StoreError> {
+    match value {
+        Value::Nil => Ok(Position::default()),
+        value => position(text(value)?),
+    }
+}
+
+/// How a request is written into the log.
+pub(super) fn write_completed(completed: &Completed) -> String {
+    let Completed {
+        session,
+        status,
+        duration_ms,
+    } = completed;
+    format!("{status} {duration_ms} {session}")
+}
+
+fn read_completed(text: &str) -> Result<Completed, StoreError> {
+    let mut parts = text.splitn(3, ' ');
+    let mut next = || parts.next().ok_or(CORRUPT);
+    Ok(Completed {
+        status: next()?.parse().map_err(|_| CORRUPT)?,
+        duration_ms: next()?.parse().map_err(|_| CORRUPT)?,
+        session: next()?.to_owned(),
+    })
+}
+
+/// Keys in the order of their bytes, as a JSON array; the script has them in that of their fields.
+fn names(fields: &str) -> Result<Option<Json>, StoreError> {
+    if fields == "!" {
+        return Ok(None);
+    }
+    let list = Json::from_compact(format!("[{fields}]"));
+    let keys = crate::domain::elements(list.as_str()).map(Key::from_json);
+    let mut keys: Vec<Key> = keys.collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
+    keys.sort_unstable();
+    let mut sorted = vec![b'['];
+    for (place, key) in keys.iter().enumerate() {
+        if place > 0 {
+            sorted.push(b',');
+        }
+        key.write_json(&mut sorted);
+    }
+    sorted.push(b']');
+    let sorted = String::from_utf8(sorted).map_err(|_| CORRUPT)?;
+    Ok(Some(Json::from_compact(sorted)))
+}

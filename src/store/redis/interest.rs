@@ -1,0 +1,67 @@
+//! Whether the changes of all threads are logged.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use super::link::Calls;
+use crate::store::StoreError;
+
+/// How late a replica may learn that somebody wants to know of all changes.
+pub(super) const LATENESS: Duration = Duration::from_secs(1);
+
+/// What is known of the mark that says so. It is looked at once a second and not at each write,
+/// which would cost every write of everybody; who sets the mark counts from when the last replica
+/// has seen it.
+#[derive(Debug, Default)]
+pub(super) struct Interest(Mutex<Option<Seen>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    at: Instant,
+    ahead_ms: u64,
+    logs_all: bool,
+}
+
+impl Interest {
+    /// Whether all changes are logged, as it was within the last second.
+    pub(super) async fn logs_all(
+        &self,
+        calls: &Calls<'_>,
+        mark: &str,
+        ahead_ms: u64,
+    ) -> Result<bool, StoreError> {
+        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = seen
+            && seen.at.elapsed() < LATENESS
+            && seen.ahead_ms == ahead_ms
+        {
+            return Ok(seen.logs_all);
+        }
+        // before it is asked, so that what is known is never older than it seems
+        let at = Instant::now();
+        let mut left = redis::cmd("PTTL");
+        left.arg(mark);
+        let logs_all = match calls.read(left).await? {
+            Value::Int(left) => u64::try_from(left).is_ok_and(|left| left > ahead_ms),
+            _ => false,
+        };
+        self.set(Seen {
+            at,
+            ahead_ms,
+            logs_all,
+        });
+        Ok(logs_all)
+    }
+
+    /// Forgets what was seen: the mark has changed.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn set(&self, seen: Seen) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+}

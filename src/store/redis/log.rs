@@ -1,0 +1,143 @@
+//! The log of events.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::{Cmd, Value};
+
+use super::keys::{BUCKETS, bucket_number};
+use super::link::pipeline;
+use super::replies::{UNKNOWN, array, bytes, integer};
+use super::scripts::Script;
+use super::{RedisStore, entries, interest};
+use crate::domain::{Completed, Event, Life, Position, Stamp, ThreadId};
+use crate::store::{EventLog, Heads, StoreError, Watched, millis};
+
+#[async_trait]
+impl EventLog for RedisStore {
+    fn buckets(&self) -> u16 {
+        BUCKETS as u16
+    }
+
+    fn bucket_of(&self, id: &ThreadId) -> u16 {
+        bucket_number(id) as u16
+    }
+
+    async fn read_log(
+        &self,
+        after: &[(u16, Position)],
+        most: usize,
+    ) -> Result<Vec<Vec<Event>>, StoreError> {
+        let cmds = after.iter().map(|(bucket, after)| {
+            let mut cmd = redis::cmd("XRANGE");
+            cmd.arg(&self.names.bucket(*bucket).log)
+                .arg(format!("({after}"))
+                .arg("+")
+                .arg("COUNT")
+                .arg(most);
+            cmd
+        });
+        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let read = after.iter().zip(replies);
+        read.map(|((bucket, _), entries)| entries::events(*bucket, entries))
+            .collect()
+    }
+
+    async fn log_heads(&self) -> Result<Heads, StoreError> {
+        let heads = (0..self.buckets()).map(|number| {
+            let bucket = self.names.bucket(number);
+            let mut cmd = Script::Head.call(2);
+            cmd.arg(&bucket.log).arg(&bucket.horizon);
+            cmd
+        });
+        let cmds = std::iter::once(redis::cmd("TIME")).chain(heads);
+        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let (time, heads) = replies.split_first().ok_or(UNKNOWN)?;
+        let newest = |head: &Value| match head {
+            Value::Array(head) if head.len() == 2 => entries::newest(&head[0], &head[1]),
+            _ => Err(UNKNOWN),
+        };
+        Ok(Heads {
+            now_ms: time_ms(time)? + self.ahead(),
+            positions: heads.iter().map(newest).collect::<Result<_, _>>()?,
+        })
+    }
+
+    async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError> {
+        let cmds = buckets.iter().map(|number| {
+            let mut cmd = redis::cmd("GET");
+            cmd.arg(&self.names.bucket(*number).horizon);
+            cmd
+        });
+        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        replies.iter().map(entries::place).collect()
+    }
+
+    async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Completed.call(2);
+        cmd.arg(bucket.thread(id))
+            .arg(&bucket.log)
+            .arg(self.ahead())
+            .arg(entries::write_completed(completed));
+        self.aside.calls().write(cmd).await.map(drop)
+    }
+
+    async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError> {
+        let cmds = ids.iter().map(|id| self.watch_one(id, lasts));
+        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        replies.into_iter().map(watched).collect()
+    }
+
+    async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {
+        // a write that another replica has begun before it learned of it may still be on its way
+        let lateness = interest::LATENESS + self.aside.timeout();
+        let mut cmd = Script::WatchAll.call(1);
+        cmd.arg(&self.names.watch_all)
+            .arg(self.ahead())
+            .arg(millis(lasts))
+            .arg(millis(lateness));
+        let since = self.aside.calls().read(cmd).await?;
+        self.interest.forget();
+        integer(&since)
+    }
+}
+
+impl RedisStore {
+    fn watch_one(&self, id: &ThreadId, lasts: Duration) -> Cmd {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Watch.call(4);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.watch(id))
+            .arg(&bucket.log)
+            .arg(&bucket.horizon)
+            .arg(self.ahead())
+            .arg(millis(lasts));
+        cmd
+    }
+}
+
+fn watched(reply: Value) -> Result<Watched, StoreError> {
+    let reply = array(reply)?;
+    let [version, life, last, horizon] = &reply[..] else {
+        return Err(UNKNOWN);
+    };
+    let life: [u8; 8] = bytes(life)?.try_into().map_err(|_| UNKNOWN)?;
+    Ok(Watched {
+        stamp: Stamp {
+            version: integer(version)?,
+            life: Life(u64::from_be_bytes(life)),
+        },
+        head: entries::newest(last, horizon)?,
+    })
+}
+
+/// The reply of TIME: seconds and microseconds.
+pub(super) fn time_ms(time: &Value) -> Result<u64, StoreError> {
+    match time {
+        Value::Array(parts) if parts.len() == 2 => {
+            Ok(integer(&parts[0])? * 1000 + integer(&parts[1])? / 1000)
+        }
+        _ => Err(UNKNOWN),
+    }
+}

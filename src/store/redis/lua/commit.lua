@@ -1,0 +1,31 @@
+-- Writes down what a consumer did, if its lease is still held.
+-- KEYS: 1 pool of leases, 2 ledger, 3 pending, 4 parked, 5 parked in order.
+-- ARGV: 1 ahead, 2 slot, 3 holder, then `c` bucket position, `p` event record, `d` event,
+--       `k` event record, `n` record.
+-- Reply: 1, or 0 when the lease or the consumer is gone.
+local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
+if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return 0 end
+if call('EXISTS', KEYS[2]) == 0 then return 0 end
+local i = 4
+while ARGV[i] do
+  local code, event = ARGV[i], ARGV[i + 1]
+  if code == 'c' then
+    call('HSET', KEYS[2], event, ARGV[i + 2])
+    i = i + 3
+  elseif code == 'p' then
+    call('HSET', KEYS[3], event, ARGV[i + 2])
+    i = i + 3
+  elseif code == 'd' then
+    call('HDEL', KEYS[3], event)
+    i = i + 2
+  elseif code == 'k' then
+    call('HDEL', KEYS[3], event)
+    call('HSET', KEYS[4], event, ARGV[i + 2])
+    call('ZADD', KEYS[5], 0, event)
+    i = i + 3
+  else
+    call('HSET', KEYS[2], 'note', event)
+    i = i + 2
+  end
+end
+return 1

@@ -1,0 +1,33 @@
+-- Ends threads whose time has passed. One that was used since gets its real deadline.
+-- KEYS: 1 log, 2 archives, 3 deadlines, then of each id its thread and its archive.
+-- ARGV: 1 ahead, 2 how long an archive is kept, then ids.
+-- Reply: how many were ended, were found without their data, and were moved.
+local ahead, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
+local k = {log = KEYS[1], archives = KEYS[2], deadlines = KEYS[3]}
+local ended, lost, moved = 0, 0, 0
+for i = 3, #ARGV do
+  local id = ARGV[i]
+  k.thread, k.archive = KEYS[2 * i - 2], KEYS[2 * i - 1]
+  local score = call('ZSCORE', k.deadlines, id)
+  if score then
+    score = tonumber(score)
+    local m, left, dead = living(k.thread, ahead)
+    if m then
+      local ttl, ends, _, grace = unpack_('>I5I6I4I4', m, 36)
+      local deadline = now(ahead) + left - ahead - grace * 1000
+      if ends > 0 then deadline = math.min(deadline, ends) end
+      if deadline ~= score then
+        call('ZADD', k.deadlines, deadline, id)
+        moved = moved + 1
+      end
+    elseif dead then
+      if left > ahead then ended = ended + 1 else lost = lost + 1 end
+      end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
+    else
+      call('ZREM', k.deadlines, id)
+      log_event(k.log, DESTROYED, LOST, score, 0, 0, NO_LIFE, id, '', ahead)
+      lost = lost + 1
+    end
+  end
+end
+return {ended, lost, moved}

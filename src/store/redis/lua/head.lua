@@ -1,0 +1,4 @@
+-- Where a log ends. KEYS: 1 log, 2 horizon.
+-- Reply: the newest position or nil, and that of the horizon.
+local newest = call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+return {newest and newest[1] or false, call('GET', KEYS[2])}

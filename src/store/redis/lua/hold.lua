@@ -1,0 +1,32 @@
+-- Takes part in a pool of leases.
+-- KEYS: 1 pool: `mHOLDER` until when a holder lives, `sSLOT` until when a slot is held, and by whom.
+-- ARGV: 1 ahead, 2 slots, 3 holder, 4 for how long.
+-- Reply: the slots that are held.
+local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local t, pool = now(ahead), {}
+local fields = call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do pool[fields[i]] = fields[i + 1] end
+local members = 1
+for field, value in pairs(pool) do
+  if byte(field) == 109 and field ~= 'm' .. holder then
+    if tonumber(value) > t then members = members + 1 else call('HDEL', KEYS[1], field) end
+  end
+end
+local until_ = fmt('%.0f', t + lasts)
+call('HSET', KEYS[1], 'm' .. holder, until_)
+
+local share, held, free = math.ceil(slots / members), {}, {}
+for slot = 0, slots - 1 do
+  local expires, by = string.match(pool['s' .. slot] or '', '^(%d+) (.*)$')
+  if by == holder and tonumber(expires) > t then
+    if #held < share then held[#held + 1] = slot else call('HDEL', KEYS[1], 's' .. slot) end
+  elseif not by or tonumber(expires) <= t then
+    free[#free + 1] = slot
+  end
+end
+for _, slot in ipairs(free) do
+  if #held < share then held[#held + 1] = slot end
+end
+for _, slot in ipairs(held) do call('HSET', KEYS[1], 's' .. slot, until_ .. ' ' .. holder) end
+if call('PTTL', KEYS[1]) < lasts + ahead then call('PEXPIRE', KEYS[1], lasts + ahead) end
+return held

@@ -1,0 +1,93 @@
+-- Shared by the scripts that log events, and those that end threads.
+local CREATED, UPDATED, DESTROYED, COMPLETED = 1, 2, 3, 4
+local EXPIRED, DESTROYED_BY_HAND, LOST = 0, 1, 2
+local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
+local NO_LIFE = '\0\0\0\0\0\0\0\0'
+
+-- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or
+-- what else belongs to the type.
+-- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed,
+-- 2 expired and its data lost.
+local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
+  local position = ahead == 0 and '*' or fmt('%.0f-*', now(ahead))
+  call('XADD', log, position,
+    'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, 'k', more)
+end
+
+local function id_of(key)
+  return sub(key, find(key, '}:t:', 1, true) + 4)
+end
+
+-- The keys of these fields as JSON strings with commas; `!` when they are too many to name.
+local function names(fields)
+  local keys, seen, bytes = {}, {}, 0
+  for _, f in ipairs(fields) do
+    if byte(f) == 34 and not seen[f] then
+      seen[f], bytes, keys[#keys + 1] = true, bytes + #f - 1, sub(f, 1, -2)
+      if #keys > MOST_NAMED or bytes > MOST_NAMED_BYTES then return '!' end
+    end
+  end
+  return table.concat(keys, ',')
+end
+
+-- The meta of a living thread, its key's time to live, and the meta of one that is dead but not
+-- yet ended.
+local function living(key, ahead)
+  local left, m = call('PTTL', key), call('HGET', key, 'M')
+  if not m then return false, left end
+  local ttl, ends, _, grace = unpack_('>I5I6I4I4', m, 36)
+  if left > grace * 1000 + ahead and lifetime(ttl, ends, ahead) > 0 then return m, left end
+  return false, left, m
+end
+
+-- When a dead thread was over.
+local function ended_at(m, left, ahead)
+  local ends, _, grace = unpack_('>I6I4I4', m, 41)
+  local at = now(ahead) + left - ahead - grace * 1000
+  return ends > 0 and math.min(at, ends) or at
+end
+
+-- How many events of an id were logged in earlier lives, of which the last is still archived.
+local function events_before(archive)
+  local m = call('HGET', archive, 'M')
+  return m and unpack_('>I4', m, 55) or 0
+end
+
+local function watched_until(watch, ahead)
+  local left = call('PTTL', watch)
+  return left > ahead and now(ahead) + left - ahead or 0
+end
+
+local function hex(bytes)
+  return (string.gsub(bytes, '.', function(c) return fmt('%02x', byte(c)) end))
+end
+
+-- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log,
+-- archive, archives and deadlines. An archive of an earlier life makes room.
+local function end_life(k, m, flags, ended, ahead, archive_ms)
+  local id, life, version = id_of(k.thread), unpack_('>c8I6', m, 2)
+  call('ZREM', k.deadlines, id)
+  if call('PTTL', k.thread) <= ahead then
+    -- only by the clock that tests put ahead: else the key were gone
+    call('UNLINK', k.thread)
+    return log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
+  end
+  local sequence = unpack_('>I4', m, 55) + 1
+  local earlier = call('HGET', k.archive, 'M')
+  if earlier then call('RENAME', k.archive, k.archive .. ':' .. hex(sub(earlier, 2, 9))) end
+  call('RENAME', k.thread, k.archive)
+  call('HSET', k.archive, 'M', sub(m, 1, 54) .. pack('>I4I6', sequence, 0),
+    'E', pack('>BI6I6', flags, ended, now(ahead)))
+  call('PEXPIRE', k.archive, archive_ms + ahead)
+  call('ZADD', k.archives, now(ahead), id .. ':' .. hex(life))
+  log_event(k.log, DESTROYED, flags, ended, version, sequence, life, id, '', ahead)
+end
+
+-- Puts a new life into the deadlines. One that is there already is of a life whose data is lost.
+local function begin_life(k, deadline, ahead)
+  local id = id_of(k.thread)
+  if call('ZADD', k.deadlines, 'NX', deadline, id) == 1 then return end
+  local lost = tonumber(call('ZSCORE', k.deadlines, id))
+  log_event(k.log, DESTROYED, LOST, lost, 0, 0, NO_LIFE, id, '', ahead)
+  call('ZADD', k.deadlines, deadline, id)
+end

@@ -1,0 +1,42 @@
+-- Brings a life back from the archive.
+-- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch.
+-- ARGV: 1 ahead, greatest age (0: none), life for it, how long an archive is kept, and how long it
+--         can be got
+--       2 which life, in hex, or nothing for the last one that ended
+-- Reply: nil, or meta, metadata, milliseconds to live, now; or a refusal as in write.lua.
+local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', ARGV[1])
+local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
+local m, left, dead = living(k.thread, ahead)
+if m then
+  local its_life, version = unpack_('>c8I6', m, 2)
+  return {'R', 'version_mismatch', version, its_life}
+end
+if dead then end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms) end
+
+local from = k.archive
+m = call('HGET', from, 'M')
+if ARGV[2] ~= '' and not (m and hex(sub(m, 2, 9)) == ARGV[2]) then
+  from = from .. ':' .. ARGV[2]
+  m = call('HGET', from, 'M')
+end
+if not m then return false end
+local archived = unpack_('>I6', call('HGET', from, 'E'), 8)
+if archived + retention_ms <= now(ahead) then return false end
+
+local format, its_life, version, bytes, keys, created, _, ttl, _, next_array, grace, sequence = unpack_(META, m)
+local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
+-- later lives have counted on
+sequence = math.max(sequence, events_before(k.archive)) + 1
+version = version + 1
+call('UNLINK', k.thread)
+call('RENAME', from, k.thread)
+call('HDEL', k.thread, 'E')
+call('ZREM', k.archives, id .. ':' .. hex(its_life))
+m = pack(META, format, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
+  sequence, watched_until(KEYS[6], ahead))
+call('HSET', k.thread, 'M', m)
+local lives = lifetime(ttl, ends, ahead)
+call('PEXPIRE', k.thread, lives + grace * 1000 + ahead)
+begin_life(k, now(ahead) + lives, ahead)
+log_event(k.log, CREATED, 1, now(ahead), version, sequence, life, id, names(call('HKEYS', k.thread)), ahead)
+return {m, call('HGET', k.thread, 'D') or '{}', lives, fmt('%.0f', now(ahead))}

@@ -1,0 +1,28 @@
+-- Deletes what is past its time from a log.
+-- KEYS: 1 log, 2 horizon, 3 archives.
+-- ARGV: 1 ahead, 2 how long events stay, 3 how long they stay at most, 4 how far the slowest
+--       consumer is or nothing, 5 how long an archive can be got, 6 how many archives at most.
+-- Reply: archives that neither the retention nor the log wants any more.
+local ahead = tonumber(ARGV[1])
+local function position(ms) return fmt('%.0f-0', ms) end
+local hard_ms = now(ahead) - tonumber(ARGV[3])
+local cut = position(now(ahead) - tonumber(ARGV[2]))
+if ARGV[4] ~= '' then
+  -- what the slowest has handled goes with it
+  local ms, n = string.match(ARGV[4], '^(%d+)-(%d+)$')
+  local slowest_ms = tonumber(ms)
+  if slowest_ms < now(ahead) - tonumber(ARGV[2]) then
+    cut = slowest_ms < hard_ms and position(hard_ms) or ms .. '-' .. fmt('%.0f', n + 1)
+  end
+end
+local last = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1]
+if last then
+  call('XTRIM', KEYS[1], 'MINID', cut)
+  call('SET', KEYS[2], last[1])
+end
+
+-- an archive is a little older than its event, whose time is taken later in the same script
+local oldest = call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+local unwanted = now(ahead) - tonumber(ARGV[5])
+if oldest then unwanted = math.min(unwanted, tonumber(string.match(oldest[1], '^%d+')) - 60000) end
+return call('ZRANGEBYSCORE', KEYS[3], '-inf', fmt('%.0f', unwanted), 'LIMIT', 0, ARGV[6])

@@ -1,0 +1,15 @@
+-- Has the changes of a thread logged from now on, whether it exists or not.
+-- KEYS: 1 thread, 2 watch, 3 log, 4 horizon. ARGV: 1 ahead, 2 for how long.
+-- Reply: version and life, the newest position of the log or nil, and that of the horizon.
+local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])
+local version, life = 0, NO_LIFE
+local m = living(KEYS[1], ahead)
+if m then
+  life, version = unpack_('>c8I6', m, 2)
+  if unpack_('>I6', m, 59) < now(ahead) + lasts then
+    call('HSET', KEYS[1], 'M', sub(m, 1, 58) .. pack('>I6', now(ahead) + lasts))
+  end
+end
+if call('PTTL', KEYS[2]) < lasts + ahead then call('SET', KEYS[2], '1', 'PX', lasts + ahead) end
+local newest = call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
+return {version, life, newest and newest[1] or false, call('GET', KEYS[4])}

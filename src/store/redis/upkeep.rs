@@ -1,0 +1,125 @@
+//! Ends, and what is past its time.
+
+use async_trait::async_trait;
+use redis::{Cmd, Value};
+
+use super::archives::member;
+use super::link::pipeline;
+use super::replies::{UNKNOWN, array, integer, text};
+use super::scripts::Script;
+use super::{RedisStore, arguments};
+use crate::domain::{Position, ThreadId};
+use crate::store::{Due, Reaped, StoreError, Upkeep, millis};
+
+/// Archives that one call deletes.
+const SWEPT: usize = 100;
+
+#[async_trait]
+impl Upkeep for RedisStore {
+    async fn due(&self, buckets: &[u16], most: usize) -> Result<Due, StoreError> {
+        let cmds = buckets.iter().map(|bucket| {
+            let mut cmd = Script::Due.call(1);
+            cmd.arg(&self.names.bucket(*bucket).deadlines)
+                .arg(self.ahead())
+                .arg(most);
+            cmd
+        });
+        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let mut due = Due::default();
+        for reply in replies {
+            let reply = array(reply)?;
+            let [now_ms, Value::Array(ids)] = &reply[..] else {
+                return Err(UNKNOWN);
+            };
+            due.skew_ms = integer(now_ms)? as i64 - self.clock.now_ms() as i64;
+            let ids = ids.iter().map(|id| text(id)?.parse().map_err(|_| UNKNOWN));
+            due.ids.push(ids.collect::<Result<_, StoreError>>()?);
+        }
+        Ok(due)
+    }
+
+    async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError> {
+        let keys = self.names.bucket(bucket);
+        let mut cmd = Script::EndDue.call(3 + 2 * ids.len());
+        cmd.arg(&keys.log).arg(&keys.archives).arg(&keys.deadlines);
+        for id in ids {
+            cmd.arg(keys.thread(id)).arg(keys.archive(id));
+        }
+        cmd.arg(self.ahead())
+            .arg(arguments::archive_ms(&self.retention));
+        for id in ids {
+            cmd.arg(id.as_str());
+        }
+        // what was ended is due no more, so that doing it again does nothing
+        let reply = array(self.aside.calls().read(cmd).await?)?;
+        let [ended, lost, moved] = &reply[..] else {
+            return Err(UNKNOWN);
+        };
+        Ok(Reaped {
+            ended: integer(ended)?,
+            lost: integer(lost)?,
+            moved: integer(moved)?,
+        })
+    }
+
+    async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError> {
+        let mut left: Vec<_> = buckets
+            .iter()
+            .copied()
+            .zip(slowest.iter().copied())
+            .collect();
+        while !left.is_empty() {
+            let cmds = left
+                .iter()
+                .map(|(bucket, slowest)| self.tidying(*bucket, *slowest));
+            let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+            let mut more = Vec::new();
+            for ((bucket, slowest), unwanted) in left.into_iter().zip(replies) {
+                let unwanted = array(unwanted)?;
+                self.sweep(bucket, &unwanted).await?;
+                if unwanted.len() == SWEPT {
+                    more.push((bucket, slowest));
+                }
+            }
+            left = more;
+        }
+        Ok(())
+    }
+}
+
+impl RedisStore {
+    fn tidying(&self, bucket: u16, slowest: Option<Position>) -> Cmd {
+        let keys = self.names.bucket(bucket);
+        let mut cmd = Script::Tidy.call(3);
+        cmd.arg(&keys.log)
+            .arg(&keys.horizon)
+            .arg(&keys.archives)
+            .arg(self.ahead())
+            .arg(millis(self.retention.log))
+            .arg(millis(self.retention.log_at_most()))
+            .arg(slowest.map_or_else(String::new, |slowest| slowest.to_string()))
+            .arg(millis(self.retention.archive))
+            .arg(SWEPT);
+        cmd
+    }
+
+    /// Deletes archives by their members in the index.
+    async fn sweep(&self, bucket: u16, members: &[Value]) -> Result<(), StoreError> {
+        if members.is_empty() {
+            return Ok(());
+        }
+        let keys = self.names.bucket(bucket);
+        let mut cmd = Script::Sweep.call(1 + 2 * members.len());
+        cmd.arg(&keys.archives);
+        for name in members {
+            let (id, life) = member(text(name)?)?;
+            let last = keys.archive(&id);
+            let earlier = format!("{last}:{:016x}", life.0);
+            cmd.arg(last).arg(earlier);
+        }
+        for name in members {
+            cmd.arg(text(name)?);
+        }
+        self.aside.calls().read(cmd).await.map(drop)
+    }
+}
