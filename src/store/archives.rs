@@ -39,7 +39,7 @@ pub struct Archive {
 }
 
 /// A place in the list of archives, which is sorted by `archived_ms`, then by id and life.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArchivePlace {
     /// When it was archived.
     pub archived_ms: u64,

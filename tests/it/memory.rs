@@ -1,19 +1,24 @@
-//! What only the embedded store promises: what has passed is freed, not only hidden.
+//! What only the embedded store promises: what has passed is ended and freed without being asked.
 
 use std::time::Duration;
 
-use threadkeep::domain::{Policy, Precondition};
-use threadkeep::store::{Clock, MemoryStore};
+use threadkeep::domain::{Policy, Precondition, Retention};
+use threadkeep::store::{Clock, EventLog, MemoryStore};
 
 use crate::conformance::room::{Room, Subject, numbered_once, push};
 use crate::support::until;
 
 const THREADS: usize = 3_000;
+const NOTHING_KEPT: Retention = Retention {
+    archive: Duration::ZERO,
+    log: Duration::ZERO,
+    ..Retention::DEFAULT
+};
 
 #[tokio::test]
 async fn expired_threads_ended_ids_and_answers_are_freed() {
     let clock = Clock::system();
-    let store = MemoryStore::new(clock.clone());
+    let store = MemoryStore::with_retention(clock.clone(), NOTHING_KEPT);
     let room = Room::of(&store, clock);
     let policy = Policy {
         ttl: Duration::from_secs(100),
@@ -23,7 +28,7 @@ async fn expired_threads_ended_ids_and_answers_are_freed() {
     for (place, subject) in subjects.iter().enumerate() {
         write_one_of_each_kind(subject, place).await;
     }
-    assert_eq!(store.len(), THREADS);
+    assert!(store.len() >= THREADS);
 
     room.advance(Duration::from_secs(90));
     for subject in subjects.iter().step_by(3) {
@@ -63,4 +68,31 @@ async fn what_was_refused_or_only_read_takes_no_memory() {
 
     assert!(refused.is_err());
     assert!(store.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_kept_of_an_end_is_freed_when_its_time_is_over() {
+    let retention = Retention {
+        archive: Duration::from_secs(2_000),
+        log: Duration::from_secs(1_000),
+        ..Retention::DEFAULT
+    };
+    let clock = Clock::system();
+    let store = MemoryStore::with_retention(clock.clone(), retention);
+    let room = Room::of(&store, clock);
+    let subject = room.subject();
+    subject.merge(&[push("k", "1")]).await;
+    store
+        .watch(&[subject.id], Duration::from_secs(60))
+        .await
+        .unwrap();
+    subject.destroy().await;
+    assert_eq!(store.len(), 4);
+
+    room.advance(Duration::from_secs(999));
+    until(async || store.len() == 3).await;
+    room.advance(Duration::from_secs(2));
+    until(async || store.len() == 1).await;
+    room.advance(Duration::from_secs(1_000));
+    until(async || store.is_empty()).await;
 }

@@ -1,61 +1,80 @@
 //! All that the store knows of one id.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
 
-use super::super::{Destroy, Destroyed};
+use super::living::Living;
+use super::names;
+use super::past::Step;
 use super::records::{Answered, Records};
 use crate::domain::{
-    Document, Json, Life, Policy, Precondition, Refusal, Stamp, Thread, Write, Written,
+    Completed, EndReason, EventKind, Life, Policy, Precondition, Refusal, Stamp, Thread, Write,
+    Written,
 };
-use crate::store::millis;
+use crate::store::{Destroy, Destroyed, millis};
 
-/// A thread, its tombstone, and the answers that are remembered with it.
+/// A thread, its tombstone, the answers that are remembered with it, and whether its changes are
+/// logged.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     living: Option<Living>,
     tombstone_ends_ms: u64,
     records: Records,
-}
-
-/// A thread that exists, unless its time has passed.
-#[derive(Debug)]
-pub(super) struct Living {
-    pub(super) stamp: Stamp,
-    pub(super) document: Document,
-    metadata: Option<Json>,
-    created_ms: u64,
-    updated_ms: u64,
-    ttl: Duration,
-    /// The end of its absolute lifetime.
-    ends_ms: u64,
-    expires_ms: u64,
+    watched_until_ms: u64,
 }
 
 impl Entry {
-    /// The thread, its end moved to now + TTL; one whose time has passed is freed.
+    /// The thread, its end moved to now + TTL.
     pub(super) fn touch(&mut self, now_ms: u64) -> Option<&Living> {
-        self.living.take_if(|living| living.expires_ms <= now_ms);
-        let living = self.living.as_mut()?;
+        let living = self.living_at(now_ms)?;
         living.slide(now_ms);
         Some(living)
     }
 
-    /// When nothing of this is needed any more, as it stands now.
+    /// Version and life; those of no thread when there is none.
+    pub(super) fn stamp(&self, now_ms: u64) -> Stamp {
+        let living = self.living.as_ref();
+        living
+            .filter(|living| living.expires_ms() > now_ms)
+            .map_or(Stamp::default(), |living| living.stamp)
+    }
+
+    /// Whether there is a thread, or one whose end is still to be logged.
+    pub(super) fn has_thread(&self) -> bool {
+        self.living.is_some()
+    }
+
+    /// When there is something to be done here, as it stands now.
     pub(super) fn due_ms(&self) -> u64 {
-        let living_ms = self.living.as_ref().map_or(0, |living| living.expires_ms);
-        living_ms
-            .max(self.tombstone_ends_ms)
-            .max(self.records.ends_ms())
+        match &self.living {
+            Some(living) => living.expires_ms(),
+            None => self
+                .tombstone_ends_ms
+                .max(self.records.ends_ms())
+                .max(self.watched_until_ms),
+        }
     }
 
-    /// Frees what has passed.
-    pub(super) fn sweep(&mut self, now_ms: u64) {
-        self.living.take_if(|living| living.expires_ms <= now_ms);
-        self.records.sweep(now_ms);
+    /// Ends a thread whose time has passed, and frees what has passed. Whether it ended one.
+    pub(super) fn sweep(&mut self, step: &mut Step<'_>) -> bool {
+        self.records.sweep(step.now_ms);
+        let expired = self
+            .living
+            .take_if(|living| living.expires_ms() <= step.now_ms);
+        let Some(expired) = expired else {
+            return false;
+        };
+        let ended_ms = expired.expires_ms();
+        step.end(expired, EndReason::Expired, ended_ms);
+        true
     }
 
-    pub(super) fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
-        self.sweep(now_ms);
+    pub(super) fn write(
+        &mut self,
+        write: &Write<'_>,
+        step: &mut Step<'_>,
+    ) -> Result<Written, Refusal> {
+        let now_ms = step.now_ms;
+        self.sweep(step);
         if let Some(key) = write.idempotency {
             match self.records.find(key, now_ms)? {
                 Some(Answered::Written(written)) => return Ok(written),
@@ -66,24 +85,31 @@ impl Entry {
         if self.tombstone_ends_ms > now_ms {
             return Err(Refusal::Destroyed);
         }
-        check(write.precondition, self.stamp())?;
-        let mut fresh = None;
-        let living = match &mut self.living {
-            Some(living) => living,
-            None => fresh.insert(Living::new(write.policy, now_ms)),
+        check(write.precondition, self.stamp(now_ms))?;
+        let is_watched = self.watched_until_ms > now_ms || step.past.is_all_watched(now_ms);
+        let written = match &mut self.living {
+            Some(living) if is_watched => update(living, write, step)?,
+            Some(living) => living.write(write, now_ms)?,
+            None => {
+                let (living, written) = create(write, step)?;
+                self.living = Some(living);
+                written
+            }
         };
-        let written = living.write(write, now_ms)?;
-        let expires_ms = living.expires_ms;
-        self.living = fresh.or(self.living.take());
         if let Some(key) = write.idempotency {
             let answer = Answered::Written(written.clone());
-            self.records.add(key, answer, now_ms, expires_ms);
+            self.records.add(key, answer, now_ms, self.due_ms());
         }
         Ok(written)
     }
 
-    pub(super) fn destroy(&mut self, destroy: &Destroy, now_ms: u64) -> Result<Destroyed, Refusal> {
-        self.sweep(now_ms);
+    pub(super) fn destroy(
+        &mut self,
+        destroy: &Destroy,
+        step: &mut Step<'_>,
+    ) -> Result<Destroyed, Refusal> {
+        let now_ms = step.now_ms;
+        self.sweep(step);
         if let Some(key) = destroy.idempotency {
             match self.records.find(key, now_ms)? {
                 Some(Answered::Destroyed(destroyed)) => return Ok(destroyed),
@@ -91,12 +117,14 @@ impl Entry {
                 None => {}
             }
         }
-        check(destroy.precondition, self.stamp())?;
+        check(destroy.precondition, self.stamp(now_ms))?;
+        let living = self.living.take();
         let destroyed = Destroyed {
-            existed: self.living.take().is_some(),
+            existed: living.is_some(),
             replayed: false,
         };
-        if destroyed.existed {
+        if let Some(living) = living {
+            step.end(living, EndReason::Destroyed, now_ms);
             self.tombstone_ends_ms = now_ms + millis(destroy.tombstone);
             self.records.end_by(self.tombstone_ends_ms, now_ms);
         }
@@ -108,11 +136,73 @@ impl Entry {
         Ok(destroyed)
     }
 
-    fn stamp(&self) -> Stamp {
-        self.living
-            .as_ref()
-            .map_or(Stamp::default(), |living| living.stamp)
+    /// Brings a life back from the archive, or the last one that ended.
+    pub(super) fn restore(
+        &mut self,
+        life: Option<Life>,
+        policy: &Policy,
+        step: &mut Step<'_>,
+    ) -> Result<Option<Thread>, Refusal> {
+        let now_ms = step.now_ms;
+        self.sweep(step);
+        if let Some(living) = &self.living {
+            return Err(Refusal::VersionMismatch {
+                current: living.stamp,
+            });
+        }
+        let Some(mut living) = step.take_archive(life) else {
+            return Ok(None);
+        };
+        living.revive(policy, now_ms);
+        let kind = EventKind::Created {
+            keys: names::of_document(&living.document),
+            restored: true,
+        };
+        step.log(&mut living, kind);
+        self.tombstone_ends_ms = 0;
+        Ok(Some(self.living.insert(living).describe()))
     }
+
+    /// Has changes logged until then.
+    pub(super) fn watch(&mut self, until_ms: u64) {
+        self.watched_until_ms = self.watched_until_ms.max(until_ms);
+    }
+
+    pub(super) fn complete(&mut self, completed: &Completed, step: &mut Step<'_>) {
+        let living = self.living_at(step.now_ms);
+        step.log_completed(living, completed.clone());
+    }
+
+    fn living_at(&mut self, now_ms: u64) -> Option<&mut Living> {
+        let living = self.living.as_mut();
+        living.filter(|living| living.expires_ms() > now_ms)
+    }
+}
+
+/// A first write.
+fn create(write: &Write<'_>, step: &mut Step<'_>) -> Result<(Living, Written), Refusal> {
+    let sequence = step.past.finals.sequence(step.id);
+    let mut living = Living::new(write.policy, sequence, step.now_ms);
+    let written = living.write(write, step.now_ms)?;
+    let kind = EventKind::Created {
+        keys: names::of_document(&living.document),
+        restored: false,
+    };
+    step.log(&mut living, kind);
+    Ok((living, written))
+}
+
+/// A write that is logged.
+fn update(living: &mut Living, write: &Write<'_>, step: &mut Step<'_>) -> Result<Written, Refusal> {
+    let mut keys: BTreeSet<_> = names::touched(write.operations, &living.document).collect();
+    let written = living.write(write, step.now_ms)?;
+    keys.extend(names::touched(write.operations, &living.document));
+    let kind = EventKind::Updated {
+        keys: names::of_keys(&keys),
+        metadata: write.metadata.is_some(),
+    };
+    step.log(living, kind);
+    Ok(written)
 }
 
 fn check(precondition: Option<Precondition>, stamp: Stamp) -> Result<(), Refusal> {
@@ -121,89 +211,5 @@ fn check(precondition: Option<Precondition>, stamp: Stamp) -> Result<(), Refusal
             Err(Refusal::VersionMismatch { current: stamp })
         }
         _ => Ok(()),
-    }
-}
-
-impl Living {
-    fn new(policy: &Policy, now_ms: u64) -> Self {
-        let ends_ms = policy
-            .max_age
-            .map_or(u64::MAX, |age| now_ms.saturating_add(millis(age)));
-        Self {
-            stamp: Stamp {
-                version: 0,
-                life: Life::random(),
-            },
-            document: Document::default(),
-            metadata: None,
-            created_ms: now_ms,
-            updated_ms: now_ms,
-            ttl: policy.ttl,
-            ends_ms,
-            expires_ms: now_ms,
-        }
-    }
-
-    fn slide(&mut self, now_ms: u64) {
-        self.expires_ms = now_ms.saturating_add(millis(self.ttl)).min(self.ends_ms);
-    }
-
-    fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
-        self.document.check(write.guards)?;
-        self.check_metadata(write)?;
-        // the last step that can refuse, and it changes nothing if it does
-        let answers = self.document.apply(write.operations, write.policy)?;
-        if let Some(change) = write.metadata {
-            self.metadata = Some(change.new.clone());
-        }
-        self.ttl = write.ttl.unwrap_or(self.ttl);
-        self.stamp.version += 1;
-        self.updated_ms = now_ms;
-        self.slide(now_ms);
-        Ok(Written {
-            stamp: self.stamp,
-            size_bytes: self.document.size_bytes(),
-            answers,
-            thread: write.describe.then(|| self.describe()),
-            replayed: false,
-        })
-    }
-
-    fn check_metadata(&self, write: &Write<'_>) -> Result<(), Refusal> {
-        let Some(change) = write.metadata else {
-            return Ok(());
-        };
-        if change
-            .old
-            .as_ref()
-            .is_some_and(|old| *old != self.metadata())
-        {
-            return Err(Refusal::ValueChanged);
-        }
-        let attempted_bytes = change.new.as_str().len() as u64;
-        if attempted_bytes > write.policy.max_metadata_bytes {
-            return Err(Refusal::MetadataTooLarge {
-                limit_bytes: write.policy.max_metadata_bytes,
-                attempted_bytes,
-            });
-        }
-        Ok(())
-    }
-
-    fn metadata(&self) -> Json {
-        self.metadata.clone().unwrap_or_else(Json::empty_object)
-    }
-
-    pub(super) fn describe(&self) -> Thread {
-        Thread {
-            stamp: self.stamp,
-            size_bytes: self.document.size_bytes(),
-            keys: self.document.len(),
-            metadata: self.metadata(),
-            created_ms: self.created_ms,
-            updated_ms: self.updated_ms,
-            expires_ms: self.expires_ms,
-            ttl: self.ttl,
-        }
     }
 }

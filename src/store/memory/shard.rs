@@ -1,35 +1,44 @@
 //! A share of the ids behind one lock.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use super::entry::{Entry, Living};
-use crate::domain::{Refusal, ThreadId, Write, Written};
-use crate::store::{Destroy, Destroyed};
+use super::entry::Entry;
+use super::living::Living;
+use super::past::{Past, Step};
+use crate::domain::{
+    Completed, Life, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
+};
+use crate::store::{Destroy, Destroyed, Reaped, Watched};
 
-/// Stale places in a queue that are not worth making it anew.
-const STALE: usize = 256;
-
-/// Entries, and when to look at each again.
+/// Entries, when to look at each again, and what has happened to them.
 ///
 /// An entry stands in the queue at a time when it may be due, not at each use: one that was used
 /// since is moved to its real deadline when it comes up, so a use costs nothing here.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shard {
     slots: HashMap<ThreadId, Slot>,
-    queue: BinaryHeap<Reverse<(u64, ThreadId)>>,
+    queue: BTreeSet<(u64, ThreadId)>,
+    pub(super) past: Past,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
     entry: Entry,
-    /// Its one valid place in the queue; another place of the same id is stale.
+    /// Its place in the queue.
     queued_ms: u64,
 }
 
 impl Shard {
+    pub(super) fn new(bucket: u16, retention: Retention) -> Self {
+        Self {
+            slots: HashMap::new(),
+            queue: BTreeSet::new(),
+            past: Past::new(bucket, retention),
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.slots.len() + self.past.len()
     }
 
     pub(super) fn touch(&mut self, id: &ThreadId, now_ms: u64) -> Option<&Living> {
@@ -42,7 +51,7 @@ impl Shard {
         write: &Write<'_>,
         now_ms: u64,
     ) -> Result<Written, Refusal> {
-        self.change(id, |entry| entry.write(write, now_ms))
+        self.change(id, now_ms, |entry, step| entry.write(write, step))
     }
 
     pub(super) fn destroy(
@@ -51,41 +60,96 @@ impl Shard {
         destroy: &Destroy,
         now_ms: u64,
     ) -> Result<Destroyed, Refusal> {
-        self.change(id, |entry| entry.destroy(destroy, now_ms))
+        self.change(id, now_ms, |entry, step| entry.destroy(destroy, step))
+    }
+
+    pub(super) fn restore(
+        &mut self,
+        id: &ThreadId,
+        life: Option<Life>,
+        policy: &Policy,
+        now_ms: u64,
+    ) -> Result<Option<Thread>, Refusal> {
+        self.change(id, now_ms, |entry, step| entry.restore(life, policy, step))
+    }
+
+    pub(super) fn watch(&mut self, id: &ThreadId, until_ms: u64, now_ms: u64) -> Watched {
+        self.change(id, now_ms, |entry, step| {
+            entry.watch(until_ms);
+            Watched {
+                stamp: entry.stamp(now_ms),
+                head: step.past.log.last(),
+            }
+        })
+    }
+
+    pub(super) fn complete(&mut self, id: &ThreadId, completed: &Completed, now_ms: u64) {
+        self.change(id, now_ms, |entry, step| entry.complete(completed, step));
     }
 
     /// Changes an entry, which is made for it if there is none and kept only if that is needed.
     fn change<T>(
         &mut self,
         id: &ThreadId,
-        change: impl FnOnce(&mut Entry) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
+        now_ms: u64,
+        change: impl FnOnce(&mut Entry, &mut Step<'_>) -> T,
+    ) -> T {
+        let past = &mut self.past;
+        let mut step = Step { id, now_ms, past };
         if let Some(slot) = self.slots.get_mut(id) {
-            let changed = change(&mut slot.entry);
+            let changed = change(&mut slot.entry, &mut step);
             let due_ms = slot.entry.due_ms();
             if due_ms < slot.queued_ms {
+                self.queue.remove(&(slot.queued_ms, *id));
                 slot.queued_ms = due_ms;
-                self.queue.push(Reverse((due_ms, *id)));
+                self.queue.insert((due_ms, *id));
             }
             return changed;
         }
         let mut entry = Entry::default();
-        let changed = change(&mut entry)?;
+        let changed = change(&mut entry, &mut step);
         let queued_ms = entry.due_ms();
         if queued_ms > 0 {
-            self.queue.push(Reverse((queued_ms, *id)));
+            self.queue.insert((queued_ms, *id));
             self.slots.insert(*id, Slot { entry, queued_ms });
         }
-        Ok(changed)
+        changed
     }
 
-    /// Frees what is due, at most `most` entries. Whether more is due.
+    /// Threads whose time in the queue has come, the earliest first.
+    pub(super) fn due(&self, now_ms: u64, most: usize) -> Vec<ThreadId> {
+        let passed = self.queue.iter().take_while(|place| place.0 <= now_ms);
+        let ids = passed.map(|place| place.1);
+        ids.filter(|id| self.has_thread(id)).take(most).collect()
+    }
+
+    /// Ends those threads whose time has passed.
+    pub(super) fn end_due(&mut self, ids: &[ThreadId], now_ms: u64) -> Reaped {
+        let mut reaped = Reaped::default();
+        for id in ids {
+            if !self.has_thread(id) {
+                continue;
+            }
+            if self.look_at(*id, now_ms) {
+                reaped.ended += 1;
+            } else {
+                reaped.moved += 1;
+            }
+        }
+        reaped
+    }
+
+    fn has_thread(&self, id: &ThreadId) -> bool {
+        let slot = self.slots.get(id);
+        slot.is_some_and(|slot| slot.entry.has_thread())
+    }
+
+    /// Ends and frees what is due, at most `most` entries. Whether more is due.
     pub(super) fn sweep(&mut self, now_ms: u64, most: usize) -> bool {
         for _ in 0..most {
-            match self.queue.peek() {
-                Some(&Reverse((queued_ms, id))) if queued_ms <= now_ms => {
-                    self.queue.pop();
-                    self.look_at(id, queued_ms, now_ms);
+            match self.queue.first() {
+                Some(&(queued_ms, id)) if queued_ms <= now_ms => {
+                    self.look_at(id, now_ms);
                 }
                 _ => break,
             }
@@ -93,30 +157,25 @@ impl Shard {
         if self.slots.len() < self.slots.capacity() / 4 {
             self.slots.shrink_to_fit();
         }
-        if self.queue.len() > 2 * self.slots.len() + STALE {
-            // an id whose time got shorter has left a place behind
-            let places = self
-                .slots
-                .iter()
-                .map(|(id, slot)| Reverse((slot.queued_ms, *id)));
-            self.queue = places.collect();
-        }
-        self.queue.peek().is_some_and(|next| next.0.0 <= now_ms)
+        self.queue.first().is_some_and(|next| next.0 <= now_ms)
     }
 
-    fn look_at(&mut self, id: ThreadId, queued_ms: u64, now_ms: u64) {
+    /// Ends what has passed of an entry, and gives it its real place in the queue, or frees it.
+    /// Whether a thread ended.
+    fn look_at(&mut self, id: ThreadId, now_ms: u64) -> bool {
         let Some(slot) = self.slots.get_mut(&id) else {
-            return;
+            return false;
         };
-        if slot.queued_ms != queued_ms {
-            return;
-        }
-        slot.entry.sweep(now_ms);
+        let past = &mut self.past;
+        let id = &id;
+        let ended = slot.entry.sweep(&mut Step { id, now_ms, past });
+        self.queue.remove(&(slot.queued_ms, *id));
         slot.queued_ms = slot.entry.due_ms();
         if slot.queued_ms > now_ms {
-            self.queue.push(Reverse((slot.queued_ms, id)));
+            self.queue.insert((slot.queued_ms, *id));
         } else {
-            self.slots.remove(&id);
+            self.slots.remove(id);
         }
+        ended
     }
 }

@@ -1,14 +1,12 @@
-//! The thread that frees what has passed.
+//! The thread that ends, frees and deletes what has passed.
 
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use super::Shards;
+use super::{BATCH, Shards};
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// Entries freed under one lock: about a tenth of a millisecond.
-const BATCH: usize = 256;
 
 /// Starts it; it ends by itself after the last handle to the store is gone.
 pub(super) fn start(shards: &Arc<Shards>) {
@@ -32,6 +30,11 @@ fn sweep(shards: &Weak<Shards>) -> bool {
     let now_ms = shards.clock.now_ms();
     for place in 0..shards.shards.len() {
         while super::lock(&shards.shards[place]).sweep(now_ms, BATCH) {}
+        let slowest = shards.work().slowest(place);
+        while super::lock(&shards.shards[place])
+            .past
+            .tidy(slowest, now_ms, BATCH)
+        {}
     }
     true
 }

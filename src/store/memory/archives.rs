@@ -1,0 +1,80 @@
+//! The archive: the final states that are not too old.
+
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use crate::domain::{Life, Policy, Thread, ThreadId};
+use crate::store::{
+    Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError,
+};
+
+impl MemoryStore {
+    /// The first places after that one, in order.
+    fn archive_places(&self, after: &ArchivePlace, most: usize) -> Vec<ArchivePlace> {
+        let now_ms = self.0.clock.now_ms();
+        let mut places = Vec::new();
+        for shard in self.0.each() {
+            let past = &shard.past;
+            let following = past.finals.after(after);
+            let archived = following.filter(|place| past.is_archived(place.archived_ms, now_ms));
+            places.extend(archived.take(most));
+        }
+        places.sort_unstable();
+        places.truncate(most);
+        places
+    }
+
+    fn archive_head(&self, place: &ArchivePlace) -> Option<ArchiveHead> {
+        let (id, life) = &place.archive?;
+        let shard = self.0.of(id);
+        let last = shard.past.finals.get(id, Some(*life))?;
+        Some(last.head(id))
+    }
+}
+
+#[async_trait]
+impl Archives for MemoryStore {
+    async fn get_archive(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+    ) -> Result<Option<Archive>, StoreError> {
+        let shard = self.0.of(id);
+        let last = shard.past.archive(id, life, self.0.clock.now_ms());
+        Ok(last.map(|last| last.archive(id)))
+    }
+
+    async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError> {
+        let shard = self.0.of(id);
+        let last = shard.past.finals.get(id, Some(life));
+        Ok(last.map(|last| last.archive(id)))
+    }
+
+    async fn list_archives(
+        &self,
+        after: &ArchivePlace,
+        most: usize,
+    ) -> Result<ArchivePage, StoreError> {
+        let mut places = self.archive_places(after, most.saturating_add(1));
+        let more = places.len() > most;
+        places.truncate(most);
+        Ok(ArchivePage {
+            // one that was restored since is left out
+            heads: places
+                .iter()
+                .filter_map(|place| self.archive_head(place))
+                .collect(),
+            next: more.then(|| places.pop().unwrap_or(*after)),
+        })
+    }
+
+    async fn restore(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        policy: &Policy,
+    ) -> Result<Option<Thread>, WriteError> {
+        let mut shard = self.0.of(id);
+        Ok(shard.restore(id, life, policy, self.0.clock.now_ms())?)
+    }
+}

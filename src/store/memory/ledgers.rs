@@ -1,0 +1,182 @@
+//! Ledgers: how far durable consumers are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::leases::Pool;
+use super::{MemoryStore, SHARDS};
+use crate::domain::{EventId, Position};
+use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
+
+/// The work that is shared out, and how far it is: behind one lock, so that what is written down is
+/// written by who holds the lease.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) pools: HashMap<String, Pool>,
+    books: BTreeMap<String, Book>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    cursors: Vec<Position>,
+    pending: Records,
+    parked: Records,
+    note: Option<Bytes>,
+    replays: u64,
+}
+
+/// Records of events, by position and then bucket.
+type Records = BTreeMap<(Position, u16), Bytes>;
+
+fn place(id: &EventId) -> (Position, u16) {
+    (id.position, id.bucket)
+}
+
+fn listed((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId, Bytes) {
+    (EventId { bucket, position }, record.clone())
+}
+
+impl Work {
+    /// How far the last of all consumers is with that log; none: there is no consumer.
+    pub(super) fn slowest(&self, bucket: usize) -> Option<Position> {
+        let cursors = self.books.values().map(|book| book.cursors[bucket]);
+        cursors.min()
+    }
+}
+
+impl Book {
+    fn commit(&mut self, change: &LedgerChange) {
+        for (bucket, position) in &change.cursors {
+            if let Some(cursor) = self.cursors.get_mut(usize::from(*bucket)) {
+                *cursor = (*cursor).max(*position);
+            }
+        }
+        for (id, record) in &change.pending {
+            self.pending.insert(place(id), record.clone());
+        }
+        for id in &change.done {
+            self.pending.remove(&place(id));
+        }
+        for (id, record) in &change.parked {
+            self.pending.remove(&place(id));
+            self.parked.insert(place(id), record.clone());
+        }
+        if let Some(note) = &change.note {
+            self.note = Some(note.clone());
+        }
+    }
+
+    fn ledger(&self) -> Ledger {
+        Ledger {
+            cursors: self.cursors.clone(),
+            pending: self.pending.iter().map(listed).collect(),
+            note: self.note.clone(),
+            replays: self.replays,
+        }
+    }
+
+    /// Makes parked events pending. How many still were parked.
+    fn replay(&mut self, records: &[(EventId, Bytes)]) -> u64 {
+        self.replays += 1;
+        let mut replayed = 0;
+        for (id, record) in records {
+            if self.parked.remove(&place(id)).is_some() {
+                self.pending.insert(place(id), record.clone());
+                replayed += 1;
+            }
+        }
+        replayed
+    }
+}
+
+#[async_trait]
+impl Ledgers for MemoryStore {
+    async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError> {
+        let mut cursors = start.to_vec();
+        cursors.resize(SHARDS, Position::default());
+        let mut work = self.0.work();
+        work.books
+            .entry(consumer.to_owned())
+            .or_insert_with(|| Book {
+                cursors,
+                ..Book::default()
+            });
+        Ok(())
+    }
+
+    async fn drop_ledger(&self, consumer: &str) -> Result<(), StoreError> {
+        let mut work = self.0.work();
+        work.books.remove(consumer);
+        work.pools.remove(consumer);
+        Ok(())
+    }
+
+    async fn consumers(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.0.work().books.keys().cloned().collect())
+    }
+
+    async fn load_ledger(&self, consumer: &str) -> Result<Option<Ledger>, StoreError> {
+        Ok(self.0.work().books.get(consumer).map(Book::ledger))
+    }
+
+    async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError> {
+        let work = self.0.work();
+        Ok(work.books.get(consumer).map(|book| book.cursors.clone()))
+    }
+
+    async fn commit(
+        &self,
+        holding: &Holding<'_>,
+        change: &LedgerChange,
+    ) -> Result<bool, StoreError> {
+        let mut work = self.0.work();
+        let now_ms = self.0.clock.now_ms();
+        let is_held = work
+            .pools
+            .get(holding.consumer)
+            .is_some_and(|pool| pool.is_held(holding.slot, holding.holder, now_ms));
+        match work.books.get_mut(holding.consumer) {
+            Some(book) if is_held => {
+                book.commit(change);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {
+        let work = self.0.work();
+        Ok(work.books.get(consumer).map_or(0, |book| book.replays))
+    }
+
+    async fn parked(
+        &self,
+        consumer: &str,
+        after: Option<EventId>,
+        most: usize,
+    ) -> Result<Vec<(EventId, Bytes)>, StoreError> {
+        let from = match after {
+            Some(id) => Bound::Excluded(place(&id)),
+            None => Bound::Unbounded,
+        };
+        let work = self.0.work();
+        let Some(book) = work.books.get(consumer) else {
+            return Ok(Vec::new());
+        };
+        let parked = book.parked.range((from, Bound::Unbounded));
+        Ok(parked.take(most).map(listed).collect())
+    }
+
+    async fn replay(
+        &self,
+        consumer: &str,
+        records: &[(EventId, Bytes)],
+    ) -> Result<u64, StoreError> {
+        let mut work = self.0.work();
+        let book = work.books.get_mut(consumer);
+        Ok(book.map_or(0, |book| book.replay(records)))
+    }
+}

@@ -1,0 +1,126 @@
+//! A thread that exists, unless its time has passed.
+
+use std::time::Duration;
+
+use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
+use crate::store::millis;
+
+#[derive(Debug)]
+pub(super) struct Living {
+    pub(super) stamp: Stamp,
+    pub(super) document: Document,
+    /// Counts the events that were logged.
+    pub(super) sequence: u64,
+    metadata: Option<Json>,
+    created_ms: u64,
+    updated_ms: u64,
+    ttl: Duration,
+    /// The end of its absolute lifetime.
+    ends_ms: u64,
+    expires_ms: u64,
+}
+
+impl Living {
+    /// A life that was not written to yet, and the number of the last event of the one before.
+    pub(super) fn new(policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+        Self {
+            stamp: Stamp {
+                version: 0,
+                life: Life::random(),
+            },
+            document: Document::default(),
+            sequence,
+            metadata: None,
+            created_ms: now_ms,
+            updated_ms: now_ms,
+            ttl: policy.ttl,
+            ends_ms: ends_ms(policy, now_ms),
+            expires_ms: now_ms,
+        }
+    }
+
+    /// Begins a new life with all that this one had.
+    pub(super) fn revive(&mut self, policy: &Policy, now_ms: u64) {
+        self.stamp = Stamp {
+            version: self.stamp.version + 1,
+            life: Life::random(),
+        };
+        self.created_ms = now_ms;
+        self.updated_ms = now_ms;
+        self.ends_ms = ends_ms(policy, now_ms);
+        self.slide(now_ms);
+    }
+
+    pub(super) fn expires_ms(&self) -> u64 {
+        self.expires_ms
+    }
+
+    pub(super) fn slide(&mut self, now_ms: u64) {
+        self.expires_ms = now_ms.saturating_add(millis(self.ttl)).min(self.ends_ms);
+    }
+
+    pub(super) fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
+        self.document.check(write.guards)?;
+        self.check_metadata(write)?;
+        // the last step that can refuse, and it changes nothing if it does
+        let answers = self.document.apply(write.operations, write.policy)?;
+        if let Some(change) = write.metadata {
+            self.metadata = Some(change.new.clone());
+        }
+        self.ttl = write.ttl.unwrap_or(self.ttl);
+        self.stamp.version += 1;
+        self.updated_ms = now_ms;
+        self.slide(now_ms);
+        Ok(Written {
+            stamp: self.stamp,
+            size_bytes: self.document.size_bytes(),
+            answers,
+            thread: write.describe.then(|| self.describe()),
+            replayed: false,
+        })
+    }
+
+    fn check_metadata(&self, write: &Write<'_>) -> Result<(), Refusal> {
+        let Some(change) = write.metadata else {
+            return Ok(());
+        };
+        if change
+            .old
+            .as_ref()
+            .is_some_and(|old| *old != self.metadata())
+        {
+            return Err(Refusal::ValueChanged);
+        }
+        let attempted_bytes = change.new.as_str().len() as u64;
+        if attempted_bytes > write.policy.max_metadata_bytes {
+            return Err(Refusal::MetadataTooLarge {
+                limit_bytes: write.policy.max_metadata_bytes,
+                attempted_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn metadata(&self) -> Json {
+        self.metadata.clone().unwrap_or_else(Json::empty_object)
+    }
+
+    pub(super) fn describe(&self) -> Thread {
+        Thread {
+            stamp: self.stamp,
+            size_bytes: self.document.size_bytes(),
+            keys: self.document.len(),
+            metadata: self.metadata(),
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            expires_ms: self.expires_ms,
+            ttl: self.ttl,
+        }
+    }
+}
+
+fn ends_ms(policy: &Policy, now_ms: u64) -> u64 {
+    policy
+        .max_age
+        .map_or(u64::MAX, |age| now_ms.saturating_add(millis(age)))
+}

@@ -1,0 +1,83 @@
+//! The log of one shard's events.
+
+use std::collections::VecDeque;
+
+use crate::domain::{Event, EventId, Position, Retention};
+use crate::store::millis;
+
+/// Events, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    events: VecDeque<Event>,
+    last: Position,
+    horizon: Position,
+}
+
+impl Log {
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The newest position there ever was; zero: none.
+    pub(super) fn last(&self) -> Position {
+        self.last
+    }
+
+    /// Up to where events have been deleted; zero: none were.
+    pub(super) fn horizon(&self) -> Position {
+        self.horizon
+    }
+
+    /// Gives an event its place, which is that of its id from now on.
+    pub(super) fn append(&mut self, mut event: Event, now_ms: u64) -> Position {
+        let ms = self.last.ms.max(now_ms);
+        // numbers begin at 1, so that whoever reads from (ms, 0) on gets all of that millisecond
+        let seq = if ms == self.last.ms { self.last.seq } else { 0 } + 1;
+        self.last = Position { ms, seq };
+        event.id = EventId {
+            position: self.last,
+            ..event.id
+        };
+        self.events.push_back(event);
+        self.last
+    }
+
+    pub(super) fn read(&self, after: Position, most: usize) -> Vec<Event> {
+        let from = self
+            .events
+            .partition_point(|event| event.id.position <= after);
+        self.events.range(from..).take(most).cloned().collect()
+    }
+
+    /// Deletes events whose time is over and that every consumer has handled, or that are past the
+    /// longest time, at most so many. Whether there are more.
+    pub(super) fn tidy(
+        &mut self,
+        now_ms: u64,
+        slowest: Option<Position>,
+        retention: &Retention,
+        most: usize,
+    ) -> bool {
+        let handled = slowest.unwrap_or(self.last);
+        let is_over = |at: Position| {
+            let age_ms = now_ms.saturating_sub(at.ms);
+            age_ms >= millis(retention.log) && at <= handled
+                || age_ms >= millis(retention.log_at_most())
+        };
+        let mut left = most;
+        while let Some(event) = self.events.front()
+            && is_over(event.id.position)
+        {
+            if left == 0 {
+                return true;
+            }
+            left -= 1;
+            self.horizon = event.id.position;
+            self.events.pop_front();
+        }
+        if self.events.len() < self.events.capacity() / 4 {
+            self.events.shrink_to_fit();
+        }
+        false
+    }
+}

@@ -1,0 +1,86 @@
+//! The keys that an event names.
+
+use std::collections::BTreeSet;
+
+use crate::domain::{Document, Json, Key, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Operation};
+
+/// Those keys that operations are about and that a document has. Of the document before and after
+/// they were run, this is together what they have changed: a deleted key is in the one, a new one
+/// in the other, and one that came and went, or never was, in neither.
+pub(super) fn touched<'a>(
+    operations: &'a [Operation],
+    document: &'a Document,
+) -> impl Iterator<Item = Key> + 'a {
+    let cleared = operations
+        .iter()
+        .any(|operation| matches!(operation, Operation::Clear));
+    let all = cleared.then(|| document.iter().map(|(key, _)| key));
+    let named = operations.iter().filter_map(|operation| match operation {
+        Operation::Set { key, .. }
+        | Operation::Delete { key }
+        | Operation::Push { key, .. }
+        | Operation::Increment { key, .. } => Some(key),
+        Operation::Clear => None,
+    });
+    named
+        .filter(|key| document.get(key).is_some())
+        .chain(all.into_iter().flatten())
+        .cloned()
+}
+
+/// The keys of a document as an event names them.
+pub(super) fn of_document(document: &Document) -> Option<Json> {
+    list(document.iter().map(|(key, _)| key))
+}
+
+/// Sorted keys as an event names them.
+pub(super) fn of_keys(keys: &BTreeSet<Key>) -> Option<Json> {
+    list(keys.iter())
+}
+
+/// A JSON array of sorted keys; none when they are too many to name.
+fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
+    let count = keys.len();
+    if count > MOST_KEYS_NAMED {
+        return None;
+    }
+    let mut out = vec![b'['];
+    for (place, key) in keys.enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        key.write_json(&mut out);
+    }
+    // the names alone count, not the commas between them
+    if out.len() - 1 - count.saturating_sub(1) > MOST_KEY_BYTES_NAMED {
+        return None;
+    }
+    out.push(b']');
+    String::from_utf8(out).ok().map(Json::from_compact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(keys: impl IntoIterator<Item = String>) -> Option<Json> {
+        let keys: BTreeSet<_> = keys.into_iter().map(|key| Key::new(key).unwrap()).collect();
+        of_keys(&keys)
+    }
+
+    #[test]
+    fn keys_are_named_up_to_their_limits() {
+        let numbers = |count| (0..count).map(|number| number.to_string());
+        let long = |count| (0..count).map(|number| format!("{number:0254}"));
+
+        assert_eq!(named([]).unwrap().as_str(), "[]");
+        assert_eq!(
+            named(["b".into(), "a\"".into()]).unwrap().as_str(),
+            r#"["a\"","b"]"#
+        );
+        assert!(named(numbers(MOST_KEYS_NAMED)).is_some());
+        assert!(named(numbers(MOST_KEYS_NAMED + 1)).is_none());
+        assert!(named(long(MOST_KEY_BYTES_NAMED / 256)).is_some());
+        assert!(named(long(MOST_KEY_BYTES_NAMED / 256 + 1)).is_none());
+    }
+}

@@ -1,0 +1,146 @@
+//! What a shard keeps of what has happened, and of what is to be kept.
+
+use super::finals::{Final, Finals};
+use super::living::Living;
+use super::log::Log;
+use crate::domain::{
+    Completed, EndReason, Event, EventId, EventKind, Life, Position, Retention, Stamp, ThreadId,
+};
+use crate::store::millis;
+
+/// The events of a shard's threads, their final states, and whether all changes are logged.
+#[derive(Debug)]
+pub(super) struct Past {
+    bucket: u16,
+    pub(super) retention: Retention,
+    pub(super) log: Log,
+    pub(super) finals: Finals,
+    /// Since when and until when all changes are logged.
+    all_watched: (u64, u64),
+}
+
+/// A step under a shard's lock: whose thread is changed, and when.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub(super) id: &'a ThreadId,
+    pub(super) now_ms: u64,
+    pub(super) past: &'a mut Past,
+}
+
+impl Past {
+    pub(super) fn new(bucket: u16, retention: Retention) -> Self {
+        Self {
+            bucket,
+            retention,
+            log: Log::default(),
+            finals: Finals::default(),
+            all_watched: (0, 0),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.log.len() + self.finals.len()
+    }
+
+    /// Has all changes logged until then. Answers since when that has been so.
+    pub(super) fn watch_all(&mut self, until_ms: u64, now_ms: u64) -> u64 {
+        let (since_ms, former_ms) = self.all_watched;
+        // a change earlier in this millisecond was not logged
+        let since_ms = if former_ms > now_ms {
+            since_ms
+        } else {
+            now_ms + 1
+        };
+        self.all_watched = (since_ms, former_ms.max(until_ms));
+        since_ms
+    }
+
+    pub(super) fn is_all_watched(&self, now_ms: u64) -> bool {
+        now_ms < self.all_watched.1
+    }
+
+    /// The archive of a life, or of the last one that ended, if it is not too old.
+    pub(super) fn archive(&self, id: &ThreadId, life: Option<Life>, now_ms: u64) -> Option<&Final> {
+        let last = self.finals.get(id, life)?;
+        self.is_archived(last.archived_ms, now_ms).then_some(last)
+    }
+
+    /// Whether the archive still has what was archived at that time.
+    pub(super) fn is_archived(&self, archived_ms: u64, now_ms: u64) -> bool {
+        archived_ms.saturating_add(millis(self.retention.archive)) > now_ms
+    }
+
+    /// Deletes what is past its retention, at most so much. Whether there is more.
+    pub(super) fn tidy(&mut self, slowest: Option<Position>, now_ms: u64, most: usize) -> bool {
+        let more = self.log.tidy(now_ms, slowest, &self.retention, most);
+        let oldest_ms = now_ms.saturating_sub(millis(self.retention.archive));
+        self.finals.tidy(oldest_ms, self.log.horizon(), most) || more
+    }
+}
+
+impl Step<'_> {
+    /// Logs what has happened to a thread now.
+    pub(super) fn log(&mut self, living: &mut Living, kind: EventKind) {
+        self.log_as_of(self.now_ms, living, kind);
+    }
+
+    /// Logs that a request has ended, about a thread that may be none.
+    pub(super) fn log_completed(&mut self, living: Option<&mut Living>, completed: Completed) {
+        let kind = EventKind::Completed(completed);
+        match living {
+            Some(living) => self.log(living, kind),
+            None => {
+                self.append(self.now_ms, Stamp::default(), 0, kind);
+            }
+        }
+    }
+
+    /// Takes a life, or the last one that ended, out of the archive. Its next event has the number
+    /// after the last one of the id.
+    pub(super) fn take_archive(&mut self, life: Option<Life>) -> Option<Living> {
+        let sequence = self.past.finals.sequence(self.id);
+        let life = self.past.archive(self.id, life, self.now_ms)?;
+        let life = life.living.stamp.life;
+        let mut living = self.past.finals.remove(self.id, life)?.living;
+        living.sequence = sequence;
+        Some(living)
+    }
+
+    /// Ends a life: it is logged and archived.
+    pub(super) fn end(&mut self, mut living: Living, reason: EndReason, ended_ms: u64) {
+        let kind = EventKind::Destroyed {
+            reason,
+            state_lost: false,
+        };
+        let event = self.log_as_of(ended_ms, &mut living, kind);
+        let last = Final {
+            living,
+            reason,
+            ended_ms,
+            archived_ms: self.now_ms,
+            event,
+        };
+        self.past.finals.add(self.id, last);
+    }
+
+    fn log_as_of(&mut self, time_ms: u64, living: &mut Living, kind: EventKind) -> Position {
+        living.sequence += 1;
+        self.append(time_ms, living.stamp, living.sequence, kind)
+    }
+
+    fn append(&mut self, time_ms: u64, stamp: Stamp, sequence: u64, kind: EventKind) -> Position {
+        let event = Event {
+            id: EventId {
+                bucket: self.past.bucket,
+                position: Position::default(),
+            },
+            thread: *self.id,
+            time_ms,
+            life: stamp.life,
+            version: stamp.version,
+            sequence,
+            kind,
+        };
+        self.past.log.append(event, self.now_ms)
+    }
+}
