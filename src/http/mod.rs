@@ -1,6 +1,7 @@
 //! The HTTP API, version 1: handlers that extract, call the service once and wrap the answer.
 
 mod asking;
+mod back_end;
 mod body;
 mod conditions;
 mod decode;

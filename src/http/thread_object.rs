@@ -4,12 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use time::OffsetDateTime;
-use time::format_description::BorrowedFormatItem;
-use time::macros::format_description;
 use utoipa::ToSchema;
 
-use crate::domain::{Policy, Thread, ThreadId};
+use crate::domain::{Policy, Thread, ThreadId, rfc3339};
 
 /// All about a thread but its state. Of one that does not exist the times are null.
 #[derive(Debug, Serialize, ToSchema)]
@@ -85,28 +82,4 @@ impl ThreadObject {
 
 fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs()
-}
-
-const FORMAT: &[BorrowedFormatItem<'_>] =
-    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-
-/// RFC 3339 in UTC; none when it is past the year 9999, which the form has no room for.
-fn rfc3339(ms: u64) -> Option<String> {
-    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000).ok()?;
-    time.format(FORMAT).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_rfc_3339_in_utc_with_milliseconds() {
-        assert_eq!(rfc3339(0).unwrap(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(
-            rfc3339(1_700_000_000_123).unwrap(),
-            "2023-11-14T22:13:20.123Z"
-        );
-        assert_eq!(rfc3339(u64::MAX), None);
-    }
 }

@@ -5,16 +5,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("domain", &[]),
     ("store", &["domain"]),
     ("service", &["domain", "store"]),
+    ("events", &["domain", "store"]),
     ("identity", &["domain"]),
-    ("http", &["domain", "store", "service", "identity"]),
-    ("actix", &["domain", "store", "service", "identity", "http"]),
+    (
+        "http",
+        &["domain", "store", "service", "events", "identity"],
+    ),
+    (
+        "actix",
+        &["domain", "store", "service", "events", "identity", "http"],
+    ),
     (
         "telemetry",
-        &["domain", "store", "service", "identity", "http"],
+        &["domain", "store", "service", "events", "identity", "http"],
     ),
     ("config", &["domain", "store", "identity"]),
     (
@@ -23,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "domain",
             "store",
             "service",
+            "events",
             "identity",
             "http",
             "actix",
@@ -36,6 +44,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "domain",
             "store",
             "service",
+            "events",
             "identity",
             "http",
             "actix",
@@ -74,6 +83,7 @@ const NAMES: [(&str, &[&str]); 10] = [
         &[
             "store",
             "service",
+            "events",
             "http",
             "actix",
             "telemetry",

@@ -1,0 +1,218 @@
+//! Who on this replica listens to which thread, and how far each log was read for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use crate::domain::{Event, Position, ThreadId};
+use crate::store::Watched;
+
+/// Events that wait for a listener at most; one that is slower is cut off.
+const ROOM: usize = 128;
+
+/// What a listener hears.
+#[derive(Debug, Clone)]
+pub(super) enum Heard {
+    /// Something happened to its thread.
+    Event(Arc<Event>),
+    /// For a while its thread may have changed without an event. From now on it does not.
+    Lapsed(Watched),
+}
+
+/// All listeners.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    logs: Mutex<HashMap<u16, Log>>,
+    /// A log is wanted that was not before.
+    wanted: Notify,
+}
+
+/// A log that somebody listens to.
+#[derive(Debug, Default)]
+struct Log {
+    /// Up to where it was handed out; none: nobody knows yet from where on it is wanted.
+    position: Option<Position>,
+    threads: HashMap<ThreadId, Listened>,
+}
+
+/// A thread that somebody listens to.
+#[derive(Debug)]
+struct Listened {
+    ears: Vec<mpsc::Sender<Heard>>,
+    /// When it was last said that its changes are to be logged.
+    watched: Instant,
+}
+
+/// Listens to one thread. What it has not taken when there is no more room cuts it off.
+#[derive(Debug)]
+pub(super) struct Listener {
+    listeners: Arc<Listeners>,
+    bucket: u16,
+    thread: ThreadId,
+    /// Whether the log had to be told from where on it is wanted.
+    is_first: bool,
+    heard: mpsc::Receiver<Heard>,
+}
+
+impl Listeners {
+    /// Begins to listen: whatever is logged from now on will be heard, once it was said by
+    /// [`Listener::start`] where "now" was.
+    pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
+        let (ear, heard) = mpsc::channel(ROOM);
+        let mut logs = self.lock();
+        let log = logs.entry(bucket).or_default();
+        let is_first = log.position.is_none();
+        let listened = log.threads.entry(thread).or_insert_with(|| Listened {
+            ears: Vec::new(),
+            watched: Instant::now(),
+        });
+        listened.ears.push(ear);
+        Listener {
+            listeners: Arc::clone(self),
+            bucket,
+            thread,
+            is_first,
+            heard,
+        }
+    }
+
+    /// The logs that are listened to, and after which positions.
+    pub(super) fn wanted(&self) -> Vec<(u16, Position)> {
+        let logs = self.lock();
+        let wanted = |(bucket, log): (&u16, &Log)| Some((*bucket, log.position?));
+        logs.iter().filter_map(wanted).collect()
+    }
+
+    /// Waits until a log is wanted that was not before.
+    pub(super) async fn is_wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// Has somebody who waits for that look once more.
+    pub(super) fn look_again(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Hands out events of a log, which were read after `from`; how many listeners are cut off by
+    /// that. Nothing is handed out when the log is wanted from elsewhere by now: then it will be
+    /// read once more.
+    pub(super) fn hand_out(&self, bucket: u16, from: Position, events: Vec<Event>) -> usize {
+        let mut logs = self.lock();
+        let Some(log) = logs.get_mut(&bucket) else {
+            return 0;
+        };
+        let (Some(last), true) = (events.last(), log.position == Some(from)) else {
+            return 0;
+        };
+        // before anybody can see that it was handed out
+        log.position = Some(last.id.position);
+        let mut cut = 0;
+        for event in events {
+            if let Some(listened) = log.threads.get_mut(&event.thread) {
+                cut += listened.tell(&Heard::Event(Arc::new(event)));
+            }
+        }
+        cut
+    }
+
+    /// All threads that are listened to.
+    pub(super) fn threads(&self) -> Vec<(u16, ThreadId)> {
+        let logs = self.lock();
+        let threads = |(bucket, log): (&u16, &Log)| {
+            let bucket = *bucket;
+            let ids: Vec<_> = log.threads.keys().map(|id| (bucket, *id)).collect();
+            ids
+        };
+        logs.iter().flat_map(threads).collect()
+    }
+
+    /// Takes note that a thread's changes are logged for a while. Its listeners hear of it when
+    /// the time before was over already. How many are cut off by that.
+    pub(super) fn note_watched(
+        &self,
+        bucket: u16,
+        thread: &ThreadId,
+        since: Instant,
+        is_over: impl Fn(Instant) -> bool,
+        watched: Watched,
+    ) -> usize {
+        let mut logs = self.lock();
+        let log = logs.get_mut(&bucket);
+        let Some(listened) = log.and_then(|log| log.threads.get_mut(thread)) else {
+            return 0;
+        };
+        let was_over = is_over(listened.watched);
+        listened.watched = since;
+        if was_over {
+            return listened.tell(&Heard::Lapsed(watched));
+        }
+        0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u16, Log>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listened {
+    /// How many were cut off, as they had no room.
+    fn tell(&mut self, heard: &Heard) -> usize {
+        let before = self.ears.len();
+        self.ears.retain(|ear| ear.try_send(heard.clone()).is_ok());
+        before - self.ears.len()
+    }
+}
+
+impl Listener {
+    /// Says where the log ended at a moment after this began to listen.
+    pub(super) fn start(&mut self, head: Position) {
+        if !self.is_first {
+            return;
+        }
+        let mut logs = self.listeners.lock();
+        if let Some(log) = logs.get_mut(&self.bucket) {
+            // another one that began at the same time may have come first, from further on
+            let position = log.position.unwrap_or(head);
+            log.position = Some(position.min(head));
+        }
+        drop(logs);
+        self.listeners.wanted.notify_one();
+    }
+
+    /// The next thing; none: it was too slow, and is cut off. May be dropped and called again.
+    pub(super) async fn hear(&mut self) -> Option<Heard> {
+        self.heard.recv().await
+    }
+
+    /// Up to where all is heard, if nothing waits to be heard.
+    pub(super) fn heard_up_to(&self) -> Option<Position> {
+        // in this order: what was handed out up to there is in the channel by now
+        let position = self.listeners.lock().get(&self.bucket)?.position;
+        if self.heard.is_empty() {
+            position
+        } else {
+            None
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.heard.close();
+        let mut logs = self.listeners.lock();
+        let Some(log) = logs.get_mut(&self.bucket) else {
+            return;
+        };
+        if let Some(listened) = log.threads.get_mut(&self.thread) {
+            listened.ears.retain(|ear| !ear.is_closed());
+            if listened.ears.is_empty() {
+                log.threads.remove(&self.thread);
+            }
+        }
+        if log.threads.is_empty() {
+            logs.remove(&self.bucket);
+        }
+    }
+}

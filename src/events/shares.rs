@@ -1,0 +1,85 @@
+//! The share of a replica in a kind of work that all do together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::outage::Outage;
+use crate::store::Leases;
+
+/// How long giving back may take at the end; who is not told waits for the lease to run out.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A kind of work that is cut into slots; slot `s` has the buckets `b` with `b % slots == s`.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool {
+    pub(crate) name: String,
+    pub(crate) slots: u16,
+    /// How long a slot is held without being renewed.
+    pub(crate) lasts: Duration,
+    pub(crate) renew_every: Duration,
+}
+
+impl Pool {
+    /// The buckets of a slot, of so many in all.
+    pub(crate) fn buckets_of(&self, slot: u16, buckets: u16) -> Vec<u16> {
+        let step = usize::from(self.slots.max(1));
+        (slot..buckets).step_by(step).collect()
+    }
+
+    /// Holds the fair share of this pool until `stop`, and tells `held` which slots those are. A
+    /// slot that could not be renewed in time is held no more.
+    pub(crate) async fn hold(
+        self,
+        leases: Arc<dyn Leases>,
+        holder: Arc<str>,
+        held: watch::Sender<Vec<u16>>,
+        stop: CancellationToken,
+    ) {
+        let hold = async {
+            let mut outage = Outage::new("leases of work cannot be renewed");
+            let mut ends = Instant::now();
+            loop {
+                // the time before the call: the lease runs from a moment within it
+                let asked = Instant::now();
+                let call = leases.hold(&self.name, self.slots, &holder, self.lasts);
+                match call.await {
+                    Ok(slots) => {
+                        outage.is_over();
+                        ends = asked + self.lasts;
+                        tell(&held, slots);
+                        sleep(self.renew_every).await;
+                    }
+                    Err(error) => {
+                        let pause = outage.goes_on(&error).min(self.renew_every);
+                        if Instant::now() + pause >= ends {
+                            tell(&held, Vec::new());
+                        }
+                        sleep(pause).await;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = hold => {}
+            () = stop.cancelled() => {}
+        }
+        tell(&held, Vec::new());
+        let farewell = timeout(FAREWELL, leases.release(&self.name, &holder));
+        if let Ok(Err(error)) = farewell.await {
+            tracing::warn!(%error, pool = self.name, "leases could not be given back");
+        }
+    }
+}
+
+fn tell(held: &watch::Sender<Vec<u16>>, mut slots: Vec<u16>) {
+    slots.sort_unstable();
+    held.send_if_modified(|known| {
+        let is_new = *known != slots;
+        *known = slots;
+        is_new
+    });
+}

@@ -1,0 +1,171 @@
+//! The end of the log: one poller of each replica tells all who wait for more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::counters::EventCounters;
+use super::listeners::{Listener, Listeners};
+use super::outage::Outage;
+use crate::domain::{Position, ThreadId};
+use crate::store::{Backend, Heads, StoreError};
+
+/// Events of one log that are read at once.
+const MOST: usize = 128;
+
+/// The end of the log as this replica knows it. Clones share it.
+///
+/// There are two ways to wait. One who reads the log itself, from a place of its own, follows it,
+/// and is told that it has gone on. One who wants the events of a single thread listens to that,
+/// and is handed them.
+#[derive(Debug, Clone)]
+pub struct Tail(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    backend: Arc<dyn Backend>,
+    counters: Arc<EventCounters>,
+    listeners: Arc<Listeners>,
+    heads: watch::Sender<Arc<Heads>>,
+    stop: CancellationToken,
+}
+
+/// Is told when the log goes on.
+#[derive(Debug)]
+pub struct Follower {
+    heads: watch::Receiver<Arc<Heads>>,
+    stop: CancellationToken,
+}
+
+impl Tail {
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        counters: Arc<EventCounters>,
+        stop: CancellationToken,
+    ) -> Self {
+        let heads = Heads {
+            now_ms: 0,
+            positions: vec![Position::default(); usize::from(backend.buckets())],
+        };
+        Self(Arc::new(Shared {
+            backend,
+            counters,
+            listeners: Arc::default(),
+            heads: watch::Sender::new(Arc::new(heads)),
+            stop,
+        }))
+    }
+
+    /// Follows all logs.
+    #[must_use]
+    pub fn follow(&self) -> Follower {
+        let follower = Follower {
+            heads: self.0.heads.subscribe(),
+            stop: self.0.stop.clone(),
+        };
+        self.0.listeners.look_again();
+        follower
+    }
+
+    /// Listens to a thread.
+    pub(super) fn listen(&self, thread: ThreadId) -> Listener {
+        let bucket = self.0.backend.bucket_of(&thread);
+        self.0.listeners.listen(bucket, thread)
+    }
+
+    pub(super) fn listeners(&self) -> &Listeners {
+        &self.0.listeners
+    }
+
+    /// Looks every `pause` whether there is more, while anybody waits for it.
+    pub(super) async fn run(self, pause: Duration) {
+        let poll = async {
+            let mut outage = Outage::new("the log of events cannot be read");
+            loop {
+                match self.0.look().await {
+                    Ok(Seen::Nobody) => self.0.listeners.is_wanted().await,
+                    Ok(Seen::All) => {
+                        outage.is_over();
+                        tokio::time::sleep(pause).await;
+                    }
+                    Ok(Seen::More) => {}
+                    Err(error) => tokio::time::sleep(outage.goes_on(&error)).await,
+                }
+            }
+        };
+        tokio::select! {
+            () = poll => {}
+            () = self.0.stop.cancelled() => {}
+        }
+    }
+}
+
+/// What a look at the log came to.
+enum Seen {
+    /// Nobody wants to know.
+    Nobody,
+    /// All there is.
+    All,
+    /// There is more to be read at once.
+    More,
+}
+
+impl Shared {
+    async fn look(&self) -> Result<Seen, StoreError> {
+        let is_followed = self.heads.receiver_count() > 0;
+        let mut wanted = self.listeners.wanted();
+        if is_followed {
+            let heads = self.backend.log_heads().await?;
+            // whoever listens needs no read where nothing is new
+            wanted.retain(|(bucket, position)| {
+                let head = heads.positions.get(usize::from(*bucket));
+                head.is_some_and(|head| head > position)
+            });
+            self.publish(heads);
+        } else if wanted.is_empty() {
+            return Ok(Seen::Nobody);
+        }
+        if wanted.is_empty() {
+            return Ok(Seen::All);
+        }
+        let read = self.backend.read_log(&wanted, MOST).await?;
+        let mut seen = Seen::All;
+        for ((bucket, from), events) in wanted.into_iter().zip(read) {
+            self.counters.events_read.add(events.len() as u64);
+            if events.len() >= MOST {
+                seen = Seen::More;
+            }
+            let cut = self.listeners.hand_out(bucket, from, events);
+            self.counters.streams_cut_off.add(cut as u64);
+        }
+        Ok(seen)
+    }
+
+    /// Wakes the followers if anything is new; the time goes on in any case.
+    fn publish(&self, heads: Heads) {
+        self.heads.send_if_modified(|known| {
+            let is_new = known.positions != heads.positions;
+            *known = Arc::new(heads);
+            is_new
+        });
+    }
+}
+
+impl Follower {
+    /// Where the logs ended when this replica last looked: everything up to there can be read. What
+    /// came later will end [`Self::moved`].
+    pub fn heads(&mut self) -> Arc<Heads> {
+        Arc::clone(&self.heads.borrow_and_update())
+    }
+
+    /// Waits until a log has gone on since [`Self::heads`] was last called. False: this replica
+    /// stops, and nothing more will come. May be dropped and called again.
+    pub async fn moved(&mut self) -> bool {
+        tokio::select! {
+            moved = self.heads.changed() => moved.is_ok(),
+            () = self.stop.cancelled() => false,
+        }
+    }
+}
