@@ -214,7 +214,7 @@ mod tests {
         (text, rest)
     }
 
-    #[actix_web::test]
+    #[tokio::test]
     async fn an_event_has_the_attributes_of_cloud_events() {
         let keys = Some(Json::parse(r#"["a","\ud800"]"#).unwrap());
         let restored = false;
@@ -236,7 +236,7 @@ mod tests {
         );
     }
 
-    #[actix_web::test]
+    #[tokio::test]
     async fn each_type_says_what_it_is_about() {
         let restored = event(EventKind::Created {
             keys: None,
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    #[actix_web::test]
+    #[tokio::test]
     async fn an_end_has_the_final_state_to_the_byte_or_a_link_to_it() {
         let most = MOST_STATE_BYTES as usize;
         let state = |bytes: usize| format!(r#"{{"k":"{}"}}"#, "x".repeat(bytes - 8));
@@ -284,7 +284,7 @@ mod tests {
         );
     }
 
-    #[actix_web::test]
+    #[tokio::test]
     async fn a_state_that_could_not_be_read_is_not_told_as_lost() {
         let failed = cloud_event(&Left(None), "", &destroyed(false)).await;
         let (_, lost) = rendered(&Left(None), &destroyed(true)).await;
