@@ -2,6 +2,7 @@
 //! nothing. `benches/run.sh` runs it, `benches/README.md` tells about it.
 
 mod connection;
+mod expiry;
 mod floor;
 mod load;
 mod process;
@@ -40,25 +41,47 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     };
     args.remove(flag);
+    if args.first().is_some_and(|mode| mode == expiry::MODE) {
+        let threads = args.get(1).map_or(Ok(100_000), |text| text.parse())?;
+        return System::new().block_on(expiry::measure(threads));
+    }
     let number = |place, default| {
         args.get(place)
             .map_or(Ok(default), |arg: &String| arg.parse())
     };
     let time = Duration::from_secs(number(0, 10)?);
     let workers = number(1, 1)?;
-    System::new().block_on(measure(time, workers))
+    let other = args.get(2).map(String::as_str);
+    System::new().block_on(measure(time, workers, other))
 }
 
-/// Measures every scenario for that time, and prints the table.
-async fn measure(time: Duration, workers: u64) -> Result<(), Box<dyn Error>> {
+/// Measures every scenario for that time, and prints the table. Another program, such as an earlier
+/// build, is measured in turn with this one.
+async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let floor = floor::start(workers)?;
     let server = process::start_server(&redis, workers)?;
 
     eprintln!("making threads");
     let mut rows = vec![row(&Scenario::floor(), &floor, &redis, time).await?];
-    for scenario in scenario::all(server.address()).await? {
+    let scenarios = scenario::all(server.address()).await?;
+    let other = match other {
+        Some(program) => {
+            let server = process::start_other(program, &redis, workers)?;
+            let scenarios = scenario::all(server.address()).await?;
+            Some((server, scenarios))
+        }
+        None => None,
+    };
+    for (place, scenario) in scenarios.into_iter().enumerate() {
         rows.push(row(&scenario, &server, &redis, time).await?);
+        if let Some((server, scenarios)) = &other {
+            let scenario = Scenario {
+                name: format!("{}, the other program", scenario.name),
+                requests: scenarios[place].requests.clone(),
+            };
+            rows.push(row(&scenario, server, &redis, time).await?);
+        }
     }
     print!("{}", report::table(&rows));
     Ok(())
@@ -77,5 +100,5 @@ async fn row(
     let outcome = load.run(time).await?;
     let server_cpu = server.cpu()? - server_before;
     let redis_cpu = redis.cpu()? - redis_before;
-    Ok(Row::new(scenario.name, outcome, server_cpu, redis_cpu))
+    Ok(Row::new(&scenario.name, outcome, server_cpu, redis_cpu))
 }

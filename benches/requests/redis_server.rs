@@ -25,21 +25,44 @@ impl Redis {
         self.0.address()
     }
 
+    /// The lists of archived threads: every bucket has one beside its log.
+    pub(super) fn archive_lists(&self) -> io::Result<Vec<String>> {
+        let script = "return table.concat(redis.call('KEYS', 'tk:{*}:e'), ' ')";
+        let logs = self.ask(&format!("EVAL \"{script}\" 0"))?;
+        let list = |log: &str| log.trim_end_matches('e').to_owned() + "x";
+        Ok(logs.split(' ').map(list).collect())
+    }
+
+    /// Threads that have been ended.
+    pub(super) fn ended(&self, lists: &[String]) -> io::Result<u64> {
+        let script = "local n = 0 \
+            for _, key in ipairs(KEYS) do n = n + redis.call('ZCARD', key) end \
+            return tostring(n)";
+        let (count, lists) = (lists.len(), lists.join(" "));
+        let text = self.ask(&format!("EVAL \"{script}\" {count} {lists}"))?;
+        text.parse().map_err(io::Error::other)
+    }
+
     /// CPU time so far, of all threads, as it tells itself: to the microsecond.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
-        let mut stream = BufReader::new(TcpStream::connect(self.address())?);
-        stream.get_mut().write_all(b"INFO cpu\r\n")?;
-        let mut length = String::new();
-        stream.read_line(&mut length)?;
-        let length = length.trim().trim_start_matches('$');
-        let mut text = vec![0; length.parse().map_err(io::Error::other)?];
-        stream.read_exact(&mut text)?;
-        let text = String::from_utf8_lossy(&text);
+        let text = self.ask("INFO cpu")?;
         let seconds = text.lines().filter_map(|line| match line.split_once(':') {
             Some(("used_cpu_sys" | "used_cpu_user", seconds)) => Some(seconds.parse::<f64>()),
             _ => None,
         });
         let sum: Result<f64, _> = seconds.sum();
         sum.map(Duration::from_secs_f64).map_err(io::Error::other)
+    }
+
+    /// The text that a command answers.
+    fn ask(&self, command: &str) -> io::Result<String> {
+        let mut stream = BufReader::new(TcpStream::connect(self.address())?);
+        write!(stream.get_mut(), "{command}\r\n")?;
+        let mut length = String::new();
+        stream.read_line(&mut length)?;
+        let length = length.trim().trim_start_matches('$');
+        let mut text = vec![0; length.parse().map_err(io::Error::other)?];
+        stream.read_exact(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }

@@ -6,7 +6,7 @@ use super::load::Outcome;
 
 /// A scenario with what it took.
 pub(super) struct Row {
-    name: &'static str,
+    name: String,
     requests_per_second: f64,
     p50: Duration,
     p99: Duration,
@@ -18,7 +18,7 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) fn new(
-        name: &'static str,
+        name: &str,
         outcome: Outcome,
         server_cpu: Duration,
         redis_cpu: Duration,
@@ -27,7 +27,7 @@ impl Row {
         let count = latencies.len();
         let per_request = |cpu: Duration| cpu.as_secs_f64() * 1e6 / count as f64;
         Self {
-            name,
+            name: name.into(),
             requests_per_second: count as f64 / outcome.time.as_secs_f64(),
             p50: latencies[count / 2],
             p99: latencies[count * 99 / 100],

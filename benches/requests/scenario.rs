@@ -12,14 +12,14 @@ const MESSAGES: usize = 50;
 
 /// Requests that cost about the same.
 pub(super) struct Scenario {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) requests: Vec<Vec<u8>>,
 }
 
 impl Scenario {
     pub(super) fn floor() -> Self {
         Self {
-            name: "actix handler, 200 bytes",
+            name: "actix handler, 200 bytes".into(),
             requests: vec![request("GET /", None, "")],
         }
     }
@@ -50,15 +50,15 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     };
     Ok(vec![
         Scenario {
-            name: "read 10 keys of 100 bytes",
+            name: "read 10 keys of 100 bytes".into(),
             requests: of_values.iter().enumerate().map(read).collect(),
         },
         Scenario {
-            name: "merge one key of 100 bytes",
+            name: "merge one key of 100 bytes".into(),
             requests: of_values.iter().enumerate().map(merge).collect(),
         },
         Scenario {
-            name: "push 200 bytes, window 50",
+            name: "push 200 bytes, window 50".into(),
             requests: of_messages.iter().enumerate().map(push).collect(),
         },
     ])
@@ -90,7 +90,7 @@ fn message(n: usize) -> String {
     message
 }
 
-fn request(line: &str, thread: Option<&str>, body: &str) -> Vec<u8> {
+pub(super) fn request(line: &str, thread: Option<&str>, body: &str) -> Vec<u8> {
     let mut request = format!("{line} HTTP/1.1\r\nhost: localhost\r\n");
     if let Some(id) = thread {
         request += &format!("x-thread-id: {id}\r\n");
