@@ -47,6 +47,7 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let before = load.run(Duration::from_secs(8)).await?;
     tokio::time::sleep(end.saturating_sub(now())).await;
     let (start, redis_before) = (Instant::now(), redis.cpu()?);
+    let long_before = redis.long_calls()?;
     let (lists, mut latencies) = (redis.archive_lists()?, Vec::new());
     while redis.ended(&lists)? < threads {
         latencies.extend(load.run(Duration::from_millis(250)).await?.latencies);
@@ -56,12 +57,13 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     }
     let took = start.elapsed();
     let redis_cpu = redis.cpu()? - redis_before;
+    let long = redis.long_calls()? - long_before;
     latencies.sort_unstable();
     let p99 = |latencies: &[Duration]| latencies[latencies.len() * 99 / 100].as_micros();
     let longest = latencies.last().copied().unwrap_or_default();
     println!(
         "{threads} threads that ended in one second were through after {:.1} s\n\
-         Redis CPU in that time, with {} requests: {:.1} s\n\
+         Redis CPU in that time, with {} requests: {:.1} s; calls of more than 2 ms: {long}\n\
          p99 of a merge: {} us before, {} us meanwhile, longest {} us",
         took.as_secs_f64(),
         latencies.len(),

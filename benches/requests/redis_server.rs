@@ -17,6 +17,7 @@ impl Redis {
         command
             .args(["--port", &address.port().to_string()])
             .args(["--bind", "127.0.0.1"])
+            .args(["--slowlog-log-slower-than", "2000"])
             .args(["--save", "", "--appendonly", "no"]);
         Process::start(command, address, "redis").map(Self)
     }
@@ -40,6 +41,13 @@ impl Redis {
             return tostring(n)";
         let (count, lists) = (lists.len(), lists.join(" "));
         let text = self.ask(&format!("EVAL \"{script}\" {count} {lists}"))?;
+        text.parse().map_err(io::Error::other)
+    }
+
+    /// Calls that have held it for more than 2 ms.
+    pub(super) fn long_calls(&self) -> io::Result<u64> {
+        let script = "return tostring(redis.call('SLOWLOG', 'LEN'))";
+        let text = self.ask(&format!("EVAL \"{script}\" 0"))?;
         text.parse().map_err(io::Error::other)
     }
 
