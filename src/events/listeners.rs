@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
@@ -128,14 +129,15 @@ impl Listeners {
         logs.iter().flat_map(threads).collect()
     }
 
-    /// Takes note that a thread's changes are logged for a while. Its listeners hear of it when
-    /// the time before was over already. How many are cut off by that.
+    /// Takes note that a thread's changes are logged for so long since before it was asked for. Its
+    /// listeners hear of it when the time before may have been over already. How many are cut off
+    /// by that.
     pub(super) fn note_watched(
         &self,
         bucket: u16,
         thread: &ThreadId,
-        since: Instant,
-        is_over: impl Fn(Instant) -> bool,
+        asked: Instant,
+        lasts: Duration,
         watched: Watched,
     ) -> usize {
         let mut logs = self.lock();
@@ -143,12 +145,13 @@ impl Listeners {
         let Some(listened) = log.and_then(|log| log.threads.get_mut(thread)) else {
             return 0;
         };
-        let was_over = is_over(listened.watched);
-        listened.watched = since;
-        if was_over {
-            return listened.tell(&Heard::Lapsed(watched));
+        let lapsed = listened.watched.elapsed() >= lasts;
+        listened.watched = asked;
+        if lapsed {
+            listened.tell(&Heard::Lapsed(watched))
+        } else {
+            0
         }
-        0
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u16, Log>> {

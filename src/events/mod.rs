@@ -2,24 +2,35 @@
 
 mod cloud_event;
 mod counters;
+mod global_stream;
 mod listeners;
 mod outage;
+mod reaper;
+mod sessions;
 mod shares;
 mod tail;
+mod thread_stream;
+mod tidy;
+mod watcher;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::domain::Event;
-use crate::store::{Backend, StoreError};
+use crate::domain::{Completed, Event, EventTypes, ThreadId};
+use crate::store::{Backend, EventLog, StoreError};
+use reaper::Reaper;
+use sessions::Sessions;
 
 pub use cloud_event::{MOST_STATE_BYTES, cloud_event, state_url};
 pub use counters::{Count, DeliveryCounters, EventCounters};
+pub use global_stream::{GlobalItem, GlobalStream, Watermark};
 pub use tail::{Follower, Tail};
+pub use thread_stream::{ThreadCursor, ThreadItem, ThreadStream};
 
 /// How the events of a replica are handled.
 #[derive(Debug, Clone)]
@@ -60,7 +71,10 @@ struct Inner {
     holder: Arc<str>,
     counters: Arc<EventCounters>,
     tail: Tail,
+    sessions: Option<Sessions>,
     tasks: TaskTracker,
+    /// Ends the streams; a child of `stop`.
+    end_streams: CancellationToken,
     stop: CancellationToken,
     _stop_with_the_last: DropGuard,
 }
@@ -73,21 +87,54 @@ impl Events {
     #[must_use]
     pub fn start(backend: Arc<dyn Backend>, settings: EventSettings) -> Self {
         let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
         let counters = Arc::<EventCounters>::default();
         let tail = Tail::new(Arc::clone(&backend), Arc::clone(&counters), stop.clone());
-        let poll_every = settings.poll_every;
+        let log: Arc<dyn EventLog> = Arc::clone(&backend) as _;
+        let sessions = settings
+            .session_events
+            .then(|| Sessions::start(&log, &counters, &tasks, &stop));
         let events = Self(Arc::new(Inner {
             backend,
             settings,
             holder: hex::encode(rand::random::<[u8; 16]>()).into(),
-            counters,
+            counters: Arc::clone(&counters),
             tail: tail.clone(),
-            tasks: TaskTracker::new(),
+            sessions,
+            tasks,
+            end_streams: stop.child_token(),
             stop: stop.clone(),
             _stop_with_the_last: stop.drop_guard(),
         }));
-        events.spawn(tail.run(poll_every));
+        events.spawn_until_stopped(tail.clone().run(events.0.settings.poll_every));
+        events.spawn_until_stopped(watcher::run(log, tail, counters));
+        events.start_upkeep();
         events
+    }
+
+    /// Ends due threads and deletes what is past its retention, in the share of this replica.
+    fn start_upkeep(&self) {
+        let pool = reaper::pool();
+        let (share, held) = watch::channel(Vec::new());
+        let backend = &self.0.backend;
+        let upkeep = Reaper {
+            upkeep: Arc::clone(backend) as _,
+            counters: Arc::clone(self.counters()),
+            pool: pool.clone(),
+            buckets: backend.buckets(),
+            held: held.clone(),
+            behind_since: None,
+        };
+        self.spawn_until_stopped(upkeep.run());
+        self.spawn_until_stopped(tidy::run(Arc::clone(backend), pool.clone(), held));
+        let holder = Arc::clone(self.holder());
+        let leases = Arc::clone(backend) as _;
+        self.spawn(pool.hold(leases, holder, share, self.stopped().clone()));
+    }
+
+    /// Ends all streams. Their readers come back to another replica, and go on there.
+    pub fn end_streams(&self) {
+        self.0.end_streams.cancel();
     }
 
     /// Ends what goes on in the background, and gives the shares in common work back.
@@ -130,10 +177,80 @@ impl Events {
         cloud_event(archives, &self.0.settings.public_url, event).await
     }
 
+    /// The events of a thread, after a cursor, or from now on. Its changes are logged for as long
+    /// as the stream is there, and a little longer; that moves no expiry.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn thread_stream(
+        &self,
+        id: &ThreadId,
+        after: Option<ThreadCursor>,
+    ) -> Result<ThreadStream, StoreError> {
+        let backend = &self.0.backend;
+        // in this order: what is logged after the thread was looked at is heard
+        let mut listener = self.0.tail.listen(*id);
+        let watched = backend.watch(&[*id], watcher::WATCH_LASTS).await?;
+        let watched = watched.first().ok_or(StoreError::Corrupt("no answer"))?;
+        listener.start(watched.head);
+        let parts = thread_stream::Parts {
+            log: Arc::clone(backend),
+            counters: Arc::clone(&self.0.counters),
+            stop: self.0.end_streams.clone(),
+            listener,
+            watched: *watched,
+            has_sessions: self.0.sessions.is_some(),
+        };
+        Ok(ThreadStream::new(*id, after, parts))
+    }
+
+    /// The events of all threads of these types, after a cursor, or from now on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn global_stream(
+        &self,
+        types: EventTypes,
+        after: Option<Watermark>,
+    ) -> Result<GlobalStream, StoreError> {
+        let parts = global_stream::Parts {
+            log: Arc::clone(&self.0.backend),
+            follower: self.0.tail.follow(),
+            counters: Arc::clone(&self.0.counters),
+            stop: self.0.end_streams.clone(),
+        };
+        GlobalStream::open(types, after, parts).await
+    }
+
+    /// Has the end of a request logged, if the settings say so. It waits for nothing: when there
+    /// are too many, some are dropped and counted.
+    pub fn session_completed(&self, id: &ThreadId, completed: impl FnOnce() -> Completed) {
+        if let Some(sessions) = &self.0.sessions {
+            sessions.log(*id, completed());
+        }
+    }
+
+    /// How long a stream is silent at most.
+    #[must_use]
+    pub fn heartbeat(&self) -> Duration {
+        self.0.settings.heartbeat
+    }
+
     /// Runs something in the background. It has to end soon after [`Self::stopped`], and must not
     /// hold a clone of this, or it would never stop by itself.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(task);
+    }
+
+    /// Runs something in the background that may be dropped at any point where it waits.
+    fn spawn_until_stopped(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.0.stop.clone();
+        self.spawn(async move {
+            tokio::select! {
+                () = task => {}
+                () = stop.cancelled() => {}
+            }
+        });
     }
 
     /// Is cancelled when this stops.

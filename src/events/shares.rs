@@ -17,6 +17,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     pub(crate) name: String,
+    /// At least 1.
     pub(crate) slots: u16,
     /// How long a slot is held without being renewed.
     pub(crate) lasts: Duration,
@@ -24,10 +25,10 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The buckets of a slot, of so many in all.
-    pub(crate) fn buckets_of(&self, slot: u16, buckets: u16) -> Vec<u16> {
-        let step = usize::from(self.slots.max(1));
-        (slot..buckets).step_by(step).collect()
+    /// The buckets of these slots, of so many in all.
+    pub(crate) fn buckets_of(&self, slots: &[u16], buckets: u16) -> Vec<u16> {
+        let is_in = |bucket: &u16| slots.contains(&(bucket % self.slots));
+        (0..buckets).filter(is_in).collect()
     }
 
     /// Holds the fair share of this pool until `stop`, and tells `held` which slots those are. A

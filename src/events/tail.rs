@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::counters::EventCounters;
@@ -79,25 +80,19 @@ impl Tail {
         &self.0.listeners
     }
 
-    /// Looks every `pause` whether there is more, while anybody waits for it.
+    /// Looks every `pause` whether there is more, while anybody waits for it, until it is dropped.
     pub(super) async fn run(self, pause: Duration) {
-        let poll = async {
-            let mut outage = Outage::new("the log of events cannot be read");
-            loop {
-                match self.0.look().await {
-                    Ok(Seen::Nobody) => self.0.listeners.is_wanted().await,
-                    Ok(Seen::All) => {
-                        outage.is_over();
-                        tokio::time::sleep(pause).await;
-                    }
-                    Ok(Seen::More) => {}
-                    Err(error) => tokio::time::sleep(outage.goes_on(&error)).await,
+        let mut outage = Outage::new("the log of events cannot be read");
+        loop {
+            match self.0.look().await {
+                Ok(Seen::Nobody) => self.0.listeners.is_wanted().await,
+                Ok(Seen::All) => {
+                    outage.is_over();
+                    sleep(pause).await;
                 }
+                Ok(Seen::More) => {}
+                Err(error) => sleep(outage.goes_on(&error)).await,
             }
-        };
-        tokio::select! {
-            () = poll => {}
-            () = self.0.stop.cancelled() => {}
         }
     }
 }

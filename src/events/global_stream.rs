@@ -1,0 +1,287 @@
+//! The events of all threads, from now on or from where a reader was before.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::counters::EventCounters;
+use super::tail::Follower;
+use super::thread_stream::Open;
+use super::watcher::{WATCH_AGAIN, WATCH_LASTS};
+use crate::domain::{Event, EventType, EventTypes, Position};
+use crate::store::{Backend, Heads, StoreError};
+
+/// Logs that are read at once, those that are furthest behind first.
+const LOGS: usize = 16;
+/// Events of each that are read at once.
+const MOST: usize = 64;
+/// A reader that was at the end of all logs so short a time ago is too near for them to be trimmed
+/// before it.
+const NEAR: Duration = Duration::from_secs(1);
+/// When to ask again for what could not be had.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
+
+/// How far a reader of all events is: a time of the log's clock. It knows all events of before, and
+/// perhaps some that came later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Watermark(pub u64);
+
+/// What a reader of all events gets.
+#[derive(Debug, Clone)]
+pub enum GlobalItem {
+    /// Something happened.
+    Event {
+        /// What.
+        event: Event,
+        /// How far the reader is with it.
+        cursor: Watermark,
+    },
+    /// Something happened that is not in the log, or no more.
+    Reset {
+        /// How far the reader is with it.
+        cursor: Watermark,
+    },
+}
+
+/// The events of all threads, those of each thread in order.
+///
+/// It reads no faster than it is asked for, and holds little.
+#[derive(Debug)]
+pub struct GlobalStream {
+    log: Arc<dyn Backend>,
+    types: EventTypes,
+    follower: Follower,
+    /// How far each log is read, by its number.
+    positions: Vec<Position>,
+    /// How far the reader is when it has got all that is ready.
+    reached: Watermark,
+    ready: VecDeque<GlobalItem>,
+    /// When all logs were last read to their end.
+    arrived: Option<Instant>,
+    changes: Option<Changes>,
+    counters: Arc<EventCounters>,
+    stop: CancellationToken,
+    _open: Open,
+}
+
+/// That the changes of all threads are logged.
+#[derive(Debug)]
+struct Changes {
+    /// Since when, without a break.
+    since: u64,
+    /// When to ask for it again.
+    again: Instant,
+}
+
+/// What a stream is made of.
+pub(super) struct Parts {
+    pub(super) log: Arc<dyn Backend>,
+    pub(super) follower: Follower,
+    pub(super) counters: Arc<EventCounters>,
+    pub(super) stop: CancellationToken,
+}
+
+impl GlobalStream {
+    /// A stream of events of these types, after a cursor, or from now on.
+    pub(super) async fn open(
+        types: EventTypes,
+        after: Option<Watermark>,
+        parts: Parts,
+    ) -> Result<Self, StoreError> {
+        let changes = if types.contains(EventType::ThreadUpdated) {
+            let again = Instant::now() + WATCH_AGAIN;
+            let since = parts.log.watch_all(WATCH_LASTS).await?;
+            Some(Changes { since, again })
+        } else {
+            None
+        };
+        let heads = parts.log.log_heads().await?;
+        let now = Watermark(heads.now_ms);
+        let mut stream = Self {
+            log: parts.log,
+            types,
+            follower: parts.follower,
+            positions: heads.positions,
+            reached: now,
+            ready: VecDeque::new(),
+            arrived: Some(Instant::now()),
+            changes,
+            _open: Open::new(&parts.counters, |counters| &counters.global_streams),
+            counters: parts.counters,
+            stop: parts.stop,
+        };
+        if let Some(cursor) = after {
+            stream.resume(cursor);
+        }
+        Ok(stream)
+    }
+
+    fn resume(&mut self, cursor: Watermark) {
+        let since = self.changes.as_ref().map_or(0, |changes| changes.since);
+        let now = self.reached;
+        if cursor > now {
+            // the log that it is of is gone, or its clock went back
+            self.ready.push_back(GlobalItem::Reset { cursor: now });
+            return;
+        }
+        self.reached = cursor;
+        if cursor.0 < since {
+            self.ready.push_back(GlobalItem::Reset { cursor });
+        }
+        let before = Position {
+            ms: cursor.0.saturating_sub(1),
+            seq: u64::MAX,
+        };
+        self.positions.fill(before);
+        self.arrived = None;
+    }
+
+    /// The next thing; none when this replica stops. May be dropped and called again.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the log cannot be read.
+    pub async fn next(&mut self) -> Result<Option<GlobalItem>, StoreError> {
+        let stop = self.stop.clone();
+        tokio::select! {
+            next = self.take() => next.map(Some),
+            () = stop.cancelled() => Ok(None),
+        }
+    }
+
+    /// How far the reader is when it has got all until now; none: there is more for it.
+    #[must_use]
+    pub fn cursor(&self) -> Option<Watermark> {
+        self.ready.is_empty().then_some(self.reached)
+    }
+
+    /// Where the stream begins, before anything was taken from it.
+    #[must_use]
+    pub fn start(&self) -> Watermark {
+        self.reached
+    }
+
+    async fn take(&mut self) -> Result<GlobalItem, StoreError> {
+        loop {
+            self.watch_again().await;
+            if let Some(item) = self.ready.pop_front() {
+                if let GlobalItem::Reset { .. } = item {
+                    self.counters.resets.inc();
+                }
+                return Ok(item);
+            }
+            if self.read().await? {
+                continue;
+            }
+            let again = self.changes.as_ref().map(|changes| changes.again);
+            let again = async {
+                match again {
+                    Some(again) => sleep_until(again).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                moved = self.follower.moved() => if !moved {
+                    // all stops, and so will this
+                    pending::<()>().await;
+                },
+                () = again => {}
+            }
+        }
+    }
+
+    /// Has the changes of all threads logged for a while longer, from time to time. A break since
+    /// the last time is told. When it fails it is tried again soon, as it lasts for longer.
+    async fn watch_again(&mut self) {
+        let Some(changes) = &mut self.changes else {
+            return;
+        };
+        let now = Instant::now();
+        if changes.again > now {
+            return;
+        }
+        let Ok(since) = self.log.watch_all(WATCH_LASTS).await else {
+            changes.again = now + AFTER_FAILURE;
+            return;
+        };
+        changes.again = now + WATCH_AGAIN;
+        if since > changes.since {
+            changes.since = since;
+            let cursor = self.reached;
+            self.ready.push_back(GlobalItem::Reset { cursor });
+        }
+    }
+
+    /// Reads on in the logs that are furthest behind. False: none is. Nothing has changed when this
+    /// is dropped before it ends.
+    async fn read(&mut self) -> Result<bool, StoreError> {
+        let heads = self.follower.heads();
+        let behind = self.behind(&heads);
+        if behind.is_empty() {
+            self.reach(&heads);
+            return Ok(false);
+        }
+        let read = self.log.read_log(&behind, MOST).await?;
+        let is_near = self.arrived.is_some_and(|at| at.elapsed() < NEAR);
+        if !is_near && self.is_trimmed(&behind).await? {
+            let cursor = self.reached;
+            self.ready.push_back(GlobalItem::Reset { cursor });
+        }
+        // of the reader that has not got all of this yet
+        let cursor = self.reached;
+        for ((bucket, _), events) in behind.iter().zip(read) {
+            self.counters.events_read.add(events.len() as u64);
+            let bucket = usize::from(*bucket);
+            // one that ends before its head was trimmed to nothing meanwhile
+            let last = events.last().map(|event| event.id.position);
+            let head = heads.positions[bucket];
+            self.positions[bucket] = match last {
+                Some(last) if events.len() >= MOST => last,
+                last => last.unwrap_or(head).max(head),
+            };
+            let wanted = events
+                .into_iter()
+                .filter(|event| self.types.contains(event.event_type()));
+            let items = wanted.map(|event| GlobalItem::Event { event, cursor });
+            self.ready.extend(items);
+        }
+        self.reach(&heads);
+        Ok(true)
+    }
+
+    /// Works out how far the reader is with all that was read.
+    fn reach(&mut self, heads: &Heads) {
+        let reached = match self.behind(heads).first() {
+            // what is logged after those heads has no smaller time
+            None => {
+                self.arrived = Some(Instant::now());
+                heads.now_ms
+            }
+            Some((_, furthest_behind)) => furthest_behind.ms,
+        };
+        self.reached = self.reached.max(Watermark(reached));
+    }
+
+    /// The logs that are not read to those heads, and how far they are, the furthest behind first.
+    fn behind(&self, heads: &Heads) -> Vec<(u16, Position)> {
+        let logs = (0_u16..).zip(self.positions.iter().copied());
+        let mut behind: Vec<_> = logs
+            .zip(&heads.positions)
+            .filter(|((_, position), head)| position < head)
+            .map(|(log, _)| log)
+            .collect();
+        behind.sort_unstable_by_key(|(_, position)| *position);
+        behind.truncate(LOGS);
+        behind
+    }
+
+    async fn is_trimmed(&self, logs: &[(u16, Position)]) -> Result<bool, StoreError> {
+        let buckets: Vec<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
+        let horizons = self.log.log_horizons(&buckets).await?;
+        let mut both = logs.iter().zip(horizons);
+        Ok(both.any(|((_, position), horizon)| horizon > *position))
+    }
+}

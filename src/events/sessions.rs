@@ -1,0 +1,122 @@
+//! The ends of requests on their way to the log, off the path of requests.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::counters::EventCounters;
+use super::outage::Outage;
+use crate::domain::{Completed, ThreadId};
+use crate::store::{EventLog, StoreError};
+
+/// Those of one thread go one after the other, those of others side by side.
+const WRITERS: usize = 8;
+/// Ends of requests that wait for one writer at most.
+const ROOM: usize = 512;
+/// How long the last ones may take when all stops.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Takes the ends of requests.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    writers: Vec<Sender<(ThreadId, Completed)>>,
+    counters: Arc<EventCounters>,
+}
+
+impl Sessions {
+    /// Starts the writers.
+    pub(super) fn start(
+        log: &Arc<dyn EventLog>,
+        counters: &Arc<EventCounters>,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Self {
+        let writers = (0..WRITERS).map(|_| {
+            let (sender, queue) = mpsc::channel(ROOM);
+            let writer = Writer {
+                log: Arc::clone(log),
+                counters: Arc::clone(counters),
+                queue,
+                outage: Outage::new("the ends of requests cannot be logged"),
+            };
+            tasks.spawn(writer.run(stop.clone()));
+            sender
+        });
+        Self {
+            writers: writers.collect(),
+            counters: Arc::clone(counters),
+        }
+    }
+
+    /// Has it logged, unless too many wait. Never waits itself.
+    pub(super) fn log(&self, id: ThreadId, completed: Completed) {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let writer = &self.writers[hasher.finish() as usize % self.writers.len()];
+        if writer.try_send((id, completed)).is_err() {
+            self.counters.sessions_dropped.inc();
+        }
+    }
+}
+
+struct Writer {
+    log: Arc<dyn EventLog>,
+    counters: Arc<EventCounters>,
+    queue: Receiver<(ThreadId, Completed)>,
+    outage: Outage,
+}
+
+impl Writer {
+    async fn run(mut self, stop: CancellationToken) {
+        loop {
+            let next = tokio::select! {
+                next = self.queue.recv() => next,
+                () = stop.cancelled() => break,
+            };
+            let Some((id, completed)) = next else {
+                return;
+            };
+            self.write(&id, &completed, &stop).await;
+        }
+        self.queue.close();
+        let last = async {
+            while let Some((id, completed)) = self.queue.recv().await {
+                if self.log.log_completed(&id, &completed).await.is_err() {
+                    self.counters.sessions_dropped.inc();
+                }
+            }
+        };
+        // what is left then goes with the process
+        let _ = timeout(FAREWELL, last).await;
+    }
+
+    /// Waits for a store that is away; the queue fills meanwhile. What may have been written is not
+    /// written again: it would be counted twice.
+    async fn write(&mut self, id: &ThreadId, completed: &Completed, stop: &CancellationToken) {
+        loop {
+            match self.log.log_completed(id, completed).await {
+                Ok(()) => {
+                    self.outage.is_over();
+                    return;
+                }
+                Err(error @ StoreError::Unavailable(_)) => {
+                    let pause = self.outage.goes_on(&error);
+                    if timeout(pause, stop.cancelled()).await.is_ok() {
+                        self.counters.sessions_dropped.inc();
+                        return;
+                    }
+                }
+                Err(error) => {
+                    self.outage.goes_on(&error);
+                    self.counters.sessions_dropped.inc();
+                    return;
+                }
+            }
+        }
+    }
+}
