@@ -90,7 +90,8 @@ pub trait Archives: fmt::Debug + Send + Sync {
 
     /// Brings a life back from the archive, or the last one that ended, in one step: state,
     /// metadata and TTL as they were, the version one higher, in a new life whose end is now + TTL.
-    /// The archive is gone then, and a tombstone too. Logged as created.
+    /// The archive can be got no more then, but [`Self::get_final`] still has it for the event of
+    /// the end, which may be on its way. A tombstone is gone too. Logged as created.
     ///
     /// None when there is no such archive.
     ///

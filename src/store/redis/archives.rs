@@ -23,16 +23,17 @@ impl Archives for RedisStore {
         id: &ThreadId,
         life: Option<Life>,
     ) -> Result<Option<Archive>, StoreError> {
-        let found = self.find_archive(id, life).await?;
-        let Some(archive) = found else {
+        let Some(found) = self.find_archive(id, life).await? else {
             return Ok(None);
         };
-        let over_ms = archive.head.archived_ms + millis(self.retention.archive);
-        Ok((over_ms > self.now_ms().await?).then_some(archive))
+        let over_ms = found.archive.head.archived_ms + millis(self.retention.archive);
+        let is_kept = !found.is_restored && over_ms > self.now_ms().await?;
+        Ok(is_kept.then_some(found.archive))
     }
 
     async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError> {
-        self.find_archive(id, Some(life)).await
+        let found = self.find_archive(id, Some(life)).await?;
+        Ok(found.map(|found| found.archive))
     }
 
     async fn list_archives(
@@ -80,6 +81,13 @@ impl Archives for RedisStore {
     }
 }
 
+/// An archive, however old it is.
+struct Found {
+    archive: Archive,
+    /// It is there for the event of the end alone.
+    is_restored: bool,
+}
+
 /// When it was archived, and what: the order of the list.
 type Member = (u64, ThreadId, Life);
 
@@ -90,17 +98,16 @@ struct Listed {
 }
 
 impl RedisStore {
-    /// An archive, however old it is.
     async fn find_archive(
         &self,
         id: &ThreadId,
         life: Option<Life>,
-    ) -> Result<Option<Archive>, StoreError> {
+    ) -> Result<Option<Found>, StoreError> {
         let last = self.names.bucket_of(id).archive(id);
         let found = self.read_archive(id, &last).await?;
         match (life, found) {
             (None, found) => Ok(found),
-            (Some(life), Some(found)) if found.head.life == life => Ok(Some(found)),
+            (Some(life), Some(found)) if found.archive.head.life == life => Ok(Some(found)),
             // in this order: an archive moves from the one name to the other, and never back
             (Some(life), _) => {
                 let earlier = format!("{last}:{}", hex(life));
@@ -109,7 +116,7 @@ impl RedisStore {
         }
     }
 
-    async fn read_archive(&self, id: &ThreadId, key: &str) -> Result<Option<Archive>, StoreError> {
+    async fn read_archive(&self, id: &ThreadId, key: &str) -> Result<Option<Found>, StoreError> {
         let mut left = redis::cmd("PTTL");
         left.arg(key);
         let mut fields = redis::cmd("HGETALL");
@@ -132,9 +139,12 @@ impl RedisStore {
                 .map_or(&Value::Nil, |pair| &pair.1)
         };
         let head = head(*id, field(b"M"), field(b"E"), field(b"D"))?;
-        Ok(head.map(|head| Archive {
-            head,
-            state: state.content,
+        Ok(head.map(|head| Found {
+            archive: Archive {
+                head,
+                state: state.content,
+            },
+            is_restored: *field(b"R") != Value::Nil,
         }))
     }
 

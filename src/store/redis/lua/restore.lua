@@ -19,7 +19,7 @@ if ARGV[2] ~= '' and not (m and hex(sub(m, 2, 9)) == ARGV[2]) then
   from = from .. ':' .. ARGV[2]
   m = call('HGET', from, 'M')
 end
-if not m then return false end
+if not m or call('HEXISTS', from, 'R') == 1 then return false end
 local archived = unpack_('>I6', call('HGET', from, 'E'), 8)
 if archived + retention_ms <= now(ahead) then return false end
 
@@ -28,9 +28,11 @@ local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
 -- later lives have counted on
 sequence = math.max(sequence, events_before(k.archive)) + 1
 version = version + 1
+-- a copy, since the event of the end may still be on its way and wants the state
 call('UNLINK', k.thread)
-call('RENAME', from, k.thread)
+call('COPY', from, k.thread)
 call('HDEL', k.thread, 'E')
+call('HSET', from, 'R', '1')
 call('ZREM', k.archives, id .. ':' .. hex(its_life))
 m = pack(META, format, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
   sequence, watched_until(KEYS[6], ahead))
