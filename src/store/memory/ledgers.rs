@@ -80,7 +80,6 @@ impl Book {
 
     /// Makes parked events pending. How many still were parked.
     fn replay(&mut self, records: &[(EventId, Bytes)]) -> u64 {
-        self.replays += 1;
         let mut replayed = 0;
         for (id, record) in records {
             if self.parked.remove(&place(id)).is_some() {
@@ -88,6 +87,7 @@ impl Book {
                 replayed += 1;
             }
         }
+        self.replays += u64::from(replayed > 0);
         replayed
     }
 }

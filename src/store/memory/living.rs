@@ -45,7 +45,6 @@ impl Living {
             version: self.stamp.version + 1,
             life: Life::random(),
         };
-        self.created_ms = now_ms;
         self.updated_ms = now_ms;
         self.ends_ms = ends_ms(policy, now_ms);
         self.slide(now_ms);

@@ -29,18 +29,28 @@ macro_rules! over_every_store {
 
 pub(crate) use over_every_store;
 
+mod archives;
 mod arrays;
 mod concurrency;
+mod ends;
+mod events;
 mod exactness;
 mod expiry;
 mod guards;
 mod idempotency;
 mod increments;
+mod leases;
+mod ledgers;
 mod limits;
 mod operations;
 mod preconditions;
 mod reads;
+mod registry;
+mod restores;
 pub(crate) mod room;
+pub(crate) mod story;
 mod thread_object;
 mod tombstones;
+mod upkeep;
 mod versions;
+mod watching;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use threadkeep::domain::{
     Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, MetadataChange, Operation, Policy,
-    Precondition, Refusal, Slice, Stamp, Thread, ThreadId, Value, Write, Written,
+    Precondition, Refusal, Retention, Slice, Stamp, Thread, ThreadId, Value, Write, Written,
 };
-use threadkeep::store::{Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
+use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
 use threadkeep::store::{RedisSettings, RedisStore};
 
@@ -19,10 +19,12 @@ use crate::support::redis::{self, RedisServer};
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) store: Arc<dyn Store>,
+    /// The same store with all that is around threads.
+    pub(crate) backend: Arc<dyn Backend>,
     pub(crate) clock: Clock,
     /// Holds the shared Redis for as long as the store is on it.
     #[cfg(feature = "redis")]
-    _redis: Option<Arc<RedisServer>>,
+    redis: Option<Arc<RedisServer>>,
 }
 
 /// The embedded store.
@@ -50,16 +52,23 @@ pub(crate) async fn redis_by(clock: Clock) -> Room {
 /// The Redis store on that server, under a prefix of its own.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
+    redis_keeping(server, clock, Retention::DEFAULT).await
+}
+
+#[cfg(feature = "redis")]
+async fn redis_keeping(server: Arc<RedisServer>, clock: Clock, retention: Retention) -> Room {
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: Duration::from_secs(30),
+        retention,
         ..RedisSettings::new(server.url())
     };
     let store = RedisStore::connect(settings, clock.clone()).await.unwrap();
     Room {
-        store: Arc::new(store),
+        store: Arc::new(store.clone()),
+        backend: Arc::new(store),
         clock,
-        _redis: Some(server),
+        redis: Some(server),
     }
 }
 
@@ -68,10 +77,22 @@ impl Room {
     pub(crate) fn of(store: &MemoryStore, clock: Clock) -> Self {
         Self {
             store: Arc::new(store.clone()),
+            backend: Arc::new(store.clone()),
             clock,
             #[cfg(feature = "redis")]
-            _redis: None,
+            redis: None,
         }
+    }
+
+    /// Another store of the same kind, by the same clock, that keeps what is over for so long.
+    pub(crate) async fn keeping(&self, retention: Retention) -> Self {
+        let clock = self.clock.clone();
+        #[cfg(feature = "redis")]
+        if let Some(server) = &self.redis {
+            return redis_keeping(Arc::clone(server), clock, retention).await;
+        }
+        let store = MemoryStore::with_retention(clock.clone(), retention);
+        std::future::ready(Self::of(&store, clock)).await
     }
 
     /// A thread that nothing was written to, under the documented policy.

@@ -1,0 +1,226 @@
+//! Final states: what is left of each life of a thread.
+
+use std::time::Duration;
+
+use threadkeep::domain::{EndReason, Life, Retention, ThreadId};
+use threadkeep::store::{ArchiveHead, ArchivePlace};
+
+use super::room::{Room, Subject, push, push_window, set};
+
+const SECOND: Duration = Duration::from_secs(1);
+const START: ArchivePlace = ArchivePlace {
+    archived_ms: 0,
+    archive: None,
+};
+
+async fn end(thread: &Subject) -> Life {
+    let life = thread.stamp().await.life;
+    assert!(thread.destroy().await.existed);
+    life
+}
+
+async fn a_destroyed_thread_leaves_its_state(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1.0"), set("e", "[]")]).await;
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap();
+    let last = thread.thread().await.unwrap();
+    end(&thread).await;
+
+    let archive = room.archive(&thread).await.unwrap();
+
+    let told = room.events(&thread).await.pop().unwrap();
+    let head = &archive.head;
+    assert_eq!(&archive.state[..], br#"{"e":[],"k":1.0}"#);
+    assert_eq!((head.id, head.life), (thread.id, last.stamp.life));
+    assert_eq!((head.version, head.size_bytes), (2, last.size_bytes));
+    assert_eq!(head.reason, EndReason::Destroyed);
+    assert_eq!(head.ended_ms, told.time_ms);
+    assert!(head.archived_ms >= head.ended_ms);
+    assert_eq!(head.metadata.as_str(), r#"{"a":1}"#);
+}
+
+async fn a_large_state_is_archived_to_the_byte(room: Room) {
+    let thread = room.subject();
+    let element = format!("\"{}\"", "x".repeat(100));
+    for _ in 0..120 {
+        thread.merge(&[push_window("l", &element, 100)]).await;
+    }
+    let large = format!("\"{}\"", "y".repeat(50_000));
+    thread.merge(&[set("s", &large), push("m", &large)]).await;
+    let state = thread.state().await.unwrap();
+    end(&thread).await;
+
+    let archive = room.archive(&thread).await.unwrap();
+
+    assert_eq!(archive.state, state);
+    assert_eq!(archive.head.size_bytes, state.len() as u64);
+    assert_eq!(archive.head.metadata.as_str(), "{}");
+}
+
+async fn what_lives_or_never_was_has_no_archive(room: Room) {
+    let thread = room.subject();
+    let life = thread.merge(&[]).await.stamp.life;
+
+    assert_eq!(room.archive(&thread).await, None);
+    assert_eq!(room.archive(&room.subject()).await, None);
+    let backend = &room.backend;
+    assert_eq!(
+        backend.get_archive(&thread.id, Some(life)).await.unwrap(),
+        None
+    );
+    assert_eq!(backend.get_final(&thread.id, life).await.unwrap(), None);
+    assert!(listed(&room, START, 10).await.is_empty());
+}
+
+async fn each_life_has_an_archive_and_the_newest_comes_first(room: Room) {
+    let thread = room.subject();
+    let mut lives = Vec::new();
+    for state in ["1", "2", "3"] {
+        thread.merge(&[set("k", state)]).await;
+        lives.push(end(&thread).await);
+        room.advance(thread.policy.tombstone);
+    }
+
+    let get = async |life| {
+        let archive = room.backend.get_archive(&thread.id, life).await.unwrap();
+        archive.map(|archive| (archive.head.life, archive.state))
+    };
+    assert_eq!(get(None).await, Some((lives[2], r#"{"k":3}"#.into())));
+    for (life, state) in lives.iter().zip(["1", "2", "3"]) {
+        let state = format!(r#"{{"k":{state}}}"#).into();
+        assert_eq!(get(Some(*life)).await, Some((*life, state)));
+        let last = room.backend.get_final(&thread.id, *life).await.unwrap();
+        assert_eq!(last.unwrap().head.life, *life);
+    }
+    assert_eq!(get(Some(Life(7))).await, None);
+    let heads = listed(&room, START, 10).await;
+    assert!(heads.iter().map(|head| head.life).eq(lives));
+}
+
+async fn an_archive_is_got_until_its_time_is_over(room: Room) {
+    let room = room
+        .keeping(Retention {
+            archive: 100 * SECOND,
+            log: 1_000 * SECOND,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    let life = end(&thread).await;
+
+    room.advance(90 * SECOND);
+    assert!(room.archive(&thread).await.is_some());
+    assert_eq!(listed(&room, START, 10).await.len(), 1);
+    room.advance(10 * SECOND);
+    room.tidy().await;
+
+    let by_life = room.backend.get_archive(&thread.id, Some(life)).await;
+    assert_eq!(room.archive(&thread).await, None);
+    assert_eq!(by_life.unwrap(), None);
+    assert!(listed(&room, START, 10).await.is_empty());
+    // the event of the end is in the log, and needs it
+    let last = room.backend.get_final(&thread.id, life).await.unwrap();
+    assert_eq!(&last.unwrap().state[..], br#"{"k":1}"#);
+}
+
+async fn without_an_archive_the_state_is_there_for_the_event_alone(room: Room) {
+    let room = room
+        .keeping(Retention {
+            archive: Duration::ZERO,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    let life = end(&thread).await;
+    room.tidy().await;
+
+    assert_eq!(room.archive(&thread).await, None);
+    assert!(listed(&room, START, 10).await.is_empty());
+    let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+    assert_eq!(restored.unwrap(), None);
+    let last = room.backend.get_final(&thread.id, life).await.unwrap();
+    assert_eq!(&last.unwrap().state[..], br#"{"k":1}"#);
+}
+
+async fn archives_are_listed_in_order_and_in_pages(room: Room) {
+    let threads: Vec<_> = (0..40).map(|_| room.subject()).collect();
+    let mut expected = Vec::new();
+    for (number, thread) in threads.iter().enumerate() {
+        thread.merge(&[set("n", &number.to_string())]).await;
+        thread
+            .set_metadata(&format!(r#"{{"n":{number}}}"#))
+            .await
+            .unwrap();
+        if number % 5 == 0 {
+            room.advance(SECOND);
+        }
+        end(thread).await;
+        expected.push(room.archive(thread).await.unwrap().head);
+    }
+    expected.sort_by_key(place);
+
+    for most in [1, 7, 39, 40, 1_000] {
+        assert_eq!(listed(&room, START, most).await, expected);
+    }
+    let middle = place(&expected[20]);
+    assert_eq!(listed(&room, middle, 3).await, expected[21..]);
+    let since = ArchivePlace {
+        archive: None,
+        ..middle
+    };
+    let from = expected.partition_point(|head| head.archived_ms < since.archived_ms);
+    assert_eq!(listed(&room, since, 1_000).await, expected[from..]);
+    let last = place(&expected[39]);
+    assert!(listed(&room, last, 1).await.is_empty());
+}
+
+async fn expired_threads_are_listed_by_when_they_were_archived(room: Room) {
+    let sooner = room.subject();
+    let later = room.subject();
+    later.merge(&[]).await;
+    room.advance(SECOND);
+    sooner.merge(&[]).await;
+    sooner.destroy().await;
+    room.advance(later.policy.ttl);
+    room.reap().await;
+
+    let heads = listed(&room, START, 10).await;
+
+    let ids: Vec<ThreadId> = heads.iter().map(|head| head.id).collect();
+    assert_eq!(ids, [sooner.id, later.id]);
+    assert_eq!(heads[1].reason, EndReason::Expired);
+}
+
+fn place(head: &ArchiveHead) -> ArchivePlace {
+    ArchivePlace {
+        archived_ms: head.archived_ms,
+        archive: Some((head.id, head.life)),
+    }
+}
+
+/// All that is listed after a place, in pages of so many.
+async fn listed(room: &Room, after: ArchivePlace, most: usize) -> Vec<ArchiveHead> {
+    let mut heads = Vec::new();
+    let mut next = Some(after);
+    while let Some(after) = next {
+        let page = room.backend.list_archives(&after, most).await.unwrap();
+        assert!(page.heads.len() <= most);
+        assert!(page.next.as_ref().is_none_or(|next| *next > after));
+        heads.extend(page.heads);
+        next = page.next;
+    }
+    heads
+}
+
+super::over_every_store! {
+    a_destroyed_thread_leaves_its_state,
+    a_large_state_is_archived_to_the_byte,
+    what_lives_or_never_was_has_no_archive,
+    each_life_has_an_archive_and_the_newest_comes_first,
+    an_archive_is_got_until_its_time_is_over,
+    without_an_archive_the_state_is_there_for_the_event_alone,
+    archives_are_listed_in_order_and_in_pages,
+    expired_threads_are_listed_by_when_they_were_archived,
+}

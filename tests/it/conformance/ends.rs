@@ -1,0 +1,409 @@
+//! Threads end with their final state, each once, whoever finds them: a reaper, a write, a DELETE.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep::domain::{EndReason, Policy, Refusal, Retention};
+
+use super::room::{Room, Subject, increment, once, push, set};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// What a store's clock may differ by within one script.
+const ROUGHLY_MS: u64 = 5;
+
+fn living_for(ttl_seconds: u32) -> Policy {
+    Policy {
+        ttl: ttl_seconds * SECOND,
+        ..Policy::THREAD
+    }
+}
+
+async fn an_expired_thread_is_ended_with_its_state(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1.0"), push("l", "[]")]).await;
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap();
+    let last = thread.thread().await.unwrap();
+    room.advance(thread.policy.ttl + 100 * SECOND);
+
+    room.reap().await;
+
+    let end = room.events(&thread).await.pop().unwrap();
+    let archive = room.archive(&thread).await.unwrap();
+    assert_eq!(
+        room.story(&thread).await,
+        [r#"#1 v1 created ["k","l"]"#, "#2 v2 expired"]
+    );
+    assert_eq!(end.life, last.stamp.life);
+    assert!(end.time_ms.abs_diff(last.expires_ms) <= ROUGHLY_MS);
+    assert!(end.id.position.ms >= end.time_ms + 100_000 - ROUGHLY_MS);
+    assert_eq!(&archive.state[..], br#"{"k":1.0,"l":[[]]}"#);
+    assert_eq!(archive.head.id, thread.id);
+    assert_eq!(archive.head.life, last.stamp.life);
+    assert_eq!(archive.head.version, 2);
+    assert_eq!(archive.head.size_bytes, last.size_bytes);
+    assert_eq!(archive.head.reason, EndReason::Expired);
+    assert_eq!(archive.head.ended_ms, end.time_ms);
+    assert!(archive.head.archived_ms.abs_diff(end.id.position.ms) <= ROUGHLY_MS);
+    assert_eq!(archive.head.metadata.as_str(), r#"{"a":1}"#);
+    assert!(!room.is_due(&thread).await);
+    assert!(!thread.exists().await);
+}
+
+async fn a_thread_is_due_when_its_time_has_passed_and_not_before(room: Room) {
+    let thread = room.subject_under(living_for(100));
+    thread.merge(&[]).await;
+
+    room.advance(90 * SECOND);
+    let before = room.is_due(&thread).await;
+    room.advance(10 * SECOND);
+    let after = room.is_due(&thread).await;
+
+    assert!(!before);
+    // an embedded store may have ended it already
+    assert!(after || room.events(&thread).await.len() == 2);
+}
+
+async fn a_thread_that_was_used_at_the_last_moment_lives_on(room: Room) {
+    let read = room.subject_under(living_for(100));
+    let written = room.subject_under(living_for(100));
+    let listed = room.subject_under(living_for(100));
+    for thread in [&read, &written, &listed] {
+        thread.merge(&[push("l", "1")]).await;
+    }
+
+    room.advance(99 * SECOND);
+    assert!(read.exists().await);
+    written.merge(&[push("l", "2")]).await;
+    listed.merge(&[push("l", "2"), set("k", "1")]).await;
+    room.advance(90 * SECOND);
+    room.reap().await;
+
+    for thread in [&read, &written, &listed] {
+        assert!(!room.is_due(thread).await);
+        assert_eq!(room.events(thread).await.len(), 1);
+        room.backend
+            .end_due(room.bucket(thread), &[thread.id])
+            .await
+            .unwrap();
+    }
+    room.advance(10 * SECOND);
+    room.reap().await;
+    for thread in [&read, &written, &listed] {
+        let end = room.events(thread).await.pop().unwrap();
+        let used_ms = end.time_ms - 100_000;
+        assert_eq!(end.sequence, 2);
+        assert!(used_ms + 89_000 < room.clock.now_ms() - 10_000);
+        assert!(!thread.exists().await);
+    }
+}
+
+async fn every_way_to_write_ends_an_expired_life_and_begins_a_new_one(room: Room) {
+    let begin = async |kind: Kind, keys: &str| {
+        let thread = room.subject();
+        let former = thread
+            .merge(&[push("old", "1"), set("k", "[]")])
+            .await
+            .stamp;
+        let last = thread.thread().await.unwrap();
+        room.advance(thread.policy.ttl + 50 * SECOND);
+
+        kind.write(&thread).await;
+
+        let events = room.events(&thread).await;
+        let end = &events[1];
+        assert_eq!(
+            room.story(&thread).await,
+            [
+                r#"#1 v1 created ["k","old"]"#.to_owned(),
+                "#2 v1 expired".to_owned(),
+                format!("#3 v1 created {keys}"),
+            ]
+        );
+        assert_eq!(end.life, former.life);
+        assert!(end.time_ms.abs_diff(last.expires_ms) <= ROUGHLY_MS);
+        assert_ne!(events[2].life, former.life);
+        let archive = room.archive(&thread).await.unwrap();
+        assert_eq!(&archive.state[..], br#"{"k":[],"old":[1]}"#);
+        room.reap().await;
+        assert_eq!(room.events(&thread).await.len(), 3);
+        assert!(thread.exists().await);
+    };
+
+    begin(Kind::Set, r#"["k"]"#).await;
+    begin(Kind::Push, r#"["k"]"#).await;
+    begin(Kind::List, r#"["k","n"]"#).await;
+    begin(Kind::Metadata, "[]").await;
+    begin(Kind::Keyed, r#"["k"]"#).await;
+    begin(Kind::Nothing, "[]").await;
+}
+
+#[derive(Debug)]
+enum Kind {
+    Set,
+    Push,
+    List,
+    Metadata,
+    Keyed,
+    Nothing,
+}
+
+impl Kind {
+    async fn write(&self, thread: &Subject) {
+        let written = match self {
+            Self::Set => thread.try_merge(&[set("k", "2")]).await,
+            Self::Push => thread.try_merge(&[push("k", "2")]).await,
+            Self::List => thread.try_merge(&[set("k", "2"), increment("n", 1)]).await,
+            Self::Metadata => thread.set_metadata("{}").await,
+            Self::Keyed => thread.merge_once(once("a", "a"), &[push("k", "2")]).await,
+            Self::Nothing => thread.try_merge(&[]).await,
+        };
+        assert_eq!(written.unwrap().stamp.version, 1);
+    }
+}
+
+async fn destroying_an_expired_thread_tells_that_it_expired(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    let last = thread.thread().await.unwrap();
+    room.advance(thread.policy.ttl);
+
+    let destroyed = thread.destroy().await;
+
+    let end = room.events(&thread).await.pop().unwrap();
+    assert!(!destroyed.existed);
+    assert_eq!(
+        room.story(&thread).await,
+        [r#"#1 v1 created ["k"]"#, "#2 v1 expired"]
+    );
+    assert!(end.time_ms.abs_diff(last.expires_ms) <= ROUGHLY_MS);
+    // no tombstone
+    assert_eq!(thread.merge(&[]).await.stamp.version, 1);
+}
+
+async fn a_destroyed_thread_is_due_no_more(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    thread.destroy().await;
+
+    room.advance(2 * thread.policy.ttl);
+    room.reap().await;
+
+    assert!(!room.is_due(&thread).await);
+    assert_eq!(
+        room.story(&thread).await,
+        ["#1 v1 created []", "#2 v1 destroyed"]
+    );
+}
+
+async fn an_absolute_lifetime_ends_to_the_millisecond_however_late_that_is_noticed(room: Room) {
+    let thread = room.subject_under(Policy {
+        max_age: Some(150 * SECOND),
+        ..living_for(100)
+    });
+    thread.merge(&[]).await;
+    room.advance(90 * SECOND);
+    let made_ms = thread.thread().await.unwrap().created_ms;
+    room.advance(3_600 * SECOND);
+
+    room.reap().await;
+
+    let end = room.events(&thread).await.pop().unwrap();
+    assert_eq!(end.time_ms, made_ms + 150_000);
+    assert_eq!(end.sequence, 2);
+}
+
+async fn a_thread_whose_ttl_was_shortened_is_due_sooner(room: Room) {
+    let shorter = room.subject_under(living_for(10_000));
+    let longer = room.subject_under(living_for(100));
+    for thread in [&shorter, &longer] {
+        thread.merge(&[]).await;
+    }
+
+    shorter.set_ttl(60 * SECOND).await;
+    longer.set_ttl(10_000 * SECOND).await;
+    room.advance(120 * SECOND);
+    room.reap().await;
+
+    assert_eq!(
+        room.story(&shorter).await,
+        ["#1 v1 created []", "#2 v2 expired"]
+    );
+    assert!(longer.exists().await);
+    assert_eq!(room.events(&longer).await.len(), 1);
+}
+
+async fn reapers_at_once_end_each_thread_once(room: Room) {
+    const THREADS: usize = 300;
+    let policy = living_for(100);
+    let threads: Vec<_> = (0..THREADS).map(|_| room.subject_under(policy)).collect();
+    for (number, thread) in threads.iter().enumerate() {
+        thread.merge(&[set("n", &number.to_string())]).await;
+    }
+    room.advance(policy.ttl);
+
+    let room = Arc::new(room);
+    let reapers = (0..4).map(|_| {
+        let room = Arc::clone(&room);
+        tokio::spawn(async move { room.reap().await })
+    });
+    let mut ended = 0;
+    for reaper in reapers.collect::<Vec<_>>() {
+        ended += reaper.await.unwrap().ended;
+    }
+
+    // fewer than all, where an embedded store has helped
+    assert!(ended <= THREADS as u64);
+    for (number, thread) in threads.iter().enumerate() {
+        let state = room.archive(thread).await.unwrap().state;
+        assert_eq!(
+            room.story(thread).await,
+            [r#"#1 v1 created ["n"]"#, "#2 v1 expired"]
+        );
+        assert_eq!(state, format!(r#"{{"n":{number}}}"#));
+    }
+}
+
+async fn a_reaper_and_a_write_at_once_end_a_life_once(room: Room) {
+    let room = Arc::new(room);
+    let threads: Vec<_> = (0..50).map(|_| room.subject()).collect();
+    for thread in &threads {
+        thread.merge(&[]).await;
+    }
+    room.advance(threads[0].policy.ttl);
+
+    let reaper = Arc::clone(&room);
+    let reaper = tokio::spawn(async move { reaper.reap().await });
+    for thread in &threads {
+        thread.merge(&[set("k", "1")]).await;
+    }
+    reaper.await.unwrap();
+
+    for thread in &threads {
+        let expected = [
+            "#1 v1 created []",
+            "#2 v1 expired",
+            r#"#3 v1 created ["k"]"#,
+        ];
+        assert_eq!(room.story(thread).await, expected);
+    }
+}
+
+async fn to_end_what_is_not_due_does_nothing(room: Room) {
+    let living = room.subject();
+    let ended = room.subject();
+    let never = room.subject();
+    living.merge(&[]).await;
+    ended.merge(&[]).await;
+    ended.destroy().await;
+
+    for thread in [&living, &ended, &never] {
+        let ids = [thread.id, thread.id];
+        let reaped = room.backend.end_due(room.bucket(thread), &ids).await;
+        let reaped = reaped.unwrap();
+        assert_eq!((reaped.ended, reaped.lost), (0, 0));
+    }
+    let foreign = (room.bucket(&living) + 1) % room.backend.buckets();
+    let reaped = room.backend.end_due(foreign, &[living.id]).await.unwrap();
+    assert_eq!((reaped.ended, reaped.lost), (0, 0));
+
+    assert!(living.exists().await);
+    assert_eq!(room.events(&living).await.len(), 1);
+    assert_eq!(room.events(&ended).await.len(), 2);
+    assert!(room.events(&never).await.is_empty());
+    assert_eq!(ended.try_merge(&[]).await, Err(Refusal::Destroyed));
+}
+
+async fn an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same(room: Room) {
+    let room = room
+        .keeping(Retention {
+            grace: 100 * SECOND,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let reaped = room.subject();
+    let written = room.subject();
+    for thread in [&reaped, &written] {
+        thread.merge(&[set("k", "1")]).await;
+    }
+    let last = reaped.thread().await.unwrap();
+    room.advance(reaped.policy.ttl + 1_000 * SECOND);
+
+    written.merge(&[]).await;
+    room.reap().await;
+    room.reap().await;
+
+    for (thread, told) in [(&reaped, 2), (&written, 3)] {
+        let events = room.events(thread).await;
+        let archive = room.archive(thread).await;
+        let end = super::story::words(&events[1]);
+        assert_eq!(events.len(), told);
+        // a store that had it to the end has its state too
+        assert_eq!(end.ends_with("lost"), archive.is_none(), "{end}");
+        assert!(end.contains("expired"));
+        assert!(events[1].time_ms.abs_diff(last.expires_ms) <= 1_000);
+    }
+}
+
+async fn an_expired_thread_keeps_its_data_until_the_grace_is_over(room: Room) {
+    let room = room
+        .keeping(Retention {
+            grace: 1_000 * SECOND,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    room.advance(thread.policy.ttl + 990 * SECOND);
+
+    room.reap().await;
+
+    assert_eq!(
+        room.story(&thread).await,
+        [r#"#1 v1 created ["k"]"#, "#2 v1 expired"]
+    );
+    assert_eq!(
+        &room.archive(&thread).await.unwrap().state[..],
+        br#"{"k":1}"#
+    );
+}
+
+async fn those_due_are_listed_by_their_deadlines_and_no_more_than_asked_for(room: Room) {
+    let first = room.subject_under(living_for(100));
+    let mut threads = vec![first];
+    while threads.len() < 5 {
+        let thread = room.subject_under(living_for(100));
+        if room.bucket(&thread) == room.bucket(&threads[0]) {
+            threads.push(thread);
+        }
+    }
+    for thread in &threads {
+        thread.merge(&[]).await;
+        room.advance(SECOND);
+    }
+    room.advance(200 * SECOND);
+
+    let bucket = room.bucket(&threads[0]);
+    let due = room.backend.due(&[bucket], 3).await.unwrap().ids.remove(0);
+
+    let ids: Vec<_> = threads.iter().map(|thread| thread.id).collect();
+    // an embedded store may have ended them already
+    let are_ended = room.events(&threads[0]).await.len() == 2;
+    assert!(are_ended || due == ids[..3]);
+}
+
+super::over_every_store! {
+    an_expired_thread_is_ended_with_its_state,
+    a_thread_is_due_when_its_time_has_passed_and_not_before,
+    a_thread_that_was_used_at_the_last_moment_lives_on,
+    every_way_to_write_ends_an_expired_life_and_begins_a_new_one,
+    destroying_an_expired_thread_tells_that_it_expired,
+    a_destroyed_thread_is_due_no_more,
+    an_absolute_lifetime_ends_to_the_millisecond_however_late_that_is_noticed,
+    a_thread_whose_ttl_was_shortened_is_due_sooner,
+    reapers_at_once_end_each_thread_once,
+    a_reaper_and_a_write_at_once_end_a_life_once,
+    to_end_what_is_not_due_does_nothing,
+    an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same,
+    an_expired_thread_keeps_its_data_until_the_grace_is_over,
+    those_due_are_listed_by_their_deadlines_and_no_more_than_asked_for,
+}

@@ -1,0 +1,480 @@
+//! The log: what has happened to a thread is told once, in order, in the step that does it.
+
+use std::time::Duration;
+
+use threadkeep::domain::{
+    Completed, EventId, EventKind, Life, MetadataChange, Operation, Policy, Position, Precondition,
+    Retention, Write,
+};
+use threadkeep::store::Destroy;
+
+use super::room::{Room, Subject, delete, increment, json, once, push, set};
+
+const SECOND: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(10_000);
+
+async fn a_first_write_is_told_with_the_keys_that_the_thread_then_has(room: Room) {
+    let thread = room.subject();
+
+    let written = thread
+        .merge(&[
+            set("b", "1"),
+            push("a\"", "2"),
+            delete("absent"),
+            increment("é", 3),
+        ])
+        .await;
+
+    let events = room.events(&thread).await;
+    let object = thread.thread().await.unwrap();
+    assert_eq!(
+        room.story(&thread).await,
+        [r#"#1 v1 created ["a\"","b","é"]"#]
+    );
+    assert_eq!(events[0].thread, thread.id);
+    assert_eq!(events[0].life, written.stamp.life);
+    assert_eq!(events[0].time_ms, object.created_ms);
+    assert_eq!(events[0].id.bucket, room.bucket(&thread));
+    assert!(events[0].id.position > Position::default());
+}
+
+async fn a_first_write_without_state_is_told_too(room: Room) {
+    let by_metadata = room.subject();
+    let by_nothing = room.subject();
+    by_metadata.set_metadata(r#"{"a":1}"#).await.unwrap();
+    by_nothing.merge(&[set("k", "1"), Operation::Clear]).await;
+
+    assert_eq!(room.story(&by_metadata).await, ["#1 v1 created []"]);
+    assert_eq!(room.story(&by_nothing).await, ["#1 v1 created []"]);
+}
+
+async fn what_nobody_watches_is_told_when_it_is_made_and_when_it_ends(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    thread.merge(&[set("k", "2")]).await;
+    thread.merge(&[push("l", "2")]).await;
+    thread.merge(&[set("k", "3"), Operation::Clear]).await;
+    thread.set_metadata("{}").await.unwrap();
+    thread.destroy().await;
+
+    assert_eq!(
+        room.story(&thread).await,
+        [r#"#1 v1 created ["k"]"#, "#2 v5 destroyed"]
+    );
+}
+
+async fn a_watched_thread_tells_each_write_with_the_keys_that_it_changed(room: Room) {
+    let thread = room.subject();
+    room.watch(&thread, LONG).await;
+    thread.merge(&[set("k", "1"), set("z", "1")]).await;
+
+    thread.merge(&[set("k", "1")]).await;
+    thread.merge(&[push("l", "1")]).await;
+    thread
+        .merge(&[increment("n", 1), set("b\\", "{}"), push("l", "2")])
+        .await;
+    thread.merge(&[delete("absent"), delete("z")]).await;
+    thread.merge(&[delete("absent")]).await;
+    thread.merge(&[delete("k"), set("k", "2")]).await;
+    thread.merge(&[set("brief", "1"), delete("brief")]).await;
+    thread.merge(&[]).await;
+    thread.set_ttl(LONG).await;
+
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            r#"#1 v1 created ["k","z"]"#,
+            r#"#2 v2 updated ["k"]"#,
+            r#"#3 v3 updated ["l"]"#,
+            r#"#4 v4 updated ["b\\","l","n"]"#,
+            r#"#5 v5 updated ["z"]"#,
+            "#6 v6 updated []",
+            r#"#7 v7 updated ["k"]"#,
+            "#8 v8 updated []",
+            "#9 v9 updated []",
+            "#10 v10 updated []",
+        ]
+    );
+}
+
+async fn a_clear_tells_all_keys_that_were_there(room: Room) {
+    let thread = room.subject();
+    room.watch(&thread, LONG).await;
+    let long = format!("[{}0]", "\"element\",".repeat(1_000));
+    thread
+        .merge(&[set("b", "1"), set("a", &long), set("c", "1")])
+        .await;
+    thread.set_metadata("{}").await.unwrap();
+
+    thread
+        .merge(&[
+            set("brief", "1"),
+            Operation::Clear,
+            set("b", "2"),
+            set("d", "1"),
+        ])
+        .await;
+    thread.merge(&[Operation::Clear]).await;
+    thread.merge(&[Operation::Clear]).await;
+
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            r#"#1 v1 created ["a","b","c"]"#,
+            "#2 v2 updated [] metadata",
+            r#"#3 v3 updated ["a","b","c","d"]"#,
+            r#"#4 v4 updated ["b","d"]"#,
+            "#5 v5 updated []",
+        ]
+    );
+}
+
+async fn metadata_is_told_beside_the_keys(room: Room) {
+    let thread = room.subject();
+    room.watch(&thread, LONG).await;
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap();
+
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap();
+    let change = MetadataChange {
+        new: json("{}"),
+        old: None,
+    };
+    let both = Write {
+        operations: &[set("k", "1")],
+        metadata: Some(&change),
+        ..thread.blank()
+    };
+    thread.write(&both).await.unwrap();
+
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            "#1 v1 created []",
+            "#2 v2 updated [] metadata",
+            r#"#3 v3 updated ["k"] metadata"#,
+        ]
+    );
+}
+
+async fn keys_are_named_up_to_a_thousand_and_up_to_64_kib(room: Room) {
+    let story = async |first: Vec<Operation>, second: &[Operation]| {
+        let thread = room.subject();
+        room.watch(&thread, LONG).await;
+        thread.merge(&first).await;
+        thread.merge(second).await;
+        let story = room.story(&thread).await.into_iter();
+        let is_named = story.map(|told| !told.ends_with("many"));
+        is_named.collect::<Vec<_>>()
+    };
+    let short = |count: usize| {
+        (0..count)
+            .map(|n| set(&n.to_string(), "1"))
+            .collect::<Vec<_>>()
+    };
+    let long = |count: usize| (0..count).map(|n| set(&format!("{n:0254}"), "1")).collect();
+
+    assert_eq!(story(short(1_000), &short(999)).await, [true, true]);
+    assert_eq!(story(short(1_001), &short(1)).await, [false, true]);
+    assert_eq!(story(short(2), &short(1_001)).await, [true, false]);
+    assert_eq!(
+        story(short(1_001), &[Operation::Clear]).await,
+        [false, false]
+    );
+    assert_eq!(story(long(256), &[]).await, [true, true]);
+    assert_eq!(story(long(257), &[]).await, [false, true]);
+}
+
+async fn refusals_are_not_told(room: Room) {
+    let thread = room.subject_under(Policy {
+        max_bytes: 40,
+        max_metadata_bytes: 5,
+        ..Policy::THREAD
+    });
+    room.watch(&thread, LONG).await;
+    let too_large = [set("k", &format!("\"{}\"", "x".repeat(40)))];
+    thread.try_merge(&too_large).await.unwrap_err();
+    thread.merge(&[set("k", "{}")]).await;
+
+    thread.try_merge(&too_large).await.unwrap_err();
+    thread.try_merge(&[push("k", "1")]).await.unwrap_err();
+    thread
+        .try_merge(&[set("a", "1"), increment("k", 1)])
+        .await
+        .unwrap_err();
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap_err();
+    let unmet = Some(Precondition::Version(7));
+    thread.merge_if(unmet.unwrap(), &[]).await.unwrap_err();
+    let refused_end = Destroy {
+        precondition: unmet,
+        ..thread.end()
+    };
+    thread.destroy_by(&refused_end).await.unwrap_err();
+    thread.destroy().await;
+    thread.try_merge(&[set("k", "1")]).await.unwrap_err();
+
+    assert_eq!(
+        room.story(&thread).await,
+        [r#"#1 v1 created ["k"]"#, "#2 v1 destroyed"]
+    );
+}
+
+async fn repeats_are_not_told_again(room: Room) {
+    let thread = room.subject();
+    room.watch(&thread, LONG).await;
+    let made = once("made", "made");
+    let changed = once("changed", "changed");
+    let ended = Destroy {
+        idempotency: Some(once("ended", "ended")),
+        ..thread.end()
+    };
+
+    for _ in 0..3 {
+        thread.merge_once(made, &[set("k", "1")]).await.unwrap();
+    }
+    for _ in 0..3 {
+        thread.merge_once(changed, &[set("l", "1")]).await.unwrap();
+    }
+    for _ in 0..3 {
+        thread.destroy_by(&ended).await.unwrap();
+    }
+    thread.destroy().await;
+
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            r#"#1 v1 created ["k"]"#,
+            r#"#2 v2 updated ["l"]"#,
+            "#3 v2 destroyed",
+        ]
+    );
+}
+
+async fn destroying_what_does_not_exist_is_not_told(room: Room) {
+    let thread = room.subject();
+
+    thread.destroy().await;
+
+    assert!(room.events(&thread).await.is_empty());
+}
+
+async fn an_end_by_hand_is_told_with_its_time_and_life(room: Room) {
+    let thread = room.subject();
+    let stamp = thread.merge(&[set("k", "1")]).await.stamp;
+    room.advance(5 * SECOND);
+
+    let before_ms = room.backend.log_heads().await.unwrap().now_ms;
+    thread.destroy().await;
+    let after_ms = room.backend.log_heads().await.unwrap().now_ms;
+
+    let end = room.events(&thread).await.pop().unwrap();
+    assert_eq!(end.life, stamp.life);
+    assert!((before_ms..=after_ms).contains(&end.time_ms));
+    assert!((before_ms..=after_ms).contains(&end.id.position.ms));
+}
+
+async fn the_sequence_goes_on_in_the_next_life_while_the_last_one_is_archived(room: Room) {
+    let room = room
+        .keeping(Retention {
+            archive: 100 * SECOND,
+            log: 100 * SECOND,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    thread.destroy().await;
+    room.advance(thread.policy.tombstone);
+    room.watch(&thread, 10 * SECOND).await;
+    thread.merge(&[]).await;
+    thread.merge(&[]).await;
+    thread.destroy().await;
+
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            "#1 v1 created []",
+            "#2 v1 destroyed",
+            "#3 v1 created []",
+            "#4 v2 updated []",
+            "#5 v2 destroyed",
+        ]
+    );
+    room.advance(1_000 * SECOND);
+    room.tidy().await;
+    thread.merge(&[]).await;
+    assert_eq!(room.story(&thread).await, ["#1 v1 created []"]);
+}
+
+async fn positions_grow_and_ids_differ(room: Room) {
+    let thread = room.subject();
+    room.watch(&thread, LONG).await;
+    for _ in 0..100 {
+        thread.merge(&[set("k", "1")]).await;
+    }
+
+    let events = room.events(&thread).await;
+
+    assert_eq!(events.len(), 100);
+    assert!(events.is_sorted_by(|a, b| a.id.position < b.id.position));
+    for event in &events {
+        assert_eq!(event.id.to_string().parse::<EventId>(), Ok(event.id));
+    }
+}
+
+async fn writes_at_once_are_told_in_the_order_of_their_versions(room: Room) {
+    let thread = room.subject();
+    room.watch(&thread, LONG).await;
+    let writes = (0..50).map(|_| {
+        let thread = thread.clone();
+        tokio::spawn(async move { thread.merge(&[push("l", "1")]).await })
+    });
+    for write in writes.collect::<Vec<_>>() {
+        write.await.unwrap();
+    }
+
+    let events = room.events(&thread).await;
+
+    let told = events.iter().map(|event| (event.version, event.sequence));
+    assert!(told.eq((1..=50).map(|number| (number, number))));
+}
+
+async fn several_logs_are_read_at_once_each_from_its_position(room: Room) {
+    let first = room.subject();
+    let other = loop {
+        let other = room.subject();
+        if room.bucket(&other) != room.bucket(&first) {
+            break other;
+        }
+    };
+    for thread in [&first, &other] {
+        room.watch(thread, LONG).await;
+        for _ in 0..3 {
+            thread.merge(&[]).await;
+        }
+    }
+    let logged = [room.events(&first).await, room.events(&other).await];
+    let [first, other] = [room.bucket(&first), room.bucket(&other)];
+    let read =
+        async |after: &[(u16, Position)], most| room.backend.read_log(after, most).await.unwrap();
+
+    let start = Position::default();
+    assert_eq!(read(&[(first, start), (other, start)], 9).await, logged);
+    let part = read(&[(other, logged[1][0].id.position), (first, start)], 2).await;
+    assert_eq!(part, [&logged[1][1..3], &logged[0][..2]]);
+    let none = read(&[(first, logged[0][2].id.position)], 2).await;
+    assert_eq!(none, [[]]);
+    assert!(read(&[], 9).await.is_empty());
+}
+
+async fn heads_tell_where_each_log_ends(room: Room) {
+    let thread = room.subject();
+    let before = room.backend.log_heads().await.unwrap();
+    thread.merge(&[]).await;
+    let after = room.backend.log_heads().await.unwrap();
+
+    let bucket = usize::from(room.bucket(&thread));
+    let made = room.events(&thread).await.pop().unwrap();
+    let mut expected = vec![Position::default(); usize::from(room.backend.buckets())];
+    assert_eq!(before.positions, expected);
+    expected[bucket] = made.id.position;
+    assert_eq!(after.positions, expected);
+    assert!(before.now_ms <= made.id.position.ms);
+    assert!(made.id.position.ms <= after.now_ms);
+}
+
+async fn what_is_logged_after_a_time_was_told_is_read_from_that_time_on(room: Room) {
+    for _ in 0..50 {
+        let thread = room.subject();
+        let ms = room.backend.log_heads().await.unwrap().now_ms;
+        thread.merge(&[]).await;
+
+        let since = Position { ms, seq: 0 };
+        let read = room.log(room.bucket(&thread), since).await;
+
+        assert!(read.iter().any(|event| event.thread == thread.id));
+    }
+}
+
+fn request(status: u16) -> Completed {
+    Completed {
+        session: "sess_0123456789abcdef0123456789abcdef".into(),
+        status,
+        duration_ms: 12,
+    }
+}
+
+async fn complete(room: &Room, thread: &Subject, status: u16) {
+    let completed = request(status);
+    let logged = room.backend.log_completed(&thread.id, &completed);
+    logged.await.unwrap();
+}
+
+async fn the_end_of_a_request_is_told_with_the_thread_as_it_then_is(room: Room) {
+    let thread = room.subject();
+    let stamp = thread.merge(&[]).await.stamp;
+    complete(&room, &thread, 200).await;
+    thread.merge(&[]).await;
+    complete(&room, &thread, 503).await;
+    thread.destroy().await;
+
+    let events = room.events(&thread).await;
+    let told = |at: usize| (events[at].sequence, events[at].version, events[at].life);
+    assert_eq!(told(1), (2, 1, stamp.life));
+    assert_eq!(told(2), (3, 2, stamp.life));
+    assert_eq!(told(3), (4, 2, stamp.life));
+    assert_eq!(events[1].kind, EventKind::Completed(request(200)));
+    assert_eq!(events[2].kind, EventKind::Completed(request(503)));
+}
+
+async fn the_end_of_a_request_about_no_thread_has_no_life_and_no_sequence(room: Room) {
+    let absent = room.subject();
+    let expired = room.subject();
+    expired.merge(&[]).await;
+    room.advance(expired.policy.ttl);
+
+    complete(&room, &absent, 404).await;
+    complete(&room, &expired, 404).await;
+
+    for thread in [absent, expired] {
+        let events = room.events(&thread).await;
+        let is_request = |kind: &EventKind| *kind == EventKind::Completed(request(404));
+        let told = events.iter().find(|event| is_request(&event.kind)).unwrap();
+        assert_eq!((told.sequence, told.version), (0, 0));
+        assert_eq!(told.life, Life::default());
+        assert!(!thread.exists().await);
+    }
+}
+
+async fn the_end_of_a_request_moves_no_expiry(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+
+    room.advance(thread.policy.ttl - SECOND);
+    complete(&room, &thread, 200).await;
+    room.advance(SECOND);
+
+    assert!(!thread.exists().await);
+}
+
+super::over_every_store! {
+    a_first_write_is_told_with_the_keys_that_the_thread_then_has,
+    a_first_write_without_state_is_told_too,
+    what_nobody_watches_is_told_when_it_is_made_and_when_it_ends,
+    a_watched_thread_tells_each_write_with_the_keys_that_it_changed,
+    a_clear_tells_all_keys_that_were_there,
+    metadata_is_told_beside_the_keys,
+    keys_are_named_up_to_a_thousand_and_up_to_64_kib,
+    refusals_are_not_told,
+    repeats_are_not_told_again,
+    destroying_what_does_not_exist_is_not_told,
+    an_end_by_hand_is_told_with_its_time_and_life,
+    the_sequence_goes_on_in_the_next_life_while_the_last_one_is_archived,
+    positions_grow_and_ids_differ,
+    writes_at_once_are_told_in_the_order_of_their_versions,
+    several_logs_are_read_at_once_each_from_its_position,
+    heads_tell_where_each_log_ends,
+    what_is_logged_after_a_time_was_told_is_read_from_that_time_on,
+    the_end_of_a_request_is_told_with_the_thread_as_it_then_is,
+    the_end_of_a_request_about_no_thread_has_no_life_and_no_sequence,
+    the_end_of_a_request_moves_no_expiry,
+}

@@ -1,0 +1,353 @@
+//! How far durable consumers are: written down whole, and only by who holds the lease.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use threadkeep::domain::{EventId, Position};
+use threadkeep::store::{Holding, Ledger, LedgerChange};
+
+use super::room::Room;
+
+const LASTS: Duration = Duration::from_secs(10);
+const CONSUMER: &str = "app.mailer";
+const SLOT: Holding<'_> = Holding {
+    consumer: CONSUMER,
+    slot: 1,
+    holder: "me",
+};
+
+fn position(ms: u64, seq: u64) -> Position {
+    Position { ms, seq }
+}
+
+fn event(bucket: u16, ms: u64, seq: u64) -> EventId {
+    EventId {
+        bucket,
+        position: position(ms, seq),
+    }
+}
+
+fn record(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+async fn open(room: &Room, consumer: &str) -> Vec<Position> {
+    let start: Vec<_> = (0..u64::from(room.backend.buckets()))
+        .map(|bucket| position(1_000 + bucket, bucket))
+        .collect();
+    room.backend.open_ledger(consumer, &start).await.unwrap();
+    start
+}
+
+async fn hold(room: &Room, holder: &str) -> Vec<u16> {
+    room.backend.hold(CONSUMER, 4, holder, LASTS).await.unwrap()
+}
+
+async fn commit(room: &Room, change: &LedgerChange) -> bool {
+    room.backend.commit(&SLOT, change).await.unwrap()
+}
+
+async fn load(room: &Room) -> Ledger {
+    let ledger = room.backend.load_ledger(CONSUMER).await.unwrap();
+    let mut ledger = ledger.unwrap();
+    ledger.pending.sort_unstable();
+    ledger
+}
+
+async fn parked(room: &Room) -> Vec<(EventId, Bytes)> {
+    room.backend.parked(CONSUMER, None, 100).await.unwrap()
+}
+
+async fn consumers(room: &Room) -> Vec<String> {
+    let mut names = room.backend.consumers().await.unwrap();
+    names.sort_unstable();
+    names
+}
+
+/// One of everything.
+fn change() -> LedgerChange {
+    LedgerChange {
+        cursors: vec![(3, position(5_000, 2)), (7, position(6_000, 0))],
+        pending: vec![
+            (event(3, 4_000, 1), record("once")),
+            (event(7, 1, 0), record("\0\n{")),
+        ],
+        done: Vec::new(),
+        parked: vec![(event(3, 4_500, 1), record("given up"))],
+        note: Some(record("note")),
+    }
+}
+
+async fn a_ledger_begins_where_it_is_told_to(room: Room) {
+    let start = open(&room, CONSUMER).await;
+
+    let expected = Ledger {
+        cursors: start.clone(),
+        ..Ledger::default()
+    };
+    let cursors = room.backend.load_cursors(CONSUMER).await.unwrap();
+    assert_eq!(load(&room).await, expected);
+    assert_eq!(cursors, Some(start));
+    assert!(parked(&room).await.is_empty());
+}
+
+async fn who_is_known_is_not_made_again(room: Room) {
+    let start = open(&room, CONSUMER).await;
+
+    let other = vec![Position::default(); start.len()];
+    room.backend.open_ledger(CONSUMER, &other).await.unwrap();
+
+    assert_eq!(load(&room).await.cursors, start);
+    assert_eq!(consumers(&room).await, [CONSUMER]);
+}
+
+async fn who_is_not_known_has_no_ledger(room: Room) {
+    let backend = &room.backend;
+
+    assert_eq!(backend.load_ledger(CONSUMER).await.unwrap(), None);
+    assert_eq!(backend.load_cursors(CONSUMER).await.unwrap(), None);
+    assert_eq!(backend.replays(CONSUMER).await.unwrap(), 0);
+    assert!(parked(&room).await.is_empty());
+    assert!(consumers(&room).await.is_empty());
+    backend.drop_ledger(CONSUMER).await.unwrap();
+}
+
+async fn all_consumers_are_named(room: Room) {
+    for consumer in ["webhook.b", "app.a", "c"] {
+        open(&room, consumer).await;
+    }
+    room.backend.drop_ledger("c").await.unwrap();
+
+    assert_eq!(consumers(&room).await, ["app.a", "webhook.b"]);
+}
+
+async fn a_change_is_written_down_whole(room: Room) {
+    let mut cursors = open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+
+    assert!(commit(&room, &change()).await);
+
+    cursors[3] = position(5_000, 2);
+    cursors[7] = position(6_000, 0);
+    let mut pending = change().pending;
+    pending.sort_unstable();
+    let expected = Ledger {
+        cursors,
+        pending,
+        note: Some(record("note")),
+        replays: 0,
+    };
+    assert_eq!(load(&room).await, expected);
+    assert_eq!(parked(&room).await, change().parked);
+}
+
+async fn what_is_written_twice_is_written_once(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    commit(&room, &change()).await;
+    let (ledger, given_up) = (load(&room).await, parked(&room).await);
+
+    assert!(commit(&room, &change()).await);
+
+    assert_eq!(load(&room).await, ledger);
+    assert_eq!(parked(&room).await, given_up);
+}
+
+async fn a_change_of_nothing_changes_nothing(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    commit(&room, &change()).await;
+    let ledger = load(&room).await;
+
+    assert!(commit(&room, &LedgerChange::default()).await);
+
+    assert_eq!(load(&room).await, ledger);
+}
+
+async fn pending_events_are_tried_again_and_then_done_or_parked(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    let (one, two, three) = (event(0, 1, 0), event(0, 2, 0), event(1, 3, 0));
+    let first = LedgerChange {
+        pending: [one, two, three].map(|id| (id, record("first"))).to_vec(),
+        ..LedgerChange::default()
+    };
+    let second = LedgerChange {
+        pending: vec![(two, record("second"))],
+        done: vec![one, event(9, 9, 9)],
+        parked: vec![(three, record("given up"))],
+        ..LedgerChange::default()
+    };
+
+    commit(&room, &first).await;
+    commit(&room, &second).await;
+
+    let ledger = load(&room).await;
+    assert_eq!(ledger.pending, [(two, record("second"))]);
+    assert_eq!(parked(&room).await, [(three, record("given up"))]);
+}
+
+async fn only_who_holds_the_lease_writes(room: Room) {
+    let start = open(&room, CONSUMER).await;
+    let refused = async || !commit(&room, &change()).await;
+
+    assert!(refused().await, "nobody holds it");
+    hold(&room, "other").await;
+    assert!(refused().await, "another holds it");
+    room.backend.release(CONSUMER, "other").await.unwrap();
+    hold(&room, "me").await;
+    room.advance(LASTS);
+    assert!(refused().await, "it is over");
+    hold(&room, "other").await;
+    assert!(refused().await, "another took it");
+    let foreign = Holding { slot: 7, ..SLOT };
+    let done = room.backend.commit(&foreign, &change()).await;
+    assert!(!done.unwrap(), "there is no such slot");
+
+    let ledger = Ledger {
+        cursors: start,
+        ..Ledger::default()
+    };
+    assert_eq!(load(&room).await, ledger);
+    assert!(parked(&room).await.is_empty());
+}
+
+async fn who_renews_the_lease_goes_on_writing(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+
+    for _ in 0..3 {
+        room.advance(LASTS - Duration::from_secs(1));
+        hold(&room, "me").await;
+        assert!(commit(&room, &change()).await);
+    }
+}
+
+async fn a_dropped_consumer_leaves_nothing(room: Room) {
+    open(&room, CONSUMER).await;
+    open(&room, "other").await;
+    hold(&room, "me").await;
+    commit(&room, &change()).await;
+
+    room.backend.drop_ledger(CONSUMER).await.unwrap();
+
+    assert!(!commit(&room, &change()).await);
+    assert_eq!(room.backend.load_ledger(CONSUMER).await.unwrap(), None);
+    assert!(parked(&room).await.is_empty());
+    assert_eq!(consumers(&room).await, ["other"]);
+    // the leases are free too
+    assert_eq!(hold(&room, "next").await, [0, 1, 2, 3]);
+    let start = open(&room, CONSUMER).await;
+    let fresh = Ledger {
+        cursors: start,
+        ..Ledger::default()
+    };
+    assert_eq!(load(&room).await, fresh);
+}
+
+async fn a_lease_alone_makes_no_ledger(room: Room) {
+    hold(&room, "me").await;
+
+    assert!(!commit(&room, &change()).await);
+
+    assert!(consumers(&room).await.is_empty());
+    assert_eq!(room.backend.load_ledger(CONSUMER).await.unwrap(), None);
+}
+
+async fn parked_events_are_listed_by_position_and_then_bucket(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    let sorted = [
+        event(9, 5, 0),
+        event(2, 10, 1),
+        event(11, 10, 1),
+        event(1, 10, 2),
+        event(0, 1_700_000_000_000, 0),
+    ];
+    let mut given_up = sorted.map(|id| (id, record(&id.to_string()))).to_vec();
+    given_up.reverse();
+    let change = LedgerChange {
+        parked: given_up,
+        ..LedgerChange::default()
+    };
+    commit(&room, &change).await;
+
+    let listed = async |after, most| {
+        let parked = room.backend.parked(CONSUMER, after, most).await.unwrap();
+        let right = parked.iter().all(|(id, text)| *text == id.to_string());
+        assert!(right);
+        parked.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
+    };
+
+    assert_eq!(listed(None, 100).await, sorted);
+    assert_eq!(listed(None, 2).await, sorted[..2]);
+    assert_eq!(listed(Some(sorted[1]), 2).await, sorted[2..4]);
+    assert_eq!(listed(Some(event(5, 10, 1)), 100).await, sorted[2..]);
+    assert!(listed(Some(sorted[4]), 100).await.is_empty());
+}
+
+async fn replayed_events_are_pending_again_and_counted(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    let ids = [event(0, 1, 0), event(0, 2, 0), event(0, 3, 0)];
+    let change = LedgerChange {
+        parked: ids.map(|id| (id, record("given up"))).to_vec(),
+        ..LedgerChange::default()
+    };
+    commit(&room, &change).await;
+    let replay = async |ids: &[EventId]| {
+        let records: Vec<_> = ids.iter().map(|id| (*id, record("again"))).collect();
+        room.backend.replay(CONSUMER, &records).await.unwrap()
+    };
+
+    let first = replay(&[ids[0], ids[2], event(7, 7, 7)]).await;
+    let counted = room.backend.replays(CONSUMER).await.unwrap();
+    let again = replay(&[ids[0]]).await;
+
+    let pending = [ids[0], ids[2]].map(|id| (id, record("again")));
+    let ledger = load(&room).await;
+    assert_eq!((first, counted, again), (2, 1, 0));
+    assert_eq!(ledger.pending, pending);
+    assert_eq!(parked(&room).await, [(ids[1], record("given up"))]);
+    assert_eq!(replay(&[ids[1]]).await, 1);
+    assert_eq!(
+        room.backend.replays(CONSUMER).await.unwrap(),
+        ledger.replays + 1
+    );
+    assert_eq!(room.backend.replay("unknown", &pending).await.unwrap(), 0);
+}
+
+async fn consumers_are_apart(room: Room) {
+    open(&room, CONSUMER).await;
+    let start = open(&room, "app.mailer2").await;
+    hold(&room, "me").await;
+
+    commit(&room, &change()).await;
+
+    let other = room.backend.load_ledger("app.mailer2").await.unwrap();
+    let untouched = Ledger {
+        cursors: start,
+        ..Ledger::default()
+    };
+    let none = room.backend.parked("app.mailer2", None, 100).await;
+    assert_eq!(other, Some(untouched));
+    assert!(none.unwrap().is_empty());
+}
+
+super::over_every_store! {
+    a_ledger_begins_where_it_is_told_to,
+    who_is_known_is_not_made_again,
+    who_is_not_known_has_no_ledger,
+    all_consumers_are_named,
+    a_change_is_written_down_whole,
+    what_is_written_twice_is_written_once,
+    a_change_of_nothing_changes_nothing,
+    pending_events_are_tried_again_and_then_done_or_parked,
+    only_who_holds_the_lease_writes,
+    who_renews_the_lease_goes_on_writing,
+    a_dropped_consumer_leaves_nothing,
+    a_lease_alone_makes_no_ledger,
+    parked_events_are_listed_by_position_and_then_bucket,
+    replayed_events_are_pending_again_and_counted,
+    consumers_are_apart,
+}

@@ -1,0 +1,193 @@
+//! Whose changes are logged, since when, and for how long.
+
+use std::time::Duration;
+
+use threadkeep::domain::{Position, Stamp};
+
+use super::room::{Room, push, set};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+async fn a_thread_can_be_watched_before_it_exists(room: Room) {
+    let thread = room.subject();
+
+    let watched = room.watch(&thread, MINUTE).await;
+    thread.merge(&[set("k", "1")]).await;
+    thread.merge(&[push("l", "1")]).await;
+
+    assert_eq!(watched.stamp, Stamp::default());
+    assert_eq!(watched.head, Position::default());
+    assert!(!room.subject().exists().await);
+    assert_eq!(
+        room.story(&thread).await,
+        [r#"#1 v1 created ["k"]"#, r#"#2 v2 updated ["l"]"#]
+    );
+}
+
+async fn to_watch_tells_the_thread_and_where_its_changes_are_logged_from(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    let unseen = thread.merge(&[set("k", "2")]).await;
+
+    let watched = room.watch(&thread, MINUTE).await;
+    let next = thread.merge(&[set("k", "3")]).await;
+
+    assert_eq!(watched.stamp, unseen.stamp);
+    let made = &room.events(&thread).await[0];
+    assert_eq!(watched.head, made.id.position);
+    let seen = room.log(room.bucket(&thread), watched.head).await;
+    assert_eq!(seen.len(), 1);
+    assert_eq!((seen[0].version, seen[0].life), (3, next.stamp.life));
+}
+
+async fn many_are_watched_at_once_and_told_in_that_order(room: Room) {
+    let threads: Vec<_> = (0..20).map(|_| room.subject()).collect();
+    let ids: Vec<_> = threads.iter().map(|thread| thread.id).collect();
+    let mut stamps = Vec::new();
+    for (number, thread) in threads.iter().enumerate() {
+        if number % 3 > 0 {
+            stamps.push(thread.merge(&[]).await.stamp);
+        } else {
+            stamps.push(Stamp::default());
+        }
+    }
+
+    let watched = room.backend.watch(&ids, MINUTE).await.unwrap();
+
+    assert!(watched.iter().map(|one| one.stamp).eq(stamps));
+    assert!(room.backend.watch(&[], MINUTE).await.unwrap().is_empty());
+    for thread in threads {
+        let seen = room.events(&thread).await.len();
+        thread.merge(&[]).await;
+        assert_eq!(room.events(&thread).await.len(), seen + 1);
+    }
+}
+
+async fn an_expired_thread_is_watched_as_none(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    room.advance(thread.policy.ttl);
+
+    let watched = room.watch(&thread, MINUTE).await;
+    thread.merge(&[]).await;
+    thread.merge(&[]).await;
+
+    assert_eq!(watched.stamp, Stamp::default());
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            "#1 v1 created []",
+            "#2 v1 expired",
+            "#3 v1 created []",
+            "#4 v2 updated []",
+        ]
+    );
+}
+
+async fn to_watch_moves_no_expiry(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+
+    room.advance(thread.policy.ttl - SECOND);
+    room.watch(&thread, MINUTE).await;
+    room.advance(SECOND);
+
+    assert!(!thread.exists().await);
+}
+
+async fn changes_are_logged_until_the_time_is_over(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    room.watch(&thread, MINUTE).await;
+    room.watch(&thread, SECOND).await;
+
+    room.advance(MINUTE - 10 * SECOND);
+    thread.merge(&[set("seen", "1")]).await;
+    room.advance(10 * SECOND);
+    thread.merge(&[set("unseen", "1")]).await;
+    thread.merge(&[set("unseen", "1"), set("both", "1")]).await;
+    thread.destroy().await;
+
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            "#1 v1 created []",
+            r#"#2 v2 updated ["seen"]"#,
+            "#3 v4 destroyed",
+        ]
+    );
+}
+
+async fn watching_goes_on_when_it_is_asked_for_again(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+
+    for _ in 0..5 {
+        room.watch(&thread, MINUTE).await;
+        room.advance(MINUTE - 10 * SECOND);
+        thread.merge(&[push("l", "1")]).await;
+    }
+
+    assert_eq!(room.events(&thread).await.len(), 6);
+}
+
+async fn watching_outlasts_the_lives_of_a_thread(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    room.watch(&thread, 100 * MINUTE).await;
+    thread.destroy().await;
+    room.advance(thread.policy.tombstone);
+
+    thread.merge(&[]).await;
+    thread.merge(&[set("k", "1")]).await;
+
+    assert_eq!(
+        room.story(&thread).await[2..],
+        ["#3 v1 created []", r#"#4 v2 updated ["k"]"#]
+    );
+}
+
+async fn all_changes_are_logged_while_all_are_watched(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let long = 10 * MINUTE;
+
+    let since = room.backend.watch_all(long).await.unwrap();
+    room.advance(5 * MINUTE);
+    let seen = thread.merge(&[push("l", "1")]).await;
+    let again = room.backend.watch_all(long).await.unwrap();
+    room.backend.watch_all(SECOND).await.unwrap();
+    room.advance(long - 10 * SECOND);
+    thread.merge(&[set("k", "1"), set("l", "1")]).await;
+    room.advance(10 * SECOND);
+    thread.merge(&[set("unseen", "1")]).await;
+    let later = room.backend.watch_all(long).await.unwrap();
+
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            "#1 v1 created []",
+            r#"#2 v2 updated ["l"]"#,
+            r#"#3 v3 updated ["k","l"]"#,
+        ]
+    );
+    let events = room.events(&thread).await;
+    assert_eq!(events[1].version, seen.stamp.version);
+    assert!(since > events[0].id.position.ms);
+    assert!(since <= events[1].id.position.ms);
+    assert_eq!(again, since);
+    assert!(later > events[2].id.position.ms + 9_000);
+}
+
+super::over_every_store! {
+    a_thread_can_be_watched_before_it_exists,
+    to_watch_tells_the_thread_and_where_its_changes_are_logged_from,
+    many_are_watched_at_once_and_told_in_that_order,
+    an_expired_thread_is_watched_as_none,
+    to_watch_moves_no_expiry,
+    changes_are_logged_until_the_time_is_over,
+    watching_goes_on_when_it_is_asked_for_again,
+    watching_outlasts_the_lives_of_a_thread,
+    all_changes_are_logged_while_all_are_watched,
+}
