@@ -8,6 +8,9 @@ use bytes::Bytes;
 use super::StoreError;
 use crate::domain::{EventId, Position};
 
+/// Events that a consumer has parked at most; then the oldest are given up.
+pub(super) const MOST_PARKED: u64 = 100_000;
+
 /// What a consumer has behind it and before it. What its records say is the consumer's own affair.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
@@ -82,7 +85,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
 
     /// Writes a change down whole, if that lease is still held; else nothing, and answers false.
-    /// Doing the same again changes nothing.
+    /// Doing the same again changes nothing. Past 100,000 parked events the oldest are given up,
+    /// which is logged as an error.
     ///
     /// # Errors
     /// [`StoreError`]; see [`StoreError::is_ambiguous`].
@@ -116,4 +120,15 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
     -> Result<u64, StoreError>;
+}
+
+/// Says that parked events were given up.
+pub(super) fn note_given_up(consumer: &str, events: u64) {
+    if events > 0 {
+        tracing::error!(
+            consumer,
+            events,
+            "parked events were given up: there were too many"
+        );
+    }
 }

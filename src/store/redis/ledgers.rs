@@ -10,6 +10,7 @@ use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, entries};
 use crate::domain::{EventId, Position};
+use crate::store::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
 
 #[async_trait]
@@ -97,7 +98,8 @@ impl Ledgers for RedisStore {
             .arg(&keys.parked_order)
             .arg(self.ahead())
             .arg(holding.slot)
-            .arg(holding.holder);
+            .arg(holding.holder)
+            .arg(MOST_PARKED);
         for (bucket, position) in &change.cursors {
             cmd.arg("c").arg(*bucket).arg(position.to_string());
         }
@@ -114,8 +116,12 @@ impl Ledgers for RedisStore {
             cmd.arg("n").arg(&note[..]);
         }
         // what was written down twice is written down once
-        let done = self.aside.calls().read(cmd).await?;
-        Ok(integer(&done)? == 1)
+        let reply = array(self.aside.calls().read(cmd).await?)?;
+        let [done, given_up] = &reply[..] else {
+            return Err(UNKNOWN);
+        };
+        note_given_up(holding.consumer, integer(given_up)?);
+        Ok(integer(done)? == 1)
     }
 
     async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {

@@ -1,12 +1,12 @@
 -- Writes down what a consumer did, if its lease is still held.
 -- KEYS: 1 pool of leases, 2 ledger, 3 pending, 4 parked, 5 parked in order.
--- ARGV: 1 ahead, 2 slot, 3 holder, then `c` bucket position, `p` event record, `d` event,
+-- ARGV: 1 ahead, 2 slot, 3 holder, 4 how many are parked at most, then `c` bucket position, `p` event record, `d` event,
 --       `k` event record, `n` record.
--- Reply: 1, or 0 when the lease or the consumer is gone.
+-- Reply: 1 and how many parked events were given up, or 0 when the lease or the consumer is gone.
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
-if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return 0 end
-if call('EXISTS', KEYS[2]) == 0 then return 0 end
-local i = 4
+if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
+if call('EXISTS', KEYS[2]) == 0 then return {0, 0} end
+local i = 5
 while ARGV[i] do
   local code, event = ARGV[i], ARGV[i + 1]
   if code == 'c' then
@@ -28,4 +28,10 @@ while ARGV[i] do
     i = i + 2
   end
 end
-return 1
+local over = call('ZCARD', KEYS[5]) - tonumber(ARGV[4])
+if over > 0 then
+  local oldest = call('ZRANGE', KEYS[5], 0, over - 1)
+  in_slices('HDEL', KEYS[4], oldest)
+  in_slices('ZREM', KEYS[5], oldest)
+end
+return {1, math.max(0, over)}
