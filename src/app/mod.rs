@@ -2,6 +2,7 @@
 
 mod cors;
 mod metrics;
+mod sockets;
 mod store;
 
 use std::fmt;
@@ -21,11 +22,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{CorsOrigins, Settings};
 use crate::domain::{KeyRing, SigningKey};
+use crate::events::{EventSettings, Events};
 use crate::http::{Api, envelope};
 use crate::identity::Identity;
-use crate::service::ThreadService;
+use crate::service::{ArchiveService, ThreadService};
 use crate::store::StoreError;
-use crate::telemetry::{HttpMetrics, ObservedStore, Observer, StoreMetrics, register_process};
+use crate::telemetry::{
+    HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events, register_process,
+};
 
 /// Longer than load balancers keep an idle connection (60 s is common): who closes first must not
 /// be the server, or a request that is on its way at that moment is lost.
@@ -35,6 +39,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 pub struct Application {
     server: Server,
     address: SocketAddr,
+    events: Events,
 }
 
 /// Why a server does not run.
@@ -65,12 +70,17 @@ impl Application {
         let own = registry.sub_registry_with_prefix("threadkeep");
         let http_metrics = HttpMetrics::register(own);
         let store_metrics = StoreMetrics::register(own);
-        let registry = Arc::new(registry);
 
-        let store = ObservedStore::new(store::open(&settings.store).await?, store_metrics);
+        let backend = store::open(&settings.store).await?;
+        let events = Events::start(Arc::clone(&backend), event_settings(&settings));
+        register_events(own, events.counters());
+        let registry = Arc::new(registry);
+        let store = ObservedStore::new(Arc::clone(&backend) as _, store_metrics);
         let patience = settings.store.timeout;
         let api = Api {
             service: ThreadService::new(Arc::new(store), settings.policy, patience),
+            archives: ArchiveService::new(backend, settings.policy),
+            events: events.clone(),
             identity: identity(&settings),
             api_keys: settings.api_keys.clone(),
         };
@@ -88,6 +98,7 @@ impl Application {
                 .configure(|config| api.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         })
+        .on_connect(sockets::give_up_on_silence)
         .disable_signals()
         .keep_alive(KEEP_ALIVE)
         .tcp_nodelay(true)
@@ -101,6 +112,7 @@ impl Application {
         Ok(Self {
             address: address.unwrap_or(settings.listen),
             server: server.run(),
+            events,
         })
     }
 
@@ -126,8 +138,8 @@ impl Application {
         self.run_until_stopped(stop).await
     }
 
-    /// Serves until `stop` is done; then takes no more connections, and ends when the running
-    /// requests have, or when their time is up.
+    /// Serves until `stop` is done; then takes no more connections, ends the streams, and ends
+    /// itself when the running requests have, or when their time is up.
     ///
     /// # Errors
     /// [`AppError::Run`].
@@ -136,11 +148,17 @@ impl Application {
         let handle = self.server.handle();
         let mut server = pin!(self.server);
         tokio::select! {
-            served = &mut server => return Ok(served?),
+            served = &mut server => {
+                self.events.shutdown().await;
+                return Ok(served?);
+            }
             () = stop => {}
         }
         tracing::info!("stopping");
+        // which would else run for as long as they are waited for
+        self.events.end_streams();
         let (served, ()) = join(server, handle.stop(true)).await;
+        self.events.shutdown().await;
         tracing::info!("stopped");
         Ok(served?)
     }
@@ -151,6 +169,14 @@ impl fmt::Debug for Application {
         f.debug_struct("Application")
             .field("address", &self.address)
             .finish_non_exhaustive()
+    }
+}
+
+fn event_settings(settings: &Settings) -> EventSettings {
+    EventSettings {
+        public_url: settings.public_url.clone(),
+        session_events: settings.session_events,
+        ..EventSettings::default()
     }
 }
 

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use crate::config::{RedisUrl, StoreSettings};
-use crate::domain::Retention;
-use crate::store::{Clock, MemoryStore, Store, StoreError};
+use crate::store::{Backend, Clock, MemoryStore, StoreError};
 
 /// Opens it: a Redis server that must answer, or this process' memory.
-pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Store>, StoreError> {
+pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Backend>, StoreError> {
     match &settings.redis_url {
-        None => Ok(Arc::new(MemoryStore::new(Clock::system()))),
+        None => {
+            let store = MemoryStore::with_retention(Clock::system(), settings.retention);
+            Ok(Arc::new(store))
+        }
         Some(url) => open_redis(url, settings).await,
     }
 }
@@ -18,14 +20,14 @@ pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Store>, Sto
 async fn open_redis(
     url: &RedisUrl,
     settings: &StoreSettings,
-) -> Result<Arc<dyn Store>, StoreError> {
+) -> Result<Arc<dyn Backend>, StoreError> {
     use crate::store::{RedisSettings, RedisStore};
 
     let settings = RedisSettings {
         url: url.expose().into(),
         key_prefix: settings.key_prefix.clone(),
         timeout: settings.timeout,
-        retention: Retention::DEFAULT,
+        retention: settings.retention,
     };
     let store = RedisStore::connect(settings, Clock::system()).await?;
     Ok(Arc::new(store))
@@ -36,7 +38,7 @@ async fn open_redis(
 fn open_redis(
     _url: &RedisUrl,
     _settings: &StoreSettings,
-) -> std::future::Ready<Result<Arc<dyn Store>, StoreError>> {
+) -> std::future::Ready<Result<Arc<dyn Backend>, StoreError>> {
     let reason = "this program was built without Redis";
     std::future::ready(Err(StoreError::Unavailable(reason.into())))
 }

@@ -11,6 +11,7 @@ mod identity;
 mod keys;
 mod layers;
 mod mask;
+mod public_url;
 mod redis_url;
 mod settings;
 #[cfg(test)]

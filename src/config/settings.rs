@@ -12,10 +12,11 @@ use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::identity;
 use super::keys::is_name;
+use super::public_url;
 use super::redis_url::RedisUrl;
 use super::values::Values;
 use super::warning::Warning;
-use crate::domain::{KeyRing, Policy};
+use crate::domain::{KeyRing, Policy, Retention};
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
 
 /// What a server is started with. Its debug form holds no secret.
@@ -31,6 +32,10 @@ pub struct Settings {
     pub store: StoreSettings,
     /// Limits and lifetimes of threads.
     pub policy: Policy,
+    /// Whether the ends of requests are events too.
+    pub session_events: bool,
+    /// What links to this service begin with; empty: they are paths alone.
+    pub public_url: String,
     /// The keys that sign; none: a random one for this run.
     pub signing_keys: Option<KeyRing>,
     /// Keys of back ends.
@@ -58,6 +63,8 @@ pub struct StoreSettings {
     pub key_prefix: String,
     /// How long a call may take.
     pub timeout: Duration,
+    /// How long what is over is kept.
+    pub retention: Retention,
 }
 
 /// What is logged, and how.
@@ -101,6 +108,8 @@ impl Settings {
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
             store: store(values)?,
             policy: policy(values)?,
+            session_events: values.take("session_events").parse("true or false")?,
+            public_url: public_url::read(&values.take("public_url"))?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
             api_keys: identity::api_keys(values, listen, &mut warnings)?,
             cookie: identity::cookie(values)?,
@@ -133,6 +142,11 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
         redis_url,
         key_prefix: key_prefix.text().into(),
         timeout: Duration::from_millis(timeout_ms),
+        retention: Retention {
+            grace: seconds(&values.take("grace_seconds"), 1)?,
+            archive: seconds(&values.take("archive_seconds"), 0)?,
+            log: seconds(&values.take("event_log_seconds"), 1)?,
+        },
     })
 }
 

@@ -39,7 +39,7 @@ pub use policy::{Policy, TTL_MAX, TTL_MIN};
 pub use refusal::Refusal;
 pub use retention::{LOG_HARD_FACTOR, Retention};
 pub use rfc3339::{parse_rfc3339, rfc3339};
-pub use signature::{KeyRing, KeyRingError, SignedId, SigningKey};
+pub use signature::{KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use thread::{Life, Stamp, Thread};
 pub use thread_id::{ThreadId, ThreadIdError};
 pub use value::{Slice, Value};

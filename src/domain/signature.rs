@@ -12,6 +12,8 @@ use super::thread_id::ThreadId;
 
 const BASE64_BYTES: usize = 44;
 const MAC_BYTES: usize = 32;
+/// Bytes of a tag.
+pub const TAG_BYTES: usize = 16;
 
 /// A signing key by name. The secret does not show in its debug form.
 #[derive(Clone)]
@@ -99,15 +101,22 @@ impl KeyRing {
     /// long as the first key stays.
     #[must_use]
     pub fn derive(&self, purpose: &str, parts: &[&[u8]]) -> ThreadId {
-        let mut message = purpose.as_bytes().to_vec();
-        for part in parts {
-            message.extend_from_slice(&(part.len() as u64).to_be_bytes());
-            message.extend_from_slice(part);
-        }
-        let mac = self.0[0].mac(&message);
-        let mut entropy = [0; 16];
-        entropy.copy_from_slice(&mac[..16]);
-        ThreadId::from_entropy(entropy)
+        ThreadId::from_entropy(self.tag(purpose, parts))
+    }
+
+    /// A keyed hash of a text by the first key, which shows that the text is of this service. No
+    /// purpose begins like a thread id, so that none is the signature of one.
+    #[must_use]
+    pub fn tag(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
+        cut(self.0[0].mac(&message(purpose, parts)))
+    }
+
+    /// Whether one of the keys has made that tag. It takes the same time for all tags.
+    #[must_use]
+    pub fn has_made(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
+        let message = message(purpose, parts);
+        let is_by = |key: &SigningKey| bool::from(cut(key.mac(&message)).ct_eq(tag));
+        self.0.iter().any(is_by)
     }
 
     /// Verifies an id and its signature, base64 or 64 hex digits, against every key.
@@ -127,6 +136,22 @@ impl KeyRing {
             is_current: signer == 0 && is_base64,
         })
     }
+}
+
+/// Parts with their lengths, so that no two lists of parts are the same text.
+fn message(purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
+    let mut message = purpose.as_bytes().to_vec();
+    for part in parts {
+        message.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        message.extend_from_slice(part);
+    }
+    message
+}
+
+fn cut(mac: [u8; MAC_BYTES]) -> [u8; TAG_BYTES] {
+    let mut tag = [0; TAG_BYTES];
+    tag.copy_from_slice(&mac[..TAG_BYTES]);
+    tag
 }
 
 fn decode(signature: &str) -> Option<([u8; MAC_BYTES], bool)> {
@@ -208,5 +233,17 @@ mod tests {
         ] {
             assert_eq!(ring.verify(ID, bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_tag_holds_for_its_purpose_and_parts_and_under_every_key() {
+        let old = ring(&["old"]);
+        let both = ring(&["new", "old"]);
+        let tag = old.tag("cursor", &[b"a", b"b"]);
+
+        assert!(both.has_made(&tag, "cursor", &[b"a", b"b"]));
+        assert!(!both.has_made(&both.tag("cursor", &[b"ab", b""]), "cursor", &[b"a", b"b"]));
+        assert!(!both.has_made(&tag, "place", &[b"a", b"b"]));
+        assert!(!ring(&["new"]).has_made(&tag, "cursor", &[b"a", b"b"]));
     }
 }

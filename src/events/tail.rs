@@ -1,10 +1,11 @@
 //! The end of the log: one poller of each replica tells all who wait for more.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::counters::EventCounters;
@@ -15,6 +16,8 @@ use crate::store::{Backend, Heads, StoreError};
 
 /// Events of one log that are read at once.
 const MOST: usize = 128;
+/// How often it is asked where all logs end, which costs more than to look whether they go on.
+const HEADS_EVERY: Duration = Duration::from_secs(1);
 
 /// The end of the log as this replica knows it. Clones share it.
 ///
@@ -83,8 +86,12 @@ impl Tail {
     /// Looks every `pause` whether there is more, while anybody waits for it, until it is dropped.
     pub(super) async fn run(self, pause: Duration) {
         let mut outage = Outage::new("the log of events cannot be read");
+        let mut poller = Poller {
+            shared: &self.0,
+            looked: None,
+        };
         loop {
-            match self.0.look().await {
+            match poller.look().await {
                 Ok(Seen::Nobody) => self.0.listeners.is_wanted().await,
                 Ok(Seen::All) => {
                     outage.is_over();
@@ -107,33 +114,66 @@ enum Seen {
     More,
 }
 
-impl Shared {
-    async fn look(&self) -> Result<Seen, StoreError> {
-        let is_followed = self.heads.receiver_count() > 0;
-        let mut wanted = self.listeners.wanted();
+struct Poller<'a> {
+    shared: &'a Shared,
+    /// When it was last asked where all logs end; none: not since somebody follows them.
+    looked: Option<Instant>,
+}
+
+impl Poller<'_> {
+    async fn look(&mut self) -> Result<Seen, StoreError> {
+        let is_followed = self.shared.heads.receiver_count() > 0;
+        if !is_followed {
+            self.looked = None;
+        } else if self.looked.is_none_or(|at| at.elapsed() >= HEADS_EVERY) {
+            let heads = self.shared.backend.log_heads().await?;
+            self.looked = Some(Instant::now());
+            self.shared.publish(heads);
+        }
+        let mut wanted = self.shared.listeners.wanted();
         if is_followed {
-            let heads = self.backend.log_heads().await?;
-            // whoever listens needs no read where nothing is new
-            wanted.retain(|(bucket, position)| {
-                let head = heads.positions.get(usize::from(*bucket));
-                head.is_some_and(|head| head > position)
-            });
-            self.publish(heads);
-        } else if wanted.is_empty() {
-            return Ok(Seen::Nobody);
+            self.shared.add_others(&mut wanted);
         }
         if wanted.is_empty() {
-            return Ok(Seen::All);
+            return Ok(Seen::Nobody);
         }
-        let read = self.backend.read_log(&wanted, MOST).await?;
+        self.shared.read(&wanted, is_followed).await
+    }
+}
+
+impl Shared {
+    /// Adds the logs that nobody listens to, after where they ended.
+    fn add_others(&self, wanted: &mut Vec<(u16, Position)>) {
+        let heads = Arc::clone(&self.heads.borrow());
+        let listened: HashSet<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
+        let all = (0..).zip(heads.positions.iter().copied());
+        wanted.extend(all.filter(|(bucket, _)| !listened.contains(bucket)));
+    }
+
+    /// Reads on in these logs, for who listens and who follows.
+    async fn read(
+        &self,
+        wanted: &[(u16, Position)],
+        is_followed: bool,
+    ) -> Result<Seen, StoreError> {
+        let read = self.backend.read_log(wanted, MOST).await?;
+        let mut heads = Heads::clone(&self.heads.borrow());
         let mut seen = Seen::All;
-        for ((bucket, from), events) in wanted.into_iter().zip(read) {
+        for ((bucket, from), events) in wanted.iter().zip(read) {
             self.counters.events_read.add(events.len() as u64);
             if events.len() >= MOST {
                 seen = Seen::More;
             }
-            let cut = self.listeners.hand_out(bucket, from, events);
+            if let (Some(last), Some(head)) =
+                (events.last(), heads.positions.get_mut(usize::from(*bucket)))
+            {
+                *head = last.id.position.max(*head);
+            }
+            let cut = self.listeners.hand_out(*bucket, *from, events);
             self.counters.streams_cut_off.add(cut as u64);
+        }
+        if is_followed {
+            self.publish(heads);
         }
         Ok(seen)
     }

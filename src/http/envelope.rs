@@ -1,6 +1,8 @@
 //! What every request and response share: session, body, problem object, and the headers that
 //! say whose answer this is.
 
+use std::time::Instant;
+
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -11,8 +13,9 @@ use actix_web::{Error, HttpMessage, web};
 use super::Api;
 use super::body::Body;
 use super::error::with_problem;
-use super::exchange::{Exchange, Successor};
+use super::exchange::{About, Exchange, Streaming, Successor};
 use super::session::{SESSION_ID, SessionId};
+use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 
 /// The middleware around all routes.
@@ -23,6 +26,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let start = Instant::now();
     let session = SessionId::random();
     let body = if is_ours(request.match_info().as_str()) {
         Body::read(&mut request).await
@@ -34,6 +38,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     let response = next.call(request).await?;
     let mut response = with_problem(response, &session);
     mark(&mut response, session);
+    end(&response, session, start);
     Ok(response)
 }
 
@@ -61,6 +66,25 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     {
         api.identity.hand_back(caller, &request, headers);
     }
+}
+
+/// Has the end of a request about a thread logged, if that is wanted.
+fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
+    let request = response.request();
+    let extensions = request.extensions();
+    let caller = extensions.get::<Caller>().map(|caller| &caller.id);
+    let thread = caller.or_else(|| extensions.get::<About>().map(|About(id)| id));
+    let (Some(thread), None) = (thread, extensions.get::<Streaming>()) else {
+        return;
+    };
+    let Some(api) = request.app_data::<web::Data<Api>>() else {
+        return;
+    };
+    api.events.session_completed(thread, || Completed {
+        session: session.as_str().into(),
+        status: response.status().as_u16(),
+        duration_ms: start.elapsed().as_millis() as u64,
+    });
 }
 
 /// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.

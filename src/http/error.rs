@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::etag::etag;
 use super::session::SessionId;
-use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, Refusal, Stamp};
+use crate::domain::{
+    EventTypeError, JsonError, KeyError, ObjectError, ObjectFault, Refusal, Stamp,
+};
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 use crate::store::StoreError;
@@ -45,6 +47,12 @@ pub enum ApiError {
     /// The id in the path or body is no thread id.
     #[error("The thread id is not legal.")]
     InvalidThreadId,
+    /// The cursor is none of ours, or of something else.
+    #[error("The cursor was not issued for this.")]
+    InvalidCursor,
+    /// There are no events of that type.
+    #[error("There is no such event type: {0}.")]
+    InvalidEventType(#[from] EventTypeError),
     /// An api key, or a signed id, is needed and was not there or not right.
     #[error("This needs an api key, or a signed id that is its own.")]
     ApiKeyRequired,
@@ -60,9 +68,12 @@ pub enum ApiError {
         /// Which it takes.
         allow: &'static str,
     },
-    /// The client takes no JSON.
-    #[error("The answer is application/json, which the request does not accept.")]
-    NotAcceptable,
+    /// The client does not take what the answer is.
+    #[error("The answer is {answer}, which the request does not accept.")]
+    NotAcceptable {
+        /// The type of the answer.
+        answer: &'static str,
+    },
     /// The body is of another type.
     #[error("The body has to be {wanted} in UTF-8, without an encoding.")]
     UnsupportedMediaType {
@@ -105,6 +116,8 @@ impl ApiError {
                 (StatusCode::BAD_REQUEST, "invalid_parameter")
             }
             Self::InvalidThreadId => (StatusCode::BAD_REQUEST, "invalid_thread_id"),
+            Self::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor"),
+            Self::InvalidEventType(_) => (StatusCode::BAD_REQUEST, "invalid_event_type"),
             Self::ApiKeyRequired => (StatusCode::UNAUTHORIZED, "api_key_required"),
             Self::Identity(IdentityError::OriginNotAllowed) => {
                 (StatusCode::FORBIDDEN, "origin_not_allowed")
@@ -112,7 +125,7 @@ impl ApiError {
             Self::Identity(_) => (StatusCode::UNAUTHORIZED, "invalid_thread_signature"),
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
-            Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "not_acceptable"),
+            Self::NotAcceptable { .. } => (StatusCode::NOT_ACCEPTABLE, "not_acceptable"),
             Self::UnsupportedMediaType { .. } => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
             }
@@ -221,6 +234,7 @@ fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
         ServiceError::KeyNotFound { .. } => (StatusCode::NOT_FOUND, "key_not_found"),
         ServiceError::NotAnArray { .. } => (StatusCode::CONFLICT, "not_an_array"),
         ServiceError::ThreadExists => (StatusCode::CONFLICT, "thread_exists"),
+        ServiceError::ArchiveNotFound => (StatusCode::NOT_FOUND, "not_found"),
         ServiceError::Refused(refusal) => refusal_row(refusal),
         ServiceError::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
     }

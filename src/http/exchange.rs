@@ -1,6 +1,7 @@
 //! What a request has from the start.
 
 use super::body::Body;
+use crate::domain::ThreadId;
 use crate::identity::Caller;
 
 /// Put into a request's extensions by the envelope.
@@ -10,3 +11,9 @@ pub(super) struct Exchange {
 
 /// Whose thread the caller goes on with, when its own has ended.
 pub(super) struct Successor(pub(super) Caller);
+
+/// Which thread a request was about that was not asked for as the caller's own.
+pub(super) struct About(pub(super) ThreadId);
+
+/// The session goes on after the response has begun: who has this ends it.
+pub(super) struct Streaming;

@@ -1,15 +1,21 @@
 //! The HTTP API, version 1: handlers that extract, call the service once and wrap the answer.
 
+mod all_events;
+mod archive_query;
+mod archives;
 mod asking;
 mod back_end;
 mod body;
 mod conditions;
+mod cursor;
 mod decode;
 mod envelope;
 mod error;
 mod etag;
+mod event_query;
 mod exchange;
 mod fallback;
+mod feed;
 mod json_body;
 mod key_path;
 mod merge;
@@ -26,11 +32,13 @@ mod shape;
 mod state;
 mod target;
 mod thread_body;
+mod thread_events;
 mod thread_object;
 mod threads;
 
+use crate::events::Events;
 use crate::identity::{ApiKeys, Identity};
-use crate::service::ThreadService;
+use crate::service::{ArchiveService, ThreadService};
 
 pub use envelope::envelope;
 pub use error::{ApiError, with_problem};
@@ -42,6 +50,10 @@ pub use session::{SESSION_ID, SessionId};
 pub struct Api {
     /// The threads.
     pub service: ThreadService,
+    /// What is left of threads that are over.
+    pub archives: ArchiveService,
+    /// What happens to threads.
+    pub events: Events,
     /// Who is asking.
     pub identity: Identity,
     /// Who may name any thread.

@@ -8,20 +8,40 @@ use actix_web::mime::{self, Mime};
 
 use super::error::ApiError;
 
+/// The type of most answers.
+const JSON: &str = "application/json";
+/// The type of streams.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
 /// Checks that the client takes JSON.
 ///
 /// # Errors
 /// [`ApiError::NotAcceptable`].
 pub(super) fn accepts_json(request: &HttpRequest) -> Result<(), ApiError> {
+    accepts(request, JSON)
+}
+
+/// Checks that the client takes a stream of events.
+///
+/// # Errors
+/// [`ApiError::NotAcceptable`].
+pub(super) fn accepts_events(request: &HttpRequest) -> Result<(), ApiError> {
+    accepts(request, EVENT_STREAM)
+}
+
+fn accepts(request: &HttpRequest, answer: &'static str) -> Result<(), ApiError> {
     match request.headers().get(ACCEPT).map(HeaderValue::as_bytes) {
-        None | Some(b"*/*" | b"application/json" | b"") => return Ok(()),
+        None | Some(b"*/*" | b"") => return Ok(()),
+        Some(accepted) if accepted == answer.as_bytes() => return Ok(()),
         Some(_) => {}
     }
-    let accept = Accept::parse(request).map_err(|_| ApiError::NotAcceptable)?;
+    let refused = || ApiError::NotAcceptable { answer };
+    let accept = Accept::parse(request).map_err(|_| refused())?;
     // of several ranges that fit, the most specific one counts (RFC 9110, section 12.5.1)
+    let (kind, _) = answer.split_once('/').unwrap_or((answer, ""));
     let fits = |range: &Mime| match (range.type_(), range.subtype()) {
-        (mime::APPLICATION, mime::JSON) => Some(3),
-        (mime::APPLICATION, mime::STAR) => Some(2),
+        _ if range.essence_str() == answer => Some(3),
+        (of, mime::STAR) if of == kind => Some(2),
         (mime::STAR, mime::STAR) => Some(1),
         _ => None,
     };
@@ -31,7 +51,7 @@ pub(super) fn accepts_json(request: &HttpRequest) -> Result<(), ApiError> {
         .max_by_key(|(specificity, _)| *specificity);
     match best {
         Some((_, quality)) if quality > Quality::ZERO => Ok(()),
-        _ => Err(ApiError::NotAcceptable),
+        _ => Err(refused()),
     }
 }
 

@@ -16,7 +16,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::fallback::not_allowed;
 use super::schemas::Problem;
-use super::{merge, probes, state, threads};
+use super::{all_events, archives, merge, probes, state, thread_events, threads};
 
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
@@ -45,6 +45,11 @@ const BY_ID: &str = "/v1/threads/{id}";
         merge::push_value,
         merge::increment_value,
         state::get_keys,
+        thread_events::get_thread_events,
+        all_events::get_events,
+        archives::list_archives,
+        archives::get_archive,
+        archives::restore_archive,
         probes::healthz,
         probes::readyz,
     ),
@@ -53,6 +58,8 @@ const BY_ID: &str = "/v1/threads/{id}";
     tags(
         (name = "threads", description = "Threads as a whole"),
         (name = "state", description = "The state of a thread"),
+        (name = "events", description = "What happens to threads, as it happens"),
+        (name = "archives", description = "What is left of threads that are over"),
         (name = "around", description = "Operation of the service"),
     ),
 )]

@@ -128,20 +128,26 @@ impl Parameters for Window {
     }
 }
 
-fn unknown(name: &str) -> ApiError {
+/// A parameter that there is none of.
+pub(super) fn unknown(name: &str) -> ApiError {
     // the name is the client's own and goes back to it alone
     ApiError::InvalidParameter(format!("There is no query parameter `{name}` here"))
 }
 
 /// Digits alone: a sign or a space is none. What is past 64 bits is as good as no bound.
-fn whole(text: &str) -> Option<u64> {
+pub(super) fn whole(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     Some(text.parse().unwrap_or(u64::MAX))
 }
 
-fn set_once<T>(
+/// Sets what is not set yet.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] when it is, or when there is no value, as what was given is
+/// malformed.
+pub(super) fn set_once<T>(
     place: &mut Option<T>,
     value: Option<T>,
     name: &str,

@@ -2,8 +2,9 @@
 
 use actix_web::web::{self, ServiceConfig};
 
+use super::back_end::not_allowed_for_back_end;
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
-use super::{Api, merge, openapi, probes, state, threads};
+use super::{Api, all_events, archives, merge, openapi, probes, state, thread_events, threads};
 
 impl Api {
     /// Adds the API to an app, which has [`super::envelope`] around it.
@@ -17,6 +18,7 @@ impl Api {
                     .route(web::post().to(threads::create_thread))
                     .default_service(not_allowed("POST")),
             )
+            .configure(back_end_routes)
             .service(
                 web::resource("/healthz")
                     .route(web::get().to(probes::healthz))
@@ -72,11 +74,45 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .default_service(not_allowed_for_thread("GET, HEAD")),
         )
         .service(
+            web::resource(path("/events"))
+                .route(web::get().to(thread_events::get_thread_events))
+                .route(web::head().to(thread_events::head_thread_events))
+                .default_service(not_allowed_for_thread("GET, HEAD")),
+        )
+        .service(
             web::resource(path(""))
                 .route(web::get().to(threads::get_thread))
                 .route(web::patch().to(threads::patch_thread))
                 .route(web::delete().to(threads::delete_thread))
                 .route(web::head().to(threads::get_thread))
                 .default_service(not_allowed_for_thread("GET, HEAD, PATCH, DELETE")),
+        );
+}
+
+/// What is for back ends alone.
+fn back_end_routes(config: &mut ServiceConfig) {
+    config
+        .service(
+            web::resource("/v1/events")
+                .route(web::get().to(all_events::get_events))
+                .route(web::head().to(all_events::head_events))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/archives")
+                .route(web::get().to(archives::list_archives))
+                .route(web::head().to(archives::list_archives))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/archives/{id}")
+                .route(web::get().to(archives::get_archive))
+                .route(web::head().to(archives::get_archive))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/archives/{id}/restore")
+                .route(web::post().to(archives::restore_archive))
+                .default_service(not_allowed_for_back_end("POST")),
         );
 }

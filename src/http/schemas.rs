@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::{Content, Ref, RefOr};
 use utoipa::{IntoParams, IntoResponses, ToSchema};
+
+use super::archives::ArchiveObject;
 
 /// What was written.
 #[derive(ToSchema)]
@@ -170,11 +172,27 @@ pub(super) struct WriteHeaders {
     idempotency_key: Option<String>,
 }
 
+/// What is left of a thread.
+#[derive(ToSchema, Serialize)]
+pub(super) struct ArchiveWithState {
+    #[schema(inline)]
+    #[serde(flatten)]
+    head: ArchiveObject,
+    /// The final state.
+    state: BTreeMap<String, Value>,
+}
+
 /// What may come back from any read.
 pub(super) struct ReadProblems;
 
 /// What may come back from any write.
 pub(super) struct WriteProblems;
+
+/// What may come back in place of a stream.
+pub(super) struct StreamProblems;
+
+/// What may come back from the archive.
+pub(super) struct ArchiveProblems;
 
 impl IntoResponses for ReadProblems {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
@@ -221,6 +239,37 @@ impl IntoResponses for WriteProblems {
                 "503",
                 "The store is not available; an idempotency key makes a retry safe.",
             ),
+        ])
+    }
+}
+
+impl IntoResponses for StreamProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            (
+                "400",
+                "A parameter, header, id or the cursor is malformed or unknown.",
+            ),
+            (
+                "401",
+                "The thread id is not signed by this service, or an api key is missing.",
+            ),
+            ("406", "The client does not take server-sent events."),
+            ("503", "The store is not available."),
+        ])
+    }
+}
+
+impl IntoResponses for ArchiveProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            (
+                "400",
+                "A parameter, the id or the cursor is malformed or unknown.",
+            ),
+            ("401", "An api key is missing."),
+            ("406", "The client does not take JSON."),
+            ("503", "The store is not available."),
         ])
     }
 }

@@ -6,7 +6,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
 use super::Api;
 use super::error::ApiError;
-use super::negotiation::accepts_json;
+use super::negotiation::{accepts_events, accepts_json};
 use crate::domain::ThreadId;
 use crate::identity::{Caller, Source};
 
@@ -19,8 +19,15 @@ pub(super) struct Target {
     pub(super) source: Source,
 }
 
+/// The same for who listens to it.
+#[derive(Debug)]
+pub(super) struct Listened(pub(super) Target);
+
 impl Target {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(
+        request: &HttpRequest,
+        accepts: fn(&HttpRequest) -> Result<(), ApiError>,
+    ) -> Result<Self, ApiError> {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?
@@ -31,7 +38,7 @@ impl Target {
         };
         let (id, source) = (caller.id, caller.source);
         request.extensions_mut().insert(caller);
-        accepts_json(request)?;
+        accepts(request)?;
         Ok(Self { api, id, source })
     }
 }
@@ -54,6 +61,15 @@ impl FromRequest for Target {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
+        ready(Self::of(request, accepts_json))
+    }
+}
+
+impl FromRequest for Listened {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Target::of(request, accepts_events).map(Self))
     }
 }

@@ -9,7 +9,7 @@ use super::asking::Asking;
 use super::conditions::{ReadConditions, WriteConditions};
 use super::error::ApiError;
 use super::etag::etag;
-use super::exchange::Successor;
+use super::exchange::{About, Successor};
 use super::json_body::JsonBody;
 use super::negotiation::accepts_json;
 use super::query::{Nothing, Query};
@@ -53,6 +53,7 @@ pub(super) async fn create_thread(
         Some(id) => asking.chosen_id(&id)?,
         None => asking.made_id(&request, &api, conditions.key.as_ref())?,
     };
+    request.extensions_mut().insert(About(id));
     let written = api.service.create(&id, new, conditions.options).await?;
     let signed_id = api.identity.signed_id(&id);
     let object = object(&api, &id, &written).signed(signed_id.to_str().unwrap_or_default());

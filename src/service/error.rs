@@ -21,6 +21,9 @@ pub enum ServiceError {
     /// A thread of that id exists.
     #[error("the thread exists")]
     ThreadExists,
+    /// Nothing is left of such a thread, or not any more.
+    #[error("there is no such archive")]
+    ArchiveNotFound,
     /// A write was refused and changed nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -1,5 +1,6 @@
 //! What the product does with threads: no HTTP, no Redis.
 
+mod archives;
 mod error;
 mod patch;
 mod read;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use crate::domain::{IdempotencyKey, Policy, Precondition};
 use crate::store::Store;
 
+pub use archives::ArchiveService;
 pub use error::ServiceError;
 pub use write::{NewThread, ThreadPatch};
 

@@ -39,6 +39,22 @@ pub(super) struct Failure {
     pub(super) kind: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Outcome {
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Stream {
+    pub(super) of: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Delivery {
+    pub(super) consumer: &'static str,
+    pub(super) outcome: &'static str,
+}
+
 /// A method's name; those that no route takes share one.
 pub(super) fn method_label(method: &Method) -> &'static str {
     match *method {

@@ -1,6 +1,7 @@
 //! What operators see: logs and metrics.
 
 mod chain;
+mod events;
 mod http;
 mod labels;
 mod logs;
@@ -9,6 +10,7 @@ mod process;
 mod store;
 
 pub use chain::Chain;
+pub use events::register_events;
 pub use http::HttpMetrics;
 pub use logs::{LogError, log_json, log_text};
 pub use observer::Observer;

@@ -1,0 +1,32 @@
+//! What is asked of the system for each connection.
+
+use std::any::Any;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
+use actix_web::dev::Extensions;
+#[cfg(target_os = "linux")]
+use actix_web::rt::net::TcpStream;
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
+
+/// How long sent data may wait for a client that takes nothing. A stream of events has no end at
+/// which that would show, and its buffers would be held for as long as the client likes.
+#[cfg(target_os = "linux")]
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Has the system end a connection whose client takes nothing for too long
+/// (`TCP_USER_TIMEOUT`, `tcp(7)`).
+#[cfg(target_os = "linux")]
+pub(super) fn give_up_on_silence(connection: &dyn Any, _: &mut Extensions) {
+    let Some(stream) = connection.downcast_ref::<TcpStream>() else {
+        return;
+    };
+    if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(PATIENCE)) {
+        tracing::debug!(%error, "a connection has no time limit for what it sends");
+    }
+}
+
+/// There is no such option elsewhere.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn give_up_on_silence(_: &dyn Any, _: &mut Extensions) {}

@@ -1,0 +1,57 @@
+//! Under which address clients reach the service.
+
+use actix_web::http::Uri;
+
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+
+const RULE: &str = "empty or an address such as https://threads.example.com, without a query";
+
+/// The address without a slash at its end; empty: links are paths alone.
+pub(super) fn read(given: &Given) -> Result<String, SettingsError> {
+    let Some(text) = given.filled() else {
+        return Ok(String::new());
+    };
+    let is_legal = text.parse::<Uri>().is_ok_and(|uri| {
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        let has_user = uri
+            .authority()
+            .is_some_and(|host| host.as_str().contains('@'));
+        is_http && !has_user && uri.query().is_none()
+    });
+    if !is_legal || text.contains('#') {
+        return Err(given.refuse(Fault::Expected(RULE)));
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_scheme_and_a_host_and_may_have_a_path() {
+        let read = |text: &str| {
+            let given = Given::new("public_url", text.into(), "test".into());
+            read(&given).ok()
+        };
+
+        for (text, url) in [
+            ("", Some("")),
+            ("https://t.example", Some("https://t.example")),
+            ("https://t.example/", Some("https://t.example")),
+            (
+                "http://t.example:8080/api/",
+                Some("http://t.example:8080/api"),
+            ),
+            ("t.example", None),
+            ("/api", None),
+            ("ftp://t.example", None),
+            ("https://user:secret@t.example", None),
+            ("https://t.example?a", None),
+            ("https://t.example#a", None),
+        ] {
+            assert_eq!(read(text).as_deref(), url, "{text}");
+        }
+    }
+}

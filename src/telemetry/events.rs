@@ -1,0 +1,156 @@
+//! Metrics of events.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::labels::{Delivery, Outcome, Stream};
+use crate::events::{Count, DeliveryCounters, EventCounters};
+
+/// Shows the counters of the events room.
+#[derive(Debug)]
+struct EventMetrics(Arc<EventCounters>);
+
+/// Adds the metrics of events to a registry.
+pub fn register_events(registry: &mut Registry, counters: &Arc<EventCounters>) {
+    let metrics = EventMetrics(Arc::clone(counters));
+    registry.register_collector(Box::new(metrics));
+}
+
+impl Collector for EventMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let counters = &*self.0;
+        let mut counter = |name, help, count: &Count| {
+            let counter = ConstCounter::new(count.get());
+            let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            counter.encode(encoder)
+        };
+        let help = "Events read from the log, once for each that reads it";
+        counter("events_read", help, &counters.events_read)?;
+        let help = "Streams whose reader was too slow";
+        counter("event_streams_cut_off", help, &counters.streams_cut_off)?;
+        let help = "Readers that were told that they have missed something";
+        counter("event_resets", help, &counters.resets)?;
+        let help = "Ends of requests that were not logged";
+        counter("sessions_dropped", help, &counters.sessions_dropped)?;
+        reaper(counters, &mut encoder)?;
+        let (name, help) = ("event_streams", "Streams that are open");
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (of, count) in [
+            ("thread", &counters.thread_streams),
+            ("all", &counters.global_streams),
+        ] {
+            gauge(&mut family, &Stream { of }, count)?;
+        }
+        deliveries(counters, &mut encoder)
+    }
+}
+
+fn reaper(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let (name, help) = ("reaped", "Threads that were due, by what became of them");
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (outcome, count) in [
+        ("ended", &counters.threads_ended),
+        ("lost", &counters.threads_lost),
+        ("moved", &counters.threads_moved),
+    ] {
+        total(&mut family, &Outcome { outcome }, count)?;
+    }
+    let lag = counters.reaper_lag_ms.get() as f64 / 1000.0;
+    let (name, help) = ("reaper_lag", "For how long threads have been due");
+    let unit = Some(&Unit::Seconds);
+    let family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    ConstGauge::new(lag).encode(family)?;
+    let help = "Whether no thread is ended, as the clocks differ";
+    let stopped = ConstGauge::new(counters.reaper_stopped.get());
+    let family = encoder.encode_descriptor("reaper_stopped", help, None, MetricType::Gauge)?;
+    stopped.encode(family)
+}
+
+fn deliveries(
+    counters: &EventCounters,
+    encoder: &mut DescriptorEncoder<'_>,
+) -> Result<(), fmt::Error> {
+    let help = "Deliveries to webhook endpoints and to subscribers in this process";
+    let mut family = encoder.encode_descriptor("deliveries", help, None, MetricType::Counter)?;
+    for (consumer, of) in [
+        ("webhook", &counters.webhooks),
+        ("subscriber", &counters.subscribers),
+    ] {
+        let DeliveryCounters {
+            delivered,
+            failed,
+            parked,
+        } = of;
+        for (outcome, count) in [
+            ("delivered", delivered),
+            ("failed", failed),
+            ("parked", parked),
+        ] {
+            total(&mut family, &Delivery { consumer, outcome }, count)?;
+        }
+    }
+    Ok(())
+}
+
+fn total(
+    family: &mut MetricEncoder<'_>,
+    labels: &impl EncodeLabelSet,
+    count: &Count,
+) -> Result<(), fmt::Error> {
+    let family = family.encode_family(labels)?;
+    ConstCounter::new(count.get()).encode(family)
+}
+
+fn gauge(
+    family: &mut MetricEncoder<'_>,
+    labels: &impl EncodeLabelSet,
+    count: &Count,
+) -> Result<(), fmt::Error> {
+    let family = family.encode_family(labels)?;
+    ConstGauge::new(count.get()).encode(family)
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn every_counter_is_shown() {
+        let counters = Arc::new(EventCounters::default());
+        let mut registry = Registry::default();
+        let own = registry.sub_registry_with_prefix("threadkeep");
+        register_events(own, &counters);
+        counters.threads_lost.inc();
+        counters.reaper_lag_ms.set(1_500);
+        counters.webhooks.parked.add(3);
+        counters.global_streams.inc();
+
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+
+        for line in [
+            "threadkeep_events_read_total 0",
+            "threadkeep_event_streams_cut_off_total 0",
+            "threadkeep_event_resets_total 0",
+            "threadkeep_sessions_dropped_total 0",
+            r#"threadkeep_reaped_total{outcome="lost"} 1"#,
+            "threadkeep_reaper_lag_seconds 1.5",
+            "threadkeep_reaper_stopped 0",
+            r#"threadkeep_event_streams{of="thread"} 0"#,
+            r#"threadkeep_event_streams{of="all"} 1"#,
+            r#"threadkeep_deliveries_total{consumer="webhook",outcome="parked"} 3"#,
+            r#"threadkeep_deliveries_total{consumer="subscriber",outcome="failed"} 0"#,
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}
