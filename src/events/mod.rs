@@ -1,13 +1,16 @@
 //! Events: who reads the log and hands out what it holds, and who ends the threads that are due.
 
 mod cloud_event;
+mod consumers;
 mod counters;
 mod global_stream;
 mod listeners;
+mod notice;
 mod outage;
 mod reaper;
 mod sessions;
 mod shares;
+mod subscriber;
 mod tail;
 mod thread_stream;
 mod tidy;
@@ -22,13 +25,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{Completed, Event, EventTypes, ThreadId};
-use crate::store::{Backend, EventLog, StoreError};
+use crate::store::{Backend, Clock, EventLog, StoreError};
+use consumers::Consumers;
 use reaper::Reaper;
 use sessions::Sessions;
 
 pub use cloud_event::{MOST_STATE_BYTES, cloud_event, state_url};
+pub(crate) use consumers::Purpose;
+pub use consumers::{Failure, Handler, Parked, ParkedPage, Timing};
 pub use counters::{Count, DeliveryCounters, EventCounters};
 pub use global_stream::{GlobalItem, GlobalStream, Watermark};
+pub use notice::Notice;
+pub(crate) use outage::Outage;
+pub use subscriber::SubscribeError;
 pub use tail::{Follower, Tail};
 pub use thread_stream::{ThreadCursor, ThreadItem, ThreadStream};
 
@@ -46,6 +55,12 @@ pub struct EventSettings {
     /// How long a stream is silent at most.
     #[doc(hidden)]
     pub heartbeat: Duration,
+    /// The times that durable consumers go by.
+    #[doc(hidden)]
+    pub timing: Timing,
+    /// What they take the time of.
+    #[doc(hidden)]
+    pub clock: Clock,
 }
 
 impl Default for EventSettings {
@@ -55,6 +70,8 @@ impl Default for EventSettings {
             session_events: false,
             poll_every: Duration::from_millis(50),
             heartbeat: Duration::from_secs(15),
+            timing: Timing::DEFAULT,
+            clock: Clock::system(),
         }
     }
 }
@@ -72,6 +89,7 @@ struct Inner {
     counters: Arc<EventCounters>,
     tail: Tail,
     sessions: Option<Sessions>,
+    consumers: Consumers,
     tasks: TaskTracker,
     /// Ends the streams; a child of `stop`.
     end_streams: CancellationToken,
@@ -101,6 +119,7 @@ impl Events {
             counters: Arc::clone(&counters),
             tail: tail.clone(),
             sessions,
+            consumers: Consumers::default(),
             tasks,
             end_streams: stop.child_token(),
             stop: stop.clone(),
@@ -108,6 +127,8 @@ impl Events {
         }));
         events.spawn_until_stopped(tail.clone().run(events.0.settings.poll_every));
         events.spawn_until_stopped(watcher::run(log, tail, counters));
+        let backend = Arc::clone(events.backend());
+        events.spawn_until_stopped(async move { consumers::forget_abandoned(&*backend).await });
         events.start_upkeep();
         events
     }
@@ -230,6 +251,12 @@ impl Events {
         }
     }
 
+    /// What links to this service begin with.
+    #[must_use]
+    pub fn public_url(&self) -> &str {
+        &self.0.settings.public_url
+    }
+
     /// How long a stream is silent at most.
     #[must_use]
     pub fn heartbeat(&self) -> Duration {
@@ -243,7 +270,7 @@ impl Events {
     }
 
     /// Runs something in the background that may be dropped at any point where it waits.
-    fn spawn_until_stopped(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn_until_stopped(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.0.stop.clone();
         self.spawn(async move {
             tokio::select! {

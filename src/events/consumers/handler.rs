@@ -1,0 +1,42 @@
+//! What a durable consumer does with events.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::domain::{Event, EventTypes};
+
+/// Characters of the text of a failure that are kept.
+const MOST_CHARS: usize = 200;
+
+/// Takes the events of a durable consumer: each at least once, those of a thread in order and one
+/// at a time, those of several threads side by side.
+#[async_trait]
+pub trait Handler: fmt::Debug + Send + Sync + 'static {
+    /// Which events it wants. That may change; what was logged before it was wanted is not told.
+    fn types(&self) -> EventTypes;
+
+    /// Takes an event. It may have come before, by its id: what was done with it has to be known.
+    ///
+    /// # Errors
+    /// [`Failure`]: the event is to come again, later ones of its thread wait.
+    async fn deliver(&self, event: &Event) -> Result<(), Failure>;
+}
+
+/// Why an event was not taken, in a short text, which is kept and shown: it must hold no secret
+/// and nothing of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(String);
+
+impl Failure {
+    /// A failure of that text, of which the first 200 characters count.
+    #[must_use]
+    pub fn new(text: impl fmt::Display) -> Self {
+        Self(text.to_string().chars().take(MOST_CHARS).collect())
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+}

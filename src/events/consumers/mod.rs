@@ -1,0 +1,149 @@
+//! Durable consumers: webhook endpoints and subscribers of an app, to which each event gets at
+//! least once, whichever replicas come and go.
+//!
+//! A consumer's ledger is in the store: up to where each log is handled, which events are to be
+//! tried again, which are parked. Its work is cut into slots, which the replicas share by lease; who
+//! holds one delivers, and writes down what came of it only while holding it. A crash between the
+//! two repeats.
+
+mod backlog;
+mod consumer;
+mod draft;
+mod handler;
+mod health;
+mod heartbeat;
+mod open;
+mod parked;
+mod place;
+mod record;
+mod slot;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod timing;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Events;
+use crate::domain::EventId;
+use crate::store::StoreError;
+use consumer::Consumer;
+use health::Health;
+
+pub(crate) use consumer::Purpose;
+pub use handler::{Failure, Handler};
+pub(super) use heartbeat::forget_abandoned;
+pub use parked::{Parked, ParkedPage};
+pub use timing::Timing;
+
+/// The consumers that this replica has a share in, by name.
+#[derive(Debug, Default)]
+pub(super) struct Consumers(Mutex<HashMap<String, Running>>);
+
+#[derive(Debug)]
+struct Running {
+    stop: CancellationToken,
+    poke: Arc<Notify>,
+}
+
+/// A consumer of that name runs here already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken;
+
+impl Consumers {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Running>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Events {
+    /// Makes a consumer in the store, unless it is known: all that happens from now on counts.
+    pub(crate) async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
+        open::at_the_end(&**self.backend(), name).await
+    }
+
+    /// Takes part in the work of a consumer that is known to the store, until this stops or is
+    /// told to end that.
+    pub(crate) fn start_consumer(
+        &self,
+        name: &str,
+        purpose: Purpose,
+        handler: Arc<dyn Handler>,
+    ) -> Result<(), Taken> {
+        let stop = self.stopped().child_token();
+        let poke = Arc::<Notify>::default();
+        match self.0.consumers.running().entry(name.to_owned()) {
+            Entry::Occupied(_) => return Err(Taken),
+            Entry::Vacant(place) => place.insert(Running {
+                stop: stop.clone(),
+                poke: Arc::clone(&poke),
+            }),
+        };
+        let consumer = Arc::new(Consumer {
+            name: name.into(),
+            handler,
+            purpose,
+            backend: Arc::clone(self.backend()),
+            holder: Arc::clone(self.holder()),
+            timing: self.0.settings.timing,
+            clock: self.0.settings.clock.clone(),
+            health: Health::default(),
+            counters: Arc::clone(self.counters()),
+        });
+        self.spawn(consumer.run(self.tail().clone(), stop, poke));
+        Ok(())
+    }
+
+    /// Takes no part in the work of a consumer any more.
+    pub(crate) fn end_consumer(&self, name: &str) {
+        if let Some(running) = self.0.consumers.running().remove(name) {
+            running.stop.cancel();
+        }
+    }
+
+    /// Forgets a consumer with all that is pending and parked.
+    pub(crate) async fn drop_consumer(&self, name: &str) -> Result<(), StoreError> {
+        self.end_consumer(name);
+        let backend = &**self.backend();
+        backend.drop_ledger(name).await?;
+        heartbeat::forget(backend, name).await
+    }
+
+    /// The events that a consumer has given up for now, after that one, at most so many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn parked(
+        &self,
+        consumer: &str,
+        after: Option<EventId>,
+        most: usize,
+    ) -> Result<ParkedPage, StoreError> {
+        parked::page(&**self.backend(), consumer, after, most).await
+    }
+
+    /// Has parked events delivered after all: these, or all there are. Answers how many.
+    ///
+    /// # Errors
+    /// [`StoreError`]; some may have been replayed.
+    pub async fn replay(
+        &self,
+        consumer: &str,
+        only: Option<&[EventId]>,
+    ) -> Result<u64, StoreError> {
+        let backend = &**self.backend();
+        let replayed = match only {
+            None => parked::replay_all(backend, consumer).await?,
+            Some(ids) => parked::replay_some(backend, consumer, ids).await?,
+        };
+        if let Some(running) = self.0.consumers.running().get(consumer) {
+            running.poke.notify_one();
+        }
+        Ok(replayed)
+    }
+}

@@ -1,0 +1,129 @@
+//! Events that were given up for now.
+
+use super::record::Record;
+use crate::domain::{Event, EventId, Position};
+use crate::store::{Backend, StoreError};
+
+/// Parked events that are read at once.
+const AT_ONCE: usize = 200;
+/// The last number within a millisecond that the text of an id has room for.
+const LAST_SEQ: u64 = (1 << 40) - 1;
+
+/// An event that was given up for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parked {
+    /// The event.
+    pub event: Event,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was tried first, in milliseconds of the Unix epoch.
+    pub first_attempt_ms: u64,
+    /// What the last attempt failed of.
+    pub last_error: String,
+}
+
+/// A part of the list of parked events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedPage {
+    /// The oldest first.
+    pub parked: Vec<Parked>,
+    /// Where to go on; none: there are no more.
+    pub next: Option<EventId>,
+}
+
+pub(super) async fn page(
+    backend: &dyn Backend,
+    consumer: &str,
+    after: Option<EventId>,
+    most: usize,
+) -> Result<ParkedPage, StoreError> {
+    // one more tells whether there are more
+    let mut found = backend.parked(consumer, after, most + 1).await?;
+    let has_more = found.len() > most;
+    found.truncate(most);
+    let last = found.last().map(|(id, _)| *id);
+    let parked = found.iter().filter_map(|(id, record)| {
+        let Record {
+            event,
+            attempts,
+            first_attempt_ms,
+            last_error,
+            ..
+        } = read(consumer, *id, record)?;
+        Some(Parked {
+            event,
+            attempts,
+            first_attempt_ms: first_attempt_ms.unwrap_or_default(),
+            last_error: last_error.unwrap_or_default(),
+        })
+    });
+    Ok(ParkedPage {
+        parked: parked.collect(),
+        next: last.filter(|_| has_more),
+    })
+}
+
+pub(super) async fn replay_all(backend: &dyn Backend, consumer: &str) -> Result<u64, StoreError> {
+    let mut replayed = 0;
+    let mut after = None;
+    loop {
+        let found = backend.parked(consumer, after, AT_ONCE).await?;
+        let Some((last, _)) = found.last() else {
+            return Ok(replayed);
+        };
+        after = Some(*last);
+        replayed += replay(backend, consumer, &found).await?;
+    }
+}
+
+pub(super) async fn replay_some(
+    backend: &dyn Backend,
+    consumer: &str,
+    ids: &[EventId],
+) -> Result<u64, StoreError> {
+    let mut found = Vec::new();
+    for id in ids {
+        let at = backend.parked(consumer, Some(before(*id)), 1).await?;
+        found.extend(at.into_iter().filter(|(found, _)| found == id));
+    }
+    replay(backend, consumer, &found).await
+}
+
+async fn replay(
+    backend: &dyn Backend,
+    consumer: &str,
+    found: &[(EventId, bytes::Bytes)],
+) -> Result<u64, StoreError> {
+    let records = found.iter().filter_map(|(id, record)| {
+        let record = read(consumer, *id, record)?.replayed();
+        Some((*id, record.to_bytes()))
+    });
+    let records: Vec<_> = records.collect();
+    if records.is_empty() {
+        return Ok(0);
+    }
+    backend.replay(consumer, &records).await
+}
+
+/// What another version wrote stays as it is.
+fn read(consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
+    let read = Record::read(record);
+    if read.is_none() {
+        tracing::error!(consumer, event.id = %id, "a parked event cannot be read");
+    }
+    read
+}
+
+/// The last id before that one, in the order of positions and then buckets.
+fn before(id: EventId) -> EventId {
+    let Position { ms, seq } = id.position;
+    let (bucket, position) = match (id.bucket, ms, seq) {
+        (1.., ..) => (id.bucket - 1, id.position),
+        (0, _, 1..) => (u16::MAX, Position { ms, seq: seq - 1 }),
+        (0, _, 0) => {
+            let ms = ms.saturating_sub(1);
+            (u16::MAX, Position { ms, seq: LAST_SEQ })
+        }
+    };
+    EventId { bucket, position }
+}

@@ -1,0 +1,90 @@
+//! How far one log is handled.
+
+use std::collections::VecDeque;
+
+use crate::domain::Position;
+
+/// Up to where a log was read, and up to where all of it is handled.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    read: Position,
+    cursor: Position,
+    /// What was read after the cursor, in order, and whether it is handled.
+    open: VecDeque<(Position, bool)>,
+}
+
+impl Place {
+    /// Handled and read up to there.
+    pub(super) fn at(cursor: Position) -> Self {
+        Self {
+            read: cursor,
+            cursor,
+            open: VecDeque::new(),
+        }
+    }
+
+    /// Where to read on.
+    pub(super) fn read(&self) -> Position {
+        self.read
+    }
+
+    /// Up to where all is handled.
+    pub(super) fn cursor(&self) -> Position {
+        self.cursor
+    }
+
+    /// Notes that an event was read, which is handled by that or not yet. False: it was read
+    /// before.
+    pub(super) fn pass(&mut self, position: Position, is_handled: bool) -> bool {
+        if position <= self.read {
+            return false;
+        }
+        self.read = position;
+        self.open.push_back((position, is_handled));
+        self.move_on();
+        true
+    }
+
+    /// Notes that an event which was read is handled now.
+    pub(super) fn handle(&mut self, position: Position) {
+        let found = self.open.binary_search_by_key(&position, |(open, _)| *open);
+        if let Ok(place) = found {
+            self.open[place].1 = true;
+            self.move_on();
+        }
+    }
+
+    fn move_on(&mut self) {
+        while let Some((position, true)) = self.open.front() {
+            self.cursor = *position;
+            self.open.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Position {
+        Position { ms, seq: 0 }
+    }
+
+    #[test]
+    fn the_cursor_stays_before_what_is_not_handled() {
+        let mut place = Place::at(at(1));
+
+        for ms in 2..=4 {
+            assert!(place.pass(at(ms), false));
+        }
+        assert!(place.pass(at(5), true));
+        assert!(!place.pass(at(5), true));
+        place.handle(at(3));
+        assert_eq!(place.cursor(), at(1));
+        place.handle(at(2));
+        assert_eq!(place.cursor(), at(3));
+        place.handle(at(4));
+
+        assert_eq!(place, Place::at(at(5)));
+    }
+}

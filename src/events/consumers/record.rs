@@ -1,0 +1,171 @@
+//! What the ledger holds of an event that was not delivered yet.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::stored::StoredEvent;
+use crate::domain::Event;
+
+/// An event and what came of it so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) event: Event,
+    /// How often it was tried.
+    pub(crate) attempts: u32,
+    /// When it was tried first; none: not yet, as an earlier event of its thread is pending too.
+    pub(crate) first_attempt_ms: Option<u64>,
+    /// When it is to be tried next.
+    pub(crate) next_attempt_ms: u64,
+    /// What the last attempt failed of.
+    pub(crate) last_error: Option<String>,
+    /// Whether it was parked before.
+    pub(crate) replayed: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored<'a> {
+    /// The number of this format.
+    format: u32,
+    #[serde(borrow)]
+    event: StoredEvent<'a>,
+    attempts: u32,
+    first_attempt_ms: Option<u64>,
+    next_attempt_ms: u64,
+    last_error: Option<String>,
+    #[serde(default)]
+    replayed: bool,
+}
+
+const FORMAT: u32 = 1;
+
+impl Record {
+    /// That of an event that was never tried.
+    pub(super) fn untried(event: Event) -> Self {
+        Self {
+            event,
+            attempts: 0,
+            first_attempt_ms: None,
+            next_attempt_ms: 0,
+            last_error: None,
+            replayed: false,
+        }
+    }
+
+    /// That of a parked event which is to be delivered after all, with all the time of a new one.
+    pub(super) fn replayed(self) -> Self {
+        Self {
+            replayed: true,
+            ..Self::untried(self.event)
+        }
+    }
+
+    /// As the ledger keeps it.
+    pub(super) fn to_bytes(&self) -> Bytes {
+        let stored = Stored {
+            format: FORMAT,
+            event: (&self.event).into(),
+            attempts: self.attempts,
+            first_attempt_ms: self.first_attempt_ms,
+            next_attempt_ms: self.next_attempt_ms,
+            last_error: self.last_error.clone(),
+            replayed: self.replayed,
+        };
+        serde_json::to_vec(&stored)
+            .expect("text and numbers always serialize")
+            .into()
+    }
+
+    /// From the ledger; none when it is not what this version writes.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let stored: Stored<'_> = serde_json::from_slice(bytes).ok()?;
+        if stored.format != FORMAT {
+            return None;
+        }
+        Some(Self {
+            event: stored.event.read()?,
+            attempts: stored.attempts,
+            first_attempt_ms: stored.first_attempt_ms,
+            next_attempt_ms: stored.next_attempt_ms,
+            last_error: stored.last_error,
+            replayed: stored.replayed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Completed, EndReason, EventId, EventKind, Json, Life, Position, ThreadId};
+
+    fn event(kind: EventKind) -> Event {
+        Event {
+            id: EventId {
+                bucket: 200,
+                position: Position { ms: 1, seq: 2 },
+            },
+            thread: ThreadId::random(),
+            time_ms: 3,
+            life: Life(u64::MAX),
+            version: u64::MAX,
+            sequence: 4,
+            kind,
+        }
+    }
+
+    #[test]
+    fn every_kind_of_event_is_read_back_as_it_was() {
+        let keys = Some(Json::parse(r#"["a\ud800","\u00e9"]"#).unwrap());
+        for kind in [
+            EventKind::Created {
+                keys: keys.clone(),
+                restored: true,
+            },
+            EventKind::Created {
+                keys: None,
+                restored: false,
+            },
+            EventKind::Updated {
+                keys,
+                metadata: true,
+            },
+            EventKind::Destroyed {
+                reason: EndReason::Expired,
+                state_lost: true,
+            },
+            EventKind::Destroyed {
+                reason: EndReason::Destroyed,
+                state_lost: false,
+            },
+            EventKind::Completed(Completed {
+                session: "sess_\"1".into(),
+                status: 503,
+                duration_ms: 7,
+            }),
+        ] {
+            let record = Record {
+                attempts: 3,
+                first_attempt_ms: Some(5),
+                next_attempt_ms: 6,
+                last_error: Some("it \"failed\"".into()),
+                ..Record::untried(event(kind))
+            };
+
+            assert_eq!(Record::read(&record.to_bytes()), Some(record));
+        }
+    }
+
+    #[test]
+    fn what_another_version_wrote_is_not_taken_for_a_record() {
+        let record = Record::untried(event(EventKind::Destroyed {
+            reason: EndReason::Expired,
+            state_lost: false,
+        }));
+        let text = String::from_utf8(record.to_bytes().to_vec()).unwrap();
+
+        let newer = text.replace("\"format\":1", "\"format\":2");
+        assert_ne!(newer, text);
+        for bad in ["", "{}", &newer, &text.replace("thrd_", "x")] {
+            assert_eq!(Record::read(bad.as_bytes()), None);
+        }
+    }
+}

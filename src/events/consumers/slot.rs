@@ -1,0 +1,398 @@
+//! The worker of a slot: reads its logs, delivers, and writes down what came of it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::backlog::{Backlog, Failed};
+use super::consumer::Consumer;
+use super::handler::Failure;
+use super::record::Record;
+use crate::domain::{Position, ThreadId};
+use crate::events::outage::Outage;
+use crate::events::tail::Follower;
+use crate::store::{Heads, Holding, Ledger, LedgerChange, StoreError};
+
+/// Deliveries that run at once.
+const AT_ONCE: usize = 16;
+/// Events of one log that are read at once.
+const MOST: usize = 64;
+/// Without anything to do, how long to sleep.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A slot that this replica holds.
+#[derive(Debug)]
+pub(super) struct Slot {
+    consumer: Arc<Consumer>,
+    number: u16,
+    buckets: Vec<u16>,
+    backlog: Backlog,
+    /// Replays that were asked for before the ledger was last read.
+    replays: u64,
+    deliveries: JoinSet<Result<(), Failure>>,
+    threads: HashMap<task::Id, ThreadId>,
+    /// Since when something waits to be written down.
+    changed: Option<Instant>,
+    /// What is being written down.
+    unsent: Option<LedgerChange>,
+    /// Logs that may have lost events before they were read.
+    unsure: BTreeSet<u16>,
+    /// Which log is read first, so that none is always last.
+    turn: usize,
+}
+
+/// How the work on a slot has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It was told to stop, and did.
+    Drained,
+    /// The lease is another replica's, or the consumer was dropped.
+    Lost,
+    /// There is no such consumer.
+    Missing,
+}
+
+impl Slot {
+    /// Works from where the ledger says until `drain`, and then finishes what runs, or until it
+    /// turns out not to be its own. May be dropped at any time: what was not written down is
+    /// repeated by whoever comes next.
+    pub(super) async fn work(
+        consumer: Arc<Consumer>,
+        number: u16,
+        follower: Follower,
+        replays: watch::Receiver<u64>,
+        drain: CancellationToken,
+    ) -> Ended {
+        let opened = tokio::select! {
+            opened = Self::open(consumer, number) => opened,
+            () = drain.cancelled() => return Ended::Drained,
+        };
+        let Some(mut slot) = opened else {
+            return Ended::Missing;
+        };
+        tokio::select! {
+            ended = slot.run(follower, replays) => ended,
+            () = drain.cancelled() => {
+                slot.finish().await;
+                Ended::Drained
+            }
+        }
+    }
+
+    async fn open(consumer: Arc<Consumer>, number: u16) -> Option<Self> {
+        let ledger = load(&consumer).await?;
+        consumer.health.read(ledger.note.as_ref());
+        let buckets = consumer.buckets_of(number);
+        let cursors = buckets.iter().map(|bucket| {
+            let cursor = ledger.cursors.get(usize::from(*bucket)).copied();
+            (*bucket, cursor.unwrap_or_default())
+        });
+        let mut slot = Self {
+            backlog: Backlog::new(consumer.timing, cursors),
+            unsure: buckets.iter().copied().collect(),
+            buckets,
+            consumer,
+            number,
+            replays: 0,
+            deliveries: JoinSet::new(),
+            threads: HashMap::new(),
+            changed: None,
+            unsent: None,
+            turn: 0,
+        };
+        slot.take_pending(ledger);
+        Some(slot)
+    }
+
+    async fn run(&mut self, mut follower: Follower, mut replays: watch::Receiver<u64>) -> Ended {
+        let mut outage = Outage::new("a consumer cannot read the log of events");
+        loop {
+            self.start_deliveries();
+            if !self.commit_if_due().await {
+                return Ended::Lost;
+            }
+            if *replays.borrow_and_update() > self.replays {
+                if !self.reload().await {
+                    return Ended::Missing;
+                }
+                continue;
+            }
+            match self.read(&follower.heads()).await {
+                Ok(true) => {
+                    outage.is_over();
+                    self.settle_ended();
+                    continue;
+                }
+                Ok(false) => {}
+                Err(error) => sleep(outage.goes_on(&error)).await,
+            }
+            let pause = self.pause();
+            tokio::select! {
+                Some(ended) = self.deliveries.join_next_with_id() => self.settle(ended),
+                true = follower.moved(), if self.backlog.room() > 0 => {}
+                Ok(()) = replays.changed() => {}
+                () = sleep(pause) => {}
+            }
+            self.settle_ended();
+        }
+    }
+
+    /// Lets what runs finish, and writes down what came of it.
+    async fn finish(&mut self) {
+        let limit = self.consumer.timing.shutdown;
+        let running = async {
+            while let Some(ended) = self.deliveries.join_next_with_id().await {
+                self.settle(ended);
+            }
+        };
+        // what is not in time is repeated
+        let _ = timeout(limit, running).await;
+        let before = self.unsent.take();
+        let rest = (!self.backlog.draft().is_empty()).then(|| self.backlog.take_change());
+        for change in [before, rest].into_iter().flatten() {
+            if let Err(error) = self.commit(&change).await {
+                let consumer = &self.consumer.name;
+                tracing::warn!(%error, consumer, "deliveries are repeated: they could not be noted");
+                return;
+            }
+        }
+    }
+
+    fn start_deliveries(&mut self) {
+        let types = self.consumer.handler.types();
+        while self.deliveries.len() < AT_ONCE {
+            let now_ms = self.consumer.now_ms();
+            let Some(event) = self.backlog.next(now_ms) else {
+                return;
+            };
+            let thread = event.thread;
+            if !types.contains(event.event_type()) {
+                // it was wanted when it was read
+                self.backlog.succeed(thread, now_ms);
+                continue;
+            }
+            let handler = Arc::clone(&self.consumer.handler);
+            let delivery = async move { handler.deliver(&event).await };
+            let started = self.deliveries.spawn(delivery);
+            self.threads.insert(started.id(), thread);
+        }
+    }
+
+    fn settle_ended(&mut self) {
+        while let Some(ended) = self.deliveries.try_join_next_with_id() {
+            self.settle(ended);
+        }
+    }
+
+    fn settle(&mut self, ended: Result<(task::Id, Result<(), Failure>), JoinError>) {
+        let (id, result) = ended.unwrap_or_else(|error| {
+            let failure = Failure::new("the handler panicked");
+            (error.id(), Err(failure))
+        });
+        let Some(thread) = self.threads.remove(&id) else {
+            return;
+        };
+        let consumer = &self.consumer;
+        let now_ms = consumer.now_ms();
+        let note = match result {
+            Ok(()) => {
+                consumer.counters().delivered.inc();
+                self.backlog.succeed(thread, now_ms);
+                consumer.health.succeed()
+            }
+            Err(failure) => {
+                consumer.counters().failed.inc();
+                let note = consumer.health.fail(now_ms);
+                let since = consumer.health.failing_since_ms();
+                let failed = self
+                    .backlog
+                    .fail(thread, failure.into_text(), now_ms, since);
+                if failed == Failed::Parked {
+                    consumer.counters().parked.inc();
+                    tracing::warn!(consumer = consumer.name, "an event was parked");
+                }
+                note
+            }
+        };
+        if let Some(note) = note {
+            self.backlog.note(note);
+        }
+    }
+
+    /// Reads on where the logs have gone on and there is room. Whether anything was read.
+    async fn read(&mut self, heads: &Heads) -> Result<bool, StoreError> {
+        let room = self.backlog.room();
+        if room == 0 {
+            // for so long that they may be deleted before they are read
+            self.unsure.extend(&self.buckets);
+            return Ok(false);
+        }
+        let behind = self.behind(heads, room);
+        if behind.is_empty() {
+            return Ok(false);
+        }
+        let most = (room / behind.len()).clamp(1, MOST);
+        let read = self.consumer.backend.read_log(&behind, most).await?;
+        self.look_for_gaps(&behind).await?;
+        let types = self.consumer.handler.types();
+        for ((bucket, _), events) in behind.into_iter().zip(read) {
+            let count = events.len();
+            self.consumer.count_read(count);
+            self.backlog.take(events, types);
+            if count < most
+                && let Some(head) = heads.positions.get(usize::from(bucket))
+            {
+                // what was there and is not now was deleted
+                self.backlog.reach(bucket, *head);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Logs that have gone on, at most so many, and where to read on.
+    fn behind(&mut self, heads: &Heads, most: usize) -> Vec<(u16, Position)> {
+        let count = self.buckets.len();
+        let in_turn = (0..count).map(|step| self.buckets[(self.turn + step) % count]);
+        let behind = in_turn.filter_map(|bucket| {
+            let head = *heads.positions.get(usize::from(bucket))?;
+            let read = self.backlog.read(bucket)?;
+            (head > read).then_some((bucket, read))
+        });
+        let behind: Vec<_> = behind.take(most).collect();
+        self.turn = self.turn.wrapping_add(1);
+        behind
+    }
+
+    /// Says so when a log was shortened beyond where this consumer was. It is asked after the log
+    /// was read.
+    async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
+        let unsure = read_from.iter();
+        let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));
+        let (buckets, from): (Vec<_>, Vec<_>) = unsure.copied().unzip();
+        if buckets.is_empty() {
+            return Ok(());
+        }
+        let horizons = self.consumer.backend.log_horizons(&buckets).await?;
+        let gaps = horizons.iter().zip(&from);
+        let gaps = gaps.filter(|(horizon, from)| horizon > from).count();
+        if gaps > 0 {
+            let consumer = &self.consumer.name;
+            tracing::error!(
+                consumer,
+                gaps,
+                "events left the log before they were delivered"
+            );
+        }
+        for bucket in &buckets {
+            self.unsure.remove(bucket);
+        }
+        Ok(())
+    }
+
+    /// Writes down what has changed, once that has waited for more for long enough. False: it is
+    /// not this replica's to write.
+    async fn commit_if_due(&mut self) -> bool {
+        if self.unsent.is_none() {
+            match self.commit_due_in() {
+                Some(Duration::ZERO) => self.unsent = Some(self.backlog.take_change()),
+                _ => return true,
+            }
+        }
+        let mut outage = Outage::new("a consumer cannot write down what it has done");
+        while let Some(change) = &self.unsent {
+            match self.commit(change).await {
+                Ok(true) => self.unsent = None,
+                Ok(false) => return false,
+                Err(error) => sleep(outage.goes_on(&error)).await,
+            }
+        }
+        outage.is_over();
+        self.changed = None;
+        true
+    }
+
+    /// How long until something is to be written down; none: nothing is.
+    fn commit_due_in(&mut self) -> Option<Duration> {
+        let draft = self.backlog.draft();
+        if draft.is_empty() {
+            return None;
+        }
+        let timing = &self.consumer.timing;
+        let wait = match draft.is_urgent() {
+            true => timing.batch,
+            false => timing.idle_batch,
+        };
+        let since = *self.changed.get_or_insert_with(Instant::now);
+        Some(wait.saturating_sub(since.elapsed()))
+    }
+
+    async fn commit(&self, change: &LedgerChange) -> Result<bool, StoreError> {
+        let holding = Holding {
+            consumer: &self.consumer.name,
+            slot: self.number,
+            holder: &self.consumer.holder,
+        };
+        self.consumer.backend.commit(&holding, change).await
+    }
+
+    /// Reads anew what is pending, after a replay. False: there is no such consumer.
+    async fn reload(&mut self) -> bool {
+        match load(&self.consumer).await {
+            Some(ledger) => {
+                self.take_pending(ledger);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take_pending(&mut self, ledger: Ledger) {
+        self.replays = ledger.replays;
+        let mut records: Vec<_> = ledger
+            .pending
+            .into_iter()
+            .filter(|(id, _)| self.backlog.read(id.bucket).is_some())
+            .filter_map(|(id, record)| {
+                let read = Record::read(&record);
+                if read.is_none() {
+                    let consumer = &self.consumer.name;
+                    tracing::error!(consumer, event.id = %id, "a pending event cannot be read");
+                }
+                read
+            })
+            .collect();
+        records.sort_by_key(|record| record.event.id.position);
+        self.backlog.resume(records, self.consumer.now_ms());
+    }
+
+    /// How long there is nothing to do by itself.
+    fn pause(&mut self) -> Duration {
+        let commit = self.commit_due_in().unwrap_or(LONG);
+        let is_free = self.deliveries.len() < AT_ONCE;
+        let due_ms = self.backlog.next_due_ms().filter(|_| is_free);
+        let retry = due_ms.map_or(LONG, |due_ms| {
+            let wait_ms = due_ms.saturating_sub(self.consumer.now_ms());
+            Duration::from_millis(wait_ms).min(self.consumer.timing.tick)
+        });
+        commit.min(retry)
+    }
+}
+
+/// The ledger, as soon as it can be read; none: there is none.
+async fn load(consumer: &Consumer) -> Option<Ledger> {
+    let mut outage = Outage::new("the ledger of a consumer cannot be read");
+    loop {
+        match consumer.backend.load_ledger(&consumer.name).await {
+            Ok(ledger) => {
+                outage.is_over();
+                return ledger;
+            }
+            Err(error) => sleep(outage.goes_on(&error)).await,
+        }
+    }
+}

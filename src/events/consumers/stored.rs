@@ -1,0 +1,137 @@
+//! Events as the ledgers keep them, which outlive the log.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life};
+
+/// An event as JSON. Keys stand in it as their own text.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StoredEvent<'a> {
+    id: Cow<'a, str>,
+    #[serde(rename = "type")]
+    event_type: Cow<'a, str>,
+    thread: Cow<'a, str>,
+    time_ms: u64,
+    life: u64,
+    version: u64,
+    sequence: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keys: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    restored: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    metadata: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    expired: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    state_lost: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<StoredCompletion<'a>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredCompletion<'a> {
+    id: Cow<'a, str>,
+    status: u16,
+    duration_ms: u64,
+}
+
+impl<'a> From<&'a Event> for StoredEvent<'a> {
+    fn from(event: &'a Event) -> Self {
+        let base = Self {
+            id: event.id.to_string().into(),
+            event_type: event.event_type().as_str().into(),
+            thread: event.thread.as_str().into(),
+            time_ms: event.time_ms,
+            life: event.life.0,
+            version: event.version,
+            sequence: event.sequence,
+            keys: None,
+            restored: false,
+            metadata: false,
+            expired: false,
+            state_lost: false,
+            session: None,
+        };
+        match &event.kind {
+            EventKind::Created { keys, restored } => Self {
+                keys: keys.as_ref().and_then(raw),
+                restored: *restored,
+                ..base
+            },
+            EventKind::Updated { keys, metadata } => Self {
+                keys: keys.as_ref().and_then(raw),
+                metadata: *metadata,
+                ..base
+            },
+            EventKind::Destroyed { reason, state_lost } => Self {
+                expired: *reason == EndReason::Expired,
+                state_lost: *state_lost,
+                ..base
+            },
+            EventKind::Completed(completed) => Self {
+                session: Some(StoredCompletion {
+                    id: completed.session.as_str().into(),
+                    status: completed.status,
+                    duration_ms: completed.duration_ms,
+                }),
+                ..base
+            },
+        }
+    }
+}
+
+impl StoredEvent<'_> {
+    /// The event; none when it is not what this version writes.
+    pub(super) fn read(self) -> Option<Event> {
+        let keys = match self.keys {
+            Some(keys) => Some(Json::parse(keys.get()).ok()?),
+            None => None,
+        };
+        let kind = match self.event_type.parse().ok()? {
+            EventType::ThreadCreated => EventKind::Created {
+                keys,
+                restored: self.restored,
+            },
+            EventType::ThreadUpdated => EventKind::Updated {
+                keys,
+                metadata: self.metadata,
+            },
+            EventType::ThreadDestroyed => EventKind::Destroyed {
+                reason: match self.expired {
+                    true => EndReason::Expired,
+                    false => EndReason::Destroyed,
+                },
+                state_lost: self.state_lost,
+            },
+            EventType::SessionCompleted => {
+                let session = self.session?;
+                EventKind::Completed(Completed {
+                    session: session.id.into_owned(),
+                    status: session.status,
+                    duration_ms: session.duration_ms,
+                })
+            }
+        };
+        Some(Event {
+            id: self.id.parse().ok()?,
+            thread: self.thread.parse().ok()?,
+            time_ms: self.time_ms,
+            life: Life(self.life),
+            version: self.version,
+            sequence: self.sequence,
+            kind,
+        })
+    }
+}
+
+fn raw(json: &Json) -> Option<Box<RawValue>> {
+    RawValue::from_string(json.as_str().to_owned()).ok()
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,69 @@
+//! The times that consumers go by.
+
+use std::time::Duration;
+
+/// How long things take and last. Tests shorten it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// How long a slot is held without a renewal.
+    pub lease: Duration,
+    /// Between renewals.
+    pub renew: Duration,
+    /// From the first failure of an event to its second attempt.
+    pub first_delay: Duration,
+    /// Each delay is twice the one before, up to this.
+    pub longest_delay: Duration,
+    /// How long an event is attempted before it is parked.
+    pub patience: Duration,
+    /// How long what was done may wait to be written down together with more.
+    pub batch: Duration,
+    /// How long it may wait that events which nobody wants have been passed over.
+    pub idle_batch: Duration,
+    /// How long nothing is looked at by itself; the clock may have been put ahead meanwhile.
+    pub tick: Duration,
+    /// How long deliveries that run may take to finish at shutdown.
+    pub shutdown: Duration,
+}
+
+impl Timing {
+    /// The documented ones.
+    pub const DEFAULT: Self = Self {
+        lease: Duration::from_secs(15),
+        renew: Duration::from_secs(5),
+        first_delay: Duration::from_secs(1),
+        longest_delay: Duration::from_secs(3_600),
+        patience: Duration::from_secs(86_400),
+        batch: Duration::from_millis(50),
+        idle_batch: Duration::from_secs(5),
+        tick: Duration::from_secs(1),
+        shutdown: Duration::from_secs(5),
+    };
+
+    /// The delay after so many attempts, which is a tenth shorter or longer at random: what failed
+    /// together is not to come back together.
+    pub(super) fn delay(&self, attempts: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
+        let delay = self.first_delay.saturating_mul(doubled);
+        let delay = delay.min(self.longest_delay);
+        delay.mul_f64(rand::random_range(0.9..1.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_an_hour() {
+        let expected = [
+            1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600,
+        ];
+        for (attempts, seconds) in (1..).zip(expected) {
+            let delay = Timing::DEFAULT.delay(attempts).as_secs_f64();
+            let share = delay / f64::from(seconds);
+            assert!((0.9..=1.1).contains(&share), "{attempts}: {delay}");
+        }
+        let most = Timing::DEFAULT.delay(u32::MAX);
+        assert!(most <= Duration::from_secs(3_960));
+    }
+}

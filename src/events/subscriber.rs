@@ -1,0 +1,105 @@
+//! Code of an app that gets every event, on whichever replica it happened.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+
+use super::Events;
+use super::consumers::{Failure, Handler, Purpose};
+use super::notice::Notice;
+use crate::domain::{Event, EventTypes};
+use crate::store::{Backend, StoreError};
+
+const PREFIX: &str = "app.";
+/// With the prefix, the longest name of a consumer.
+const GROUP_BYTES: usize = 60;
+
+/// Why nobody was subscribed.
+#[derive(Debug, thiserror::Error)]
+pub enum SubscribeError {
+    /// The group's name is none.
+    #[error("a group is named by 1 to 60 of A-Z, a-z, 0-9, `.`, `_` and `-`")]
+    Group,
+    /// The group has a subscriber in this process.
+    #[error("the group has a subscriber in this process")]
+    Taken,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Events {
+    /// Subscribes to events of these types, of all threads and all replicas, until this stops.
+    ///
+    /// The replicas that subscribe as the same group share the work: each event is handled by one
+    /// of them. A group that is new gets what happens from now on; one that was there before goes
+    /// on where it was, also after all its replicas were away. One that nobody was in for a day is
+    /// forgotten.
+    ///
+    /// Each event comes at least once, those of a thread in order, those of others side by side.
+    /// One whose handler fails comes again, after 1, 2, 4 .. seconds, up to an hour, while the next
+    /// ones of its thread wait; after a day it is parked, where [`Self::parked`] finds it under the
+    /// name `app.<group>`. `thread.updated` is logged at all for as long as somebody wants it, so
+    /// that it begins a few seconds late.
+    ///
+    /// # Errors
+    /// [`SubscribeError`].
+    pub async fn subscribe<F, R, E>(
+        &self,
+        group: &str,
+        types: EventTypes,
+        handler: F,
+    ) -> Result<(), SubscribeError>
+    where
+        F: Fn(Notice) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if !(1..=GROUP_BYTES).contains(&group.len()) || !group.bytes().all(is_legal) {
+            return Err(SubscribeError::Group);
+        }
+        let name = format!("{PREFIX}{group}");
+        self.open_consumer(&name).await?;
+        let handler = Arc::new(Subscriber {
+            types,
+            backend: Arc::clone(self.backend()),
+            call: Box::new(move |notice| {
+                let handled = handler(notice);
+                Box::pin(async move { handled.await.map_err(Failure::new) })
+            }),
+        });
+        self.start_consumer(&name, Purpose::Subscriber, handler)
+            .map_err(|_| SubscribeError::Taken)
+    }
+}
+
+struct Subscriber {
+    types: EventTypes,
+    backend: Arc<dyn Backend>,
+    call: Box<dyn Fn(Notice) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync>,
+}
+
+#[async_trait]
+impl Handler for Subscriber {
+    fn types(&self) -> EventTypes {
+        self.types
+    }
+
+    async fn deliver(&self, event: &Event) -> Result<(), Failure> {
+        let notice = Notice::of(&*self.backend, event).await;
+        let notice = notice.map_err(|_| Failure::new("the store is not available"))?;
+        (self.call)(notice).await
+    }
+}
+
+impl fmt::Debug for Subscriber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscriber")
+            .field("types", &self.types)
+            .finish_non_exhaustive()
+    }
+}
