@@ -12,6 +12,7 @@ mod memory;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
+mod tls;
 mod upkeep;
 
 use std::fmt;
@@ -37,6 +38,7 @@ pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::{RedisSettings, RedisStore};
 pub use registry::Registry;
+pub(crate) use tls::install_tls_provider;
 pub use upkeep::{Due, Reaped, Upkeep};
 
 /// What a read found, and at which version.

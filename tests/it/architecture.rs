@@ -5,15 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("domain", &[]),
     ("store", &["domain"]),
     ("service", &["domain", "store"]),
     ("events", &["domain", "store"]),
+    ("webhooks", &["domain", "store", "events"]),
     ("identity", &["domain"]),
     (
         "http",
-        &["domain", "store", "service", "events", "identity"],
+        &[
+            "domain", "store", "service", "events", "webhooks", "identity",
+        ],
     ),
     (
         "actix",
@@ -23,7 +26,10 @@ const ARROWS: [(&str, &[&str]); 11] = [
         "telemetry",
         &["domain", "store", "service", "events", "identity", "http"],
     ),
-    ("config", &["domain", "store", "identity"]),
+    (
+        "config",
+        &["domain", "store", "events", "webhooks", "identity"],
+    ),
     (
         "app",
         &[
@@ -31,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "store",
             "service",
             "events",
+            "webhooks",
             "identity",
             "http",
             "actix",
@@ -45,6 +52,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "store",
             "service",
             "events",
+            "webhooks",
             "identity",
             "http",
             "actix",
@@ -56,7 +64,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// Names that only some rooms may say. What ends in `::` is a crate.
-const NAMES: [(&str, &[&str]); 10] = [
+const NAMES: [(&str, &[&str]); 11] = [
     // which store there is, is known where it is chosen
     ("RedisStore", &["store", "app"]),
     ("RedisSettings", &["store", "app"]),
@@ -64,6 +72,8 @@ const NAMES: [(&str, &[&str]); 10] = [
     ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),
     ("deadpool_redis::", &["store"]),
+    // who speaks to others by HTTP
+    ("reqwest::", &["webhooks"]),
     // no HTTP below the rooms that speak it
     (
         "actix_web::",
@@ -84,6 +94,7 @@ const NAMES: [(&str, &[&str]); 10] = [
             "store",
             "service",
             "events",
+            "webhooks",
             "http",
             "actix",
             "telemetry",
@@ -94,7 +105,15 @@ const NAMES: [(&str, &[&str]); 10] = [
     ("std::fs", &["config", "telemetry", "cli"]),
     (
         "std::net",
-        &["identity", "http", "telemetry", "config", "app", "cli"],
+        &[
+            "webhooks",
+            "identity",
+            "http",
+            "telemetry",
+            "config",
+            "app",
+            "cli",
+        ],
     ),
     ("std::env", &["main", "config"]),
 ];

@@ -14,7 +14,7 @@ use redis::{
 use tokio::time::timeout_at;
 
 use super::{replies, scripts};
-use crate::store::{StoreError, millis};
+use crate::store::{StoreError, install_tls_provider, millis};
 
 /// How long a connection to a server that takes no writes is kept before another is tried.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -291,11 +291,4 @@ async fn send(
 
 async fn load(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
     scripts::load_all().exec_async(connection).await
-}
-
-/// `rediss://` needs a cryptography provider; one that the process has chosen before stays.
-fn install_tls_provider() {
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
 }

@@ -1,0 +1,100 @@
+//! Which endpoints this replica delivers to. All of them: the replicas share the work of each.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, Weak};
+
+use tokio::time::timeout;
+
+use super::delivery::Delivery;
+use super::endpoint::Endpoint;
+use super::endpoints::{Inner, KIND};
+use super::id::WebhookId;
+use crate::events::{Outage, Purpose};
+use crate::store::StoreError;
+
+/// Looks again and again which endpoints there are, until it is dropped or nobody has them.
+pub(super) async fn run(webhooks: Weak<Inner>) {
+    let mut outage = Outage::new("webhook endpoints cannot be looked up");
+    let mut unreadable = HashSet::new();
+    loop {
+        let Some(inner) = webhooks.upgrade() else {
+            return;
+        };
+        let pause = match look(&inner, &mut unreadable).await {
+            Ok(()) => {
+                outage.is_over();
+                inner.settings.poll_every
+            }
+            Err(error) => outage.goes_on(&error),
+        };
+        // when the time is up, that was all
+        let _ = timeout(pause, inner.changed.notified()).await;
+    }
+}
+
+async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), StoreError> {
+    let mut wanted = HashMap::new();
+    for (name, record) in inner.events.backend().records(KIND).await? {
+        match Endpoint::read(&name, &record) {
+            Some(endpoint) => {
+                wanted.insert(endpoint.id.clone(), endpoint);
+            }
+            None if unreadable.insert(name.clone()) => {
+                tracing::error!(webhook.id = name, "an endpoint cannot be read");
+            }
+            None => {}
+        }
+    }
+    for endpoint in &inner.settings.endpoints {
+        if !is_running(inner, &endpoint.id) {
+            // one that is made by the API begins before its answer
+            let consumer = endpoint.id.consumer();
+            inner.events.open_consumer(&consumer).await?;
+        }
+        wanted.insert(endpoint.id.clone(), endpoint.clone());
+    }
+    reconcile(inner, wanted);
+    Ok(())
+}
+
+fn is_running(inner: &Inner, id: &WebhookId) -> bool {
+    let running = inner.running.lock();
+    running
+        .unwrap_or_else(PoisonError::into_inner)
+        .contains_key(id)
+}
+
+/// Begins and ends deliveries as endpoints come and go, and tells the others what has changed.
+fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
+    let running = inner.running.lock();
+    let mut running = running.unwrap_or_else(PoisonError::into_inner);
+    running.retain(|id, delivery| match wanted.remove(id) {
+        Some(endpoint) => {
+            delivery.set(endpoint);
+            true
+        }
+        None => {
+            inner.events.end_consumer(&id.consumer());
+            false
+        }
+    });
+    for (id, endpoint) in wanted {
+        let delivery = Arc::new(Delivery::new(
+            endpoint,
+            inner.sender.clone(),
+            Arc::clone(inner.events.backend()),
+            inner.events.public_url().into(),
+        ));
+        let handler = Arc::clone(&delivery) as _;
+        let consumer = id.consumer();
+        match inner
+            .events
+            .start_consumer(&consumer, Purpose::Webhook, handler)
+        {
+            Ok(()) => {
+                running.insert(id, delivery);
+            }
+            Err(_) => tracing::error!(consumer, "it is delivered to already"),
+        }
+    }
+}

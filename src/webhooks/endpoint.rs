@@ -1,0 +1,137 @@
+//! Endpoints, and how the store keeps them.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::WebhookId;
+use super::secret::Secret;
+use super::secrets::{Secrets, StoredSecrets};
+use super::url::EndpointUrl;
+use crate::domain::{EventType, EventTypes};
+
+/// Where events go, and which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its id.
+    pub id: WebhookId,
+    /// Its name, if it is one of the settings.
+    pub name: Option<Box<str>>,
+    /// Where they go.
+    pub url: EndpointUrl,
+    /// Which go there.
+    pub types: EventTypes,
+    /// When it was made, in milliseconds of the Unix epoch; of the settings: not known.
+    pub created_ms: Option<u64>,
+    pub(super) secrets: Secrets,
+}
+
+/// The form in which an endpoint is stored, but for its id, which is the name of the record.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    /// The number of this format.
+    format: u32,
+    url: String,
+    events: Vec<String>,
+    secrets: StoredSecrets,
+    created_ms: u64,
+}
+
+const FORMAT: u32 = 1;
+
+impl Endpoint {
+    /// A new one of the API.
+    pub(super) fn new(url: EndpointUrl, types: EventTypes, secret: Secret, now_ms: u64) -> Self {
+        Self {
+            id: WebhookId::random(),
+            name: None,
+            url,
+            types,
+            created_ms: Some(now_ms),
+            secrets: Secrets::new(secret),
+        }
+    }
+
+    /// One of the settings; none without a secret. All of its secrets sign.
+    #[must_use]
+    pub fn configured(
+        name: &str,
+        url: EndpointUrl,
+        types: EventTypes,
+        secrets: Vec<Secret>,
+    ) -> Option<Self> {
+        Some(Self {
+            id: WebhookId::of_name(name),
+            name: Some(name.into()),
+            url,
+            types,
+            created_ms: None,
+            secrets: Secrets::configured(secrets)?,
+        })
+    }
+
+    /// The secret that its receiver should know by now.
+    #[must_use]
+    pub fn secret(&self) -> &Secret {
+        self.secrets.current()
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let events = self.types.iter().map(EventType::as_str);
+        let stored = Stored {
+            format: FORMAT,
+            url: self.url.as_str().into(),
+            events: events.map(Into::into).collect(),
+            secrets: self.secrets.to_stored(),
+            created_ms: self.created_ms.unwrap_or_default(),
+        };
+        serde_json::to_vec(&stored).expect("text and numbers always serialize")
+    }
+
+    /// From the store; none when it is not what this version writes.
+    pub(super) fn read(name: &str, record: &[u8]) -> Option<Self> {
+        let stored: Stored = serde_json::from_slice(record).ok()?;
+        if stored.format != FORMAT {
+            return None;
+        }
+        let types = stored.events.iter().map(|name| name.parse().ok());
+        Some(Self {
+            id: name.parse().ok()?,
+            name: None,
+            url: stored.url.parse().ok()?,
+            types: types.collect::<Option<Vec<_>>>()?.into_iter().collect(),
+            created_ms: Some(stored.created_ms),
+            secrets: Secrets::read(&stored.secrets)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_read_back_as_it_was() {
+        let url = "https://a.example/hook?a=b".parse().unwrap();
+        let types = [EventType::ThreadDestroyed].into_iter().collect();
+        let mut endpoint = Endpoint::new(url, types, Secret::random(), 7);
+        endpoint.secrets.rotate(Secret::random(), 8);
+
+        let record = endpoint.to_bytes();
+
+        let name = endpoint.id.as_str();
+        assert_eq!(Endpoint::read(name, &record), Some(endpoint.clone()));
+        let newer = String::from_utf8(record)
+            .unwrap()
+            .replace("\"format\":1", "\"format\":2");
+        assert_eq!(Endpoint::read(name, newer.as_bytes()), None);
+    }
+
+    #[test]
+    fn a_debug_form_shows_no_secret() {
+        let url = "https://a.example".parse().unwrap();
+        let endpoint = Endpoint::new(url, EventTypes::ALL, Secret::random(), 7);
+
+        let text = format!("{endpoint:?}");
+
+        assert!(!text.contains(&endpoint.secret().expose()[6..20]), "{text}");
+    }
+}

@@ -1,0 +1,106 @@
+//! What deliveries are signed with.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+const PREFIX: &str = "whsec_";
+/// Bytes of a secret, by the Standard Webhooks specification, "Signature scheme".
+const MIN_BYTES: usize = 24;
+const MAX_BYTES: usize = 64;
+
+/// A symmetric secret of Standard Webhooks: 24 to 64 bytes, written as `whsec_` and base64.
+///
+/// Its debug form does not show it; [`Secret::expose`] does.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Box<[u8]>);
+
+/// The text is not a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a secret is `whsec_` and base64 of 24 to 64 bytes")]
+pub struct SecretError;
+
+impl Secret {
+    /// A new one of 32 bytes.
+    #[must_use]
+    pub fn random() -> Self {
+        Self(rand::random::<[u8; 32]>().into())
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn expose(&self) -> String {
+        format!("{PREFIX}{}", STANDARD.encode(&self.0))
+    }
+
+    /// The signature, in base64, of a message of that id that is sent at that second.
+    pub(super) fn sign(&self, id: &str, timestamp_s: u64, body: &[u8]) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key");
+        mac.update(format!("{id}.{timestamp_s}.").as_bytes());
+        mac.update(body);
+        STANDARD.encode(mac.finalize().into_bytes())
+    }
+}
+
+impl FromStr for Secret {
+    type Err = SecretError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let encoded = text.strip_prefix(PREFIX).ok_or(SecretError)?;
+        let bytes = STANDARD.decode(encoded).map_err(|_| SecretError)?;
+        if !(MIN_BYTES..=MAX_BYTES).contains(&bytes.len()) {
+            return Err(SecretError);
+        }
+        Ok(Self(bytes.into()))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_that_of_the_specification() {
+        // the example of the reference libraries of Standard Webhooks
+        let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
+
+        let signature = secret.sign(
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            br#"{"test": 2432232314}"#,
+        );
+
+        assert_eq!(signature, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn length_and_encoding_are_checked_at_their_edges() {
+        let of = |bytes: usize| format!("whsec_{}", STANDARD.encode(vec![7; bytes]));
+
+        for (bytes, is_legal) in [(23, false), (24, true), (64, true), (65, false)] {
+            assert_eq!(of(bytes).parse::<Secret>().is_ok(), is_legal, "{bytes}");
+        }
+        let whole = of(32);
+        for bad in ["", "whsec_", &whole[6..], &whole[..49], "whsec_?"] {
+            assert_eq!(bad.parse::<Secret>(), Err(SecretError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_random_one_is_read_back_and_does_not_show() {
+        let secret = Secret::random();
+
+        assert_eq!(secret.expose().parse(), Ok(secret.clone()));
+        assert_eq!(format!("{secret:?}"), "Secret(***)");
+    }
+}

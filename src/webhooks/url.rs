@@ -1,0 +1,138 @@
+//! Where deliveries go.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use reqwest::Url;
+
+const MAX_BYTES: usize = 2_048;
+
+/// The address of an endpoint: http or https, with a host and without credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointUrl {
+    /// As it was given.
+    text: Box<str>,
+    url: Url,
+}
+
+/// Why a text is not the address of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointUrlError {
+    /// It is no URL with a host, or too long.
+    #[error("it has to be an absolute URL of at most 2,048 bytes")]
+    Malformed,
+    /// It has another scheme.
+    #[error("its scheme has to be http or https")]
+    Scheme,
+    /// It has a user or a password.
+    #[error("it has a user or password: deliveries are known by their signature")]
+    Credentials,
+    /// Its host is an address that deliveries may not go to.
+    #[error("its host is a private or reserved address")]
+    Private,
+}
+
+impl EndpointUrl {
+    /// The text as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The URL.
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The address that its host is, if it is none that has to be looked up.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        let host = self.url.host_str()?;
+        let inner = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        inner.unwrap_or(host).parse().ok()
+    }
+}
+
+impl FromStr for EndpointUrl {
+    type Err = EndpointUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // the parser would pass over white space and controls
+        let is_odd = |char: char| char.is_whitespace() || char.is_control();
+        if text.len() > MAX_BYTES || text.contains(is_odd) {
+            return Err(EndpointUrlError::Malformed);
+        }
+        let url = Url::parse(text).map_err(|_| EndpointUrlError::Malformed)?;
+        if !["http", "https"].contains(&url.scheme()) {
+            return Err(EndpointUrlError::Scheme);
+        }
+        if !url.has_host() {
+            return Err(EndpointUrlError::Malformed);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EndpointUrlError::Credentials);
+        }
+        Ok(Self {
+            text: text.into(),
+            url,
+        })
+    }
+}
+
+impl fmt::Display for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_kept_as_it_was_given() {
+        for text in ["http://a.example", "HTTPS://A.example:8443/b?c=d"] {
+            assert_eq!(text.parse::<EndpointUrl>().unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn what_deliveries_cannot_go_to_is_refused() {
+        let long = format!("http://a/{}", "b".repeat(2_048));
+        for (text, error) in [
+            ("", EndpointUrlError::Malformed),
+            ("a.example", EndpointUrlError::Malformed),
+            ("http://", EndpointUrlError::Malformed),
+            (" http://a.example", EndpointUrlError::Malformed),
+            ("http://a.example/\nb", EndpointUrlError::Malformed),
+            (long.as_str(), EndpointUrlError::Malformed),
+            ("ftp://a.example", EndpointUrlError::Scheme),
+            ("file:///etc/passwd", EndpointUrlError::Scheme),
+            ("javascript:alert(1)", EndpointUrlError::Scheme),
+            ("http://user@a.example", EndpointUrlError::Credentials),
+            ("http://:pass@a.example", EndpointUrlError::Credentials),
+        ] {
+            assert_eq!(text.parse::<EndpointUrl>().unwrap_err(), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_seen_in_every_form() {
+        for text in [
+            "http://127.0.0.1",
+            "http://2130706433/",
+            "http://0x7f.1",
+            "http://0177.0.0.1:80/a",
+            "http://127.0.0.1./",
+        ] {
+            let address = text.parse::<EndpointUrl>().unwrap().address();
+            assert_eq!(address, Some([127, 0, 0, 1].into()), "{text}");
+        }
+        let mapped: EndpointUrl = "http://[::ffff:127.0.0.1]".parse().unwrap();
+        assert_eq!(mapped.address(), "::ffff:127.0.0.1".parse().ok());
+        let named: EndpointUrl = "http://localhost".parse().unwrap();
+        assert_eq!(named.address(), None);
+    }
+}
