@@ -9,15 +9,22 @@ use crate::store::{
 };
 
 impl MemoryStore {
-    /// The first places after that one, in order.
+    /// The first places of what can be got after that one, in order.
     fn archive_places(&self, after: &ArchivePlace, most: usize) -> Vec<ArchivePlace> {
         let now_ms = self.0.clock.now_ms();
         let mut places = Vec::new();
         for shard in self.0.each() {
             let past = &shard.past;
-            let following = past.finals.after(after);
-            let archived = following.filter(|place| past.is_archived(place.archived_ms, now_ms));
-            places.extend(archived.take(most));
+            let can_be_got = |place: &&ArchivePlace| {
+                let archive = place.archive.as_ref();
+                archive.is_some_and(|(id, life)| past.archive(id, Some(*life), now_ms).is_some())
+            };
+            let oldest = ArchivePlace {
+                archived_ms: past.too_old_ms(now_ms) + 1,
+                archive: None,
+            };
+            let following = past.finals.after(after.max(&oldest));
+            places.extend(following.filter(can_be_got).take(most));
         }
         places.sort_unstable();
         places.truncate(most);
@@ -27,7 +34,7 @@ impl MemoryStore {
     fn archive_head(&self, place: &ArchivePlace) -> Option<ArchiveHead> {
         let (id, life) = &place.archive?;
         let shard = self.0.of(id);
-        let last = shard.past.finals.get(id, Some(*life))?;
+        let last = shard.past.archive(id, Some(*life), self.0.clock.now_ms())?;
         Some(last.head(id))
     }
 }

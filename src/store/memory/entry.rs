@@ -143,17 +143,15 @@ impl Entry {
         policy: &Policy,
         step: &mut Step<'_>,
     ) -> Result<Option<Thread>, Refusal> {
-        let now_ms = step.now_ms;
         self.sweep(step);
         if let Some(living) = &self.living {
             return Err(Refusal::VersionMismatch {
                 current: living.stamp,
             });
         }
-        let Some(mut living) = step.take_archive(life) else {
+        let Some(mut living) = step.restore(life, policy) else {
             return Ok(None);
         };
-        living.revive(policy, now_ms);
         let kind = EventKind::Created {
             keys: names::of_document(&living.document),
             restored: true,

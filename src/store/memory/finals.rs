@@ -23,6 +23,8 @@ pub(super) struct Final {
     pub(super) archived_ms: u64,
     /// The event of its end.
     pub(super) event: Position,
+    /// It is there for that event alone.
+    pub(super) is_restored: bool,
 }
 
 impl Final {
@@ -55,8 +57,10 @@ impl Finals {
     }
 
     pub(super) fn add(&mut self, id: &ThreadId, last: Final) {
-        let life = last.living.stamp.life;
-        self.places.insert(place(last.archived_ms, id, life));
+        self.places.insert(ArchivePlace {
+            archived_ms: last.archived_ms,
+            archive: Some((*id, last.living.stamp.life)),
+        });
         self.by_id.entry(*id).or_default().push(last);
     }
 
@@ -69,17 +73,9 @@ impl Finals {
         }
     }
 
-    pub(super) fn remove(&mut self, id: &ThreadId, life: Life) -> Option<Final> {
-        let lives = self.by_id.get_mut(id)?;
-        let at = lives
-            .iter()
-            .position(|last| last.living.stamp.life == life)?;
-        let last = lives.remove(at);
-        if lives.is_empty() {
-            self.by_id.remove(id);
-        }
-        self.places.remove(&place(last.archived_ms, id, life));
-        Some(last)
+    pub(super) fn get_mut(&mut self, id: &ThreadId, life: Life) -> Option<&mut Final> {
+        let mut lives = self.by_id.get_mut(id)?.iter_mut();
+        lives.find(|last| last.living.stamp.life == life)
     }
 
     /// The number of the last event of an id, as far as is known; 0: nothing is.
@@ -95,42 +91,44 @@ impl Finals {
             .range((Bound::Excluded(place), Bound::Unbounded))
     }
 
-    /// Forgets what was archived up to `oldest_ms` and whose event has left the log, at most so
+    /// Forgets what was archived up to `too_old_ms` and whose event has left the log, at most so
     /// many. Whether there is more.
-    pub(super) fn tidy(&mut self, oldest_ms: u64, horizon: Position, most: usize) -> bool {
+    pub(super) fn tidy(&mut self, too_old_ms: u64, horizon: Position, most: usize) -> bool {
         for _ in 0..most {
-            let Some(&ArchivePlace {
-                archived_ms,
-                archive: Some((id, life)),
-            }) = self.places.first()
-            else {
-                break;
-            };
-            let is_wanted = archived_ms > oldest_ms
-                || self
-                    .get(&id, Some(life))
-                    .is_some_and(|last| last.event > horizon);
-            if is_wanted {
+            match self.places.first().copied() {
+                Some(place) if !self.is_wanted(&place, too_old_ms, horizon) => self.remove(&place),
                 // those that follow were archived later, and their events are later ones
-                self.shrink();
-                return false;
+                _ => {
+                    self.shrink();
+                    return false;
+                }
             }
-            self.remove(&id, life);
         }
-        self.shrink();
-        !self.places.is_empty()
+        true
+    }
+
+    fn is_wanted(&self, place: &ArchivePlace, too_old_ms: u64, horizon: Position) -> bool {
+        let archive = place.archive.as_ref();
+        let last = archive.and_then(|(id, life)| self.get(id, Some(*life)));
+        place.archived_ms > too_old_ms || last.is_some_and(|last| last.event > horizon)
+    }
+
+    fn remove(&mut self, place: &ArchivePlace) {
+        self.places.remove(place);
+        let Some((id, life)) = &place.archive else {
+            return;
+        };
+        if let Some(lives) = self.by_id.get_mut(id) {
+            lives.retain(|last| last.living.stamp.life != *life);
+            if lives.is_empty() {
+                self.by_id.remove(id);
+            }
+        }
     }
 
     fn shrink(&mut self) {
         if self.by_id.len() < self.by_id.capacity() / 4 {
             self.by_id.shrink_to_fit();
         }
-    }
-}
-
-fn place(archived_ms: u64, id: &ThreadId, life: Life) -> ArchivePlace {
-    ArchivePlace {
-        archived_ms,
-        archive: Some((*id, life)),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
 use crate::store::millis;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Living {
     pub(super) stamp: Stamp,
     pub(super) document: Document,
@@ -39,15 +39,20 @@ impl Living {
         }
     }
 
-    /// Begins a new life with all that this one had.
-    pub(super) fn revive(&mut self, policy: &Policy, now_ms: u64) {
-        self.stamp = Stamp {
-            version: self.stamp.version + 1,
-            life: Life::random(),
+    /// A new life with all that this one had, and the number of the last event before it.
+    pub(super) fn revived(&self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+        let mut revived = Self {
+            stamp: Stamp {
+                version: self.stamp.version + 1,
+                life: Life::random(),
+            },
+            sequence,
+            updated_ms: now_ms,
+            ends_ms: ends_ms(policy, now_ms),
+            ..self.clone()
         };
-        self.updated_ms = now_ms;
-        self.ends_ms = ends_ms(policy, now_ms);
-        self.slide(now_ms);
+        revived.slide(now_ms);
+        revived
     }
 
     pub(super) fn expires_ms(&self) -> u64 {

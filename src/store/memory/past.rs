@@ -4,7 +4,8 @@ use super::finals::{Final, Finals};
 use super::living::Living;
 use super::log::Log;
 use crate::domain::{
-    Completed, EndReason, Event, EventId, EventKind, Life, Position, Retention, Stamp, ThreadId,
+    Completed, EndReason, Event, EventId, EventKind, Life, Policy, Position, Retention, Stamp,
+    ThreadId,
 };
 use crate::store::millis;
 
@@ -59,22 +60,23 @@ impl Past {
         now_ms < self.all_watched.1
     }
 
-    /// The archive of a life, or of the last one that ended, if it is not too old.
+    /// The archive of a life, or of the last one that ended, if it can be got.
     pub(super) fn archive(&self, id: &ThreadId, life: Option<Life>, now_ms: u64) -> Option<&Final> {
         let last = self.finals.get(id, life)?;
-        self.is_archived(last.archived_ms, now_ms).then_some(last)
+        let is_kept = last.archived_ms > self.too_old_ms(now_ms);
+        (is_kept && !last.is_restored).then_some(last)
     }
 
-    /// Whether the archive still has what was archived at that time.
-    pub(super) fn is_archived(&self, archived_ms: u64, now_ms: u64) -> bool {
-        archived_ms.saturating_add(millis(self.retention.archive)) > now_ms
+    /// When the newest of those was archived that are too old.
+    pub(super) fn too_old_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(millis(self.retention.archive))
     }
 
     /// Deletes what is past its retention, at most so much. Whether there is more.
     pub(super) fn tidy(&mut self, slowest: Option<Position>, now_ms: u64, most: usize) -> bool {
         let more = self.log.tidy(now_ms, slowest, &self.retention, most);
-        let oldest_ms = now_ms.saturating_sub(millis(self.retention.archive));
-        self.finals.tidy(oldest_ms, self.log.horizon(), most) || more
+        let too_old_ms = self.too_old_ms(now_ms);
+        self.finals.tidy(too_old_ms, self.log.horizon(), most) || more
     }
 }
 
@@ -95,15 +97,15 @@ impl Step<'_> {
         }
     }
 
-    /// Takes a life, or the last one that ended, out of the archive. Its next event has the number
-    /// after the last one of the id.
-    pub(super) fn take_archive(&mut self, life: Option<Life>) -> Option<Living> {
-        let sequence = self.past.finals.sequence(self.id);
+    /// Begins a life with what another one left, or the last one that ended. That stays for the
+    /// event of its end alone. The next event has the number after the last one of the id.
+    pub(super) fn restore(&mut self, life: Option<Life>, policy: &Policy) -> Option<Living> {
         let life = self.past.archive(self.id, life, self.now_ms)?;
         let life = life.living.stamp.life;
-        let mut living = self.past.finals.remove(self.id, life)?.living;
-        living.sequence = sequence;
-        Some(living)
+        let sequence = self.past.finals.sequence(self.id);
+        let last = self.past.finals.get_mut(self.id, life)?;
+        last.is_restored = true;
+        Some(last.living.revived(policy, sequence, self.now_ms))
     }
 
     /// Ends a life: it is logged and archived.
@@ -119,6 +121,7 @@ impl Step<'_> {
             ended_ms,
             archived_ms: self.now_ms,
             event,
+            is_restored: false,
         };
         self.past.finals.add(self.id, last);
     }

@@ -50,7 +50,7 @@ impl Archives for RedisStore {
                 archived_ms: *archived_ms,
                 archive: Some((*id, *life)),
             },
-            None => after.clone(),
+            None => *after,
         });
         let heads = self.read_heads(&listed.members).await?;
         Ok(ArchivePage { heads, next })

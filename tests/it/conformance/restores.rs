@@ -4,12 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::domain::{Life, Policy, Refusal, Slice, Stamp, Thread};
-use threadkeep::store::WriteError;
+use threadkeep::store::{ArchivePlace, WriteError};
 
 use super::room::{Room, Subject, delete, increment, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
+const START: ArchivePlace = ArchivePlace {
+    archived_ms: 0,
+    archive: None,
+};
 
 /// The thread, none when there was no archive, or what it is when it lives.
 async fn restore(
@@ -64,7 +68,7 @@ async fn all_comes_back_as_it_was_in_a_new_life(room: Room) {
     );
 }
 
-async fn the_archive_is_gone_then_and_the_tombstone_too(room: Room) {
+async fn the_archive_and_the_tombstone_are_gone_then(room: Room) {
     let thread = room.subject();
     let life = thread.merge(&[set("k", "1")]).await.stamp.life;
     thread.destroy().await;
@@ -77,6 +81,30 @@ async fn the_archive_is_gone_then_and_the_tombstone_too(room: Room) {
     assert_eq!(by_life.unwrap(), None);
     assert_eq!(thread.merge(&[set("l", "1")]).await.stamp.version, 3);
     assert_eq!(thread.state().await.unwrap(), r#"{"k":1,"l":1}"#);
+}
+
+async fn the_event_of_the_end_keeps_its_state(room: Room) {
+    let thread = room.subject();
+    let life = thread.merge(&[push("l", "1")]).await.stamp.life;
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap();
+    thread.destroy().await;
+    let before = room.backend.get_final(&thread.id, life).await.unwrap();
+
+    restore(&room, &thread, None).await.unwrap().unwrap();
+    thread.merge(&[push("l", "2"), set("k", "1")]).await;
+    thread.set_metadata("{}").await.unwrap();
+
+    let now = room.backend.get_final(&thread.id, life).await.unwrap();
+    assert!(before.is_some());
+    assert_eq!(now, before);
+    let listed = room.backend.list_archives(&START, 10).await.unwrap();
+    assert!(listed.heads.is_empty());
+    thread.destroy().await;
+    let listed = room.backend.list_archives(&START, 10).await.unwrap();
+    assert_eq!(listed.heads.len(), 1);
+    assert_eq!(restore(&room, &thread, Some(life)).await, Ok(None));
+    let now = room.backend.get_final(&thread.id, life).await.unwrap();
+    assert_eq!(now, before);
 }
 
 async fn large_arrays_go_on_where_they_were(room: Room) {
@@ -289,7 +317,8 @@ async fn a_watched_thread_is_watched_when_it_comes_back(room: Room) {
 
 super::over_every_store! {
     all_comes_back_as_it_was_in_a_new_life,
-    the_archive_is_gone_then_and_the_tombstone_too,
+    the_archive_and_the_tombstone_are_gone_then,
+    the_event_of_the_end_keeps_its_state,
     large_arrays_go_on_where_they_were,
     what_lives_is_not_restored_over,
     what_is_not_archived_is_not_restored,
