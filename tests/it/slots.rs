@@ -3,16 +3,19 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::Connection;
-use threadkeep::domain::{MetadataChange, Operation, Precondition, Slice, Write};
-use threadkeep::store::{Clock, Destroy};
+use threadkeep::domain::{
+    Completed, EventId, MetadataChange, Operation, Position, Precondition, Slice, Write,
+};
+use threadkeep::store::{Clock, Destroy, Holding, LedgerChange};
 
 use crate::conformance::room::{
     Room, Subject, delete, increment, json, key, numbered_once, push, push_window, redis_on, set,
     still_no_object,
 };
-use crate::support::monitor::Monitor;
+use crate::support::monitor::{Called, Monitor};
 use crate::support::redis::RedisServer;
 
 const THREADS: usize = 20;
@@ -32,25 +35,30 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
     let mut declared = Vec::new();
     let mut tags = HashSet::new();
     let mut scripts = HashSet::new();
-    for command in &commands {
-        let keys = keys_of(&mut connection, command);
-        if command[0].starts_with("EVAL") {
+    for Called {
+        words,
+        is_of_script,
+    } in &commands
+    {
+        let keys = keys_of(&mut connection, words);
+        if *is_of_script {
+            let strays = keys.iter().find(|key| !is_declared(key, &declared));
+            assert_eq!(strays, None, "{words:?} after {declared:?}");
+            continue;
+        }
+        if keys.len() > 1 {
             let own: HashSet<_> = keys.iter().map(|key| tag(key)).collect();
             assert_eq!(own.len(), 1, "{keys:?}");
             tags.extend(own);
-            scripts.insert(&command[1]);
+        }
+        if words[0].starts_with("EVAL") {
+            scripts.insert(&words[1]);
             declared = keys;
-        } else {
-            // of a script, or of a plain read in one pipeline with it, or alone about the mark
-            let is_alone = |key: &&String| keys.len() == 1 && key.ends_with(":watched");
-            let is_known = |key: &&String| is_alone(key) || is_declared(key, &declared);
-            let strays = keys.iter().find(|key| !is_known(key));
-            assert_eq!(strays, None, "{command:?} after {declared:?}");
         }
     }
     // or nothing was looked at
     assert!(tags.len() > THREADS / 2, "{tags:?}");
-    assert!(scripts.len() > 5, "{scripts:?}");
+    assert!(scripts.len() > 18, "{scripts:?}");
     assert!(commands.len() > 100 * THREADS);
 }
 
@@ -113,6 +121,64 @@ async fn do_everything(room: &Room) {
     thread.try_merge(&[set("k", "1")]).await.unwrap_err();
     room.advance(thread.policy.tombstone);
     thread.merge(&[set("k", "1")]).await;
+    end_and_restore(room, &thread).await;
+    keep_a_ledger(room).await;
+}
+
+/// What happens to a thread beside requests.
+async fn end_and_restore(room: &Room, thread: &Subject) {
+    let (backend, id) = (&room.backend, &thread.id);
+    let bucket = backend.bucket_of(id);
+    let lasts = Duration::from_secs(60);
+    backend.watch(&[*id], lasts).await.unwrap();
+    thread.merge(&[set("k", "2")]).await;
+    let completed = Completed {
+        session: "sess_1".into(),
+        status: 200,
+        duration_ms: 1,
+    };
+    backend.log_completed(id, &completed).await.unwrap();
+    room.advance(thread.policy.ttl);
+    let due = backend.due(&[bucket], 10).await.unwrap();
+    assert!(due.ids[0].contains(id));
+    backend.end_due(bucket, &due.ids[0]).await.unwrap();
+    let first = backend.get_archive(id, None).await.unwrap().unwrap();
+    backend.restore(id, None, &thread.policy).await.unwrap();
+    room.advance(thread.policy.ttl);
+    // a life after the archived one, which therefore makes room
+    thread.merge(&[set("k", "3")]).await;
+    assert!(thread.destroy().await.existed);
+    let life = first.head.life;
+    assert!(backend.get_final(id, life).await.unwrap().is_some());
+    room.advance(30 * Duration::from_secs(86_400));
+    backend.tidy(&[bucket], &[None]).await.unwrap();
+    backend.log_heads().await.unwrap();
+}
+
+async fn keep_a_ledger(room: &Room) {
+    let backend = &room.backend;
+    let lasts = Duration::from_secs(60);
+    backend.hold("c", 4, "me", lasts).await.unwrap();
+    let heads = backend.log_heads().await.unwrap();
+    backend.open_ledger("c", &heads.positions).await.unwrap();
+    let holding = Holding {
+        consumer: "c",
+        slot: 0,
+        holder: "me",
+    };
+    let event = EventId {
+        bucket: 0,
+        position: Position { ms: 1, seq: 0 },
+    };
+    let change = LedgerChange {
+        parked: vec![(event, "{}".into())],
+        ..LedgerChange::default()
+    };
+    assert!(backend.commit(&holding, &change).await.unwrap());
+    let replayed = backend.replay("c", &[(event, "{}".into())]).await;
+    assert_eq!(replayed.unwrap(), 1);
+    backend.release("c", "me").await.unwrap();
+    backend.drop_ledger("c").await.unwrap();
 }
 
 async fn write_everything(thread: &Subject) {

@@ -7,6 +7,14 @@ use super::redis::RedisServer;
 
 const END: &str = "the end of what is to be seen";
 
+/// A command with its arguments.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) words: Vec<String>,
+    /// By the script that was called before it, and not by a client.
+    pub(crate) is_of_script: bool,
+}
+
 /// Listens from its start to its stop.
 #[derive(Debug)]
 pub(crate) struct Monitor<'a> {
@@ -25,21 +33,22 @@ impl<'a> Monitor<'a> {
         Self { redis, lines }
     }
 
-    /// The commands since the start, each with its arguments, those of scripts after the script.
-    pub(crate) fn stop(self) -> Vec<Vec<String>> {
+    /// The commands since the start, those of scripts after the script.
+    pub(crate) fn stop(self) -> Vec<Called> {
         let mut connection = self.redis.connection();
         redis::cmd("ECHO").arg(END).exec(&mut connection).unwrap();
-        let commands = self.lines.lines().map(|line| arguments(&line.unwrap()));
+        let commands = self.lines.lines().map(|line| called(&line.unwrap()));
         commands
-            .take_while(|command| command.get(1).is_none_or(|text| text != END))
+            .take_while(|called| called.words.get(1).is_none_or(|text| text != END))
             .collect()
     }
 }
 
 /// Of `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Escapes other than of quotes and
 /// backslashes stay as they are.
-fn arguments(line: &str) -> Vec<String> {
+fn called(line: &str) -> Called {
     let start = line.find("] \"").map_or(line.len(), |at| at + 2);
+    let is_of_script = line[..start].ends_with(" lua] ");
     let mut arguments = Vec::new();
     let mut chars = line[start..].chars();
     while chars.next() == Some('"') {
@@ -56,5 +65,8 @@ fn arguments(line: &str) -> Vec<String> {
         arguments.push(argument);
         chars.next();
     }
-    arguments
+    Called {
+        words: arguments,
+        is_of_script,
+    }
 }
