@@ -17,7 +17,7 @@ fn after_any_list_the_size_is_the_length_of_the_state() {
     let clock = Clock::system();
     let memory = room::memory_by(clock.clone());
     check(1_000, &runtime(), &clock, |policy| {
-        vec![Player::new(memory.subject_under(policy), &clock)]
+        vec![Player::new(&memory, policy)]
     });
 }
 
@@ -30,9 +30,9 @@ fn after_any_list_memory_and_redis_have_answered_and_hold_the_same() {
     let redis = runtime.block_on(room::redis_by(clock.clone()));
     check(4_000, &runtime, &clock, |policy| {
         vec![
-            Player::new(memory.subject_under(policy), &clock),
-            Player::new(redis.subject_under(policy), &clock),
-            Player::new(redis.subject_under(policy), &clock).without_shortcuts(),
+            Player::new(&memory, policy),
+            Player::new(&redis, policy),
+            Player::new(&redis, policy).without_shortcuts(),
         ]
     });
 }
@@ -59,6 +59,24 @@ fn check(lists: u32, runtime: &Runtime, clock: &Clock, players: impl Fn(Policy) 
 }
 
 async fn play(list: &List, players: &mut [Player], clock: &Clock) -> Result<(), TestCaseError> {
+    play_steps(list, players, clock).await?;
+    let mut first = None;
+    for player in &mut *players {
+        let story = player.story().await.map_err(TestCaseError::fail)?;
+        let first = first.get_or_insert_with(|| story.clone());
+        if story != *first {
+            let text = format!("first {first:#?}, then {story:#?}");
+            return Err(TestCaseError::fail(text));
+        }
+    }
+    Ok(())
+}
+
+async fn play_steps(
+    list: &List,
+    players: &mut [Player],
+    clock: &Clock,
+) -> Result<(), TestCaseError> {
     for (number, step) in list.steps.iter().enumerate() {
         if let Step::Advance(pause) = step {
             clock.advance(*pause);

@@ -3,6 +3,7 @@
 //! A list says nothing of lives and times, which differ from store to store: it names stamps by
 //! their place, and the player tells them so.
 
+mod history;
 mod player;
 mod strategy;
 
@@ -32,7 +33,16 @@ pub(crate) enum Step {
     Again(usize),
     Read(ReadStep),
     Advance(Duration),
+    /// Has changes logged for a while.
+    Watch,
+    /// Ends what is due, as a reaper does.
+    Reap,
+    /// Brings back the last life that ended, or one that was seen.
+    Restore(Option<usize>),
 }
+
+/// A version, and a life by the place at which it was first seen.
+type Mark = (u64, usize);
 
 #[derive(Debug, Clone)]
 pub(crate) struct WriteStep {

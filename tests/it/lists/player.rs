@@ -1,18 +1,26 @@
 //! Does lists to a thread, and tells what comes of it in words that every store shares.
 
-use threadkeep::domain::{
-    Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation,
-    Precondition, Refusal, Stamp, Thread, Write, Written,
-};
-use threadkeep::store::{Clock, Destroy, Destroyed};
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Expects, List, Op, ReadStep, Step, Wanted, WriteStep};
-use crate::conformance::room::{Subject, delete, increment, json, key, set};
+use threadkeep::domain::{
+    Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation, Policy,
+    Position, Precondition, Refusal, Stamp, Thread, Write, Written,
+};
+use threadkeep::store::{Archive, Backend, Clock, Destroy, Destroyed, WriteError};
+
+use super::history::{History, WATCHED};
+use super::{Expects, List, Mark, Op, ReadStep, Step, Wanted, WriteStep};
+use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
+use crate::conformance::story;
 
 /// One thread and what was seen of it.
 #[derive(Debug)]
 pub(crate) struct Player {
     subject: Subject,
+    backend: Arc<dyn Backend>,
+    clock: Clock,
+    history: History,
     start_ms: u64,
     seen: Vec<Stamp>,
     lives: Vec<Life>,
@@ -39,9 +47,6 @@ pub(crate) enum Outcome {
     Nothing,
 }
 
-/// A version, and a life by the place at which it was first seen.
-type Mark = (u64, usize);
-
 /// A thread object, its times in steps of 5 s from the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
@@ -50,15 +55,17 @@ pub(crate) struct Description {
     keys: u32,
     metadata: String,
     times: [u64; 3],
-    ttl: std::time::Duration,
+    ttl: Duration,
 }
 
 impl Player {
-    pub(crate) fn new(subject: Subject, clock: &Clock) -> Self {
+    pub(crate) fn new(room: &Room, policy: Policy) -> Self {
         Self {
-            subject,
-            start_ms: clock.now_ms(),
-
+            subject: room.subject_under(policy),
+            backend: Arc::clone(&room.backend),
+            clock: room.clock.clone(),
+            history: History::default(),
+            start_ms: room.clock.now_ms(),
             seen: vec![Stamp::default()],
             lives: vec![Life::default()],
             version: 0,
@@ -88,8 +95,107 @@ impl Player {
             } => self.destroy(*precondition, *idempotency).await,
             Step::Again(place) if number > 0 => Box::pin(self.play(list, place % number)).await,
             Step::Read(step) => self.read(step).await,
+            Step::Restore(back) => self.restore(*back).await,
+            Step::Reap => {
+                self.reap().await;
+                Outcome::Nothing
+            }
+            Step::Watch => {
+                let ids = [self.subject.id];
+                self.backend.watch(&ids, WATCHED).await.unwrap();
+                self.history.watch(self.ahead());
+                Outcome::Nothing
+            }
             Step::Again(_) | Step::Advance(_) => Outcome::Nothing,
         }
+    }
+
+    /// All that the log and the archive have of the thread, in words that every store shares.
+    ///
+    /// # Errors
+    /// Tells what is not in the log, or should not be there.
+    pub(crate) async fn story(&mut self) -> Result<Vec<String>, String> {
+        self.reap().await;
+        if !self.subject.exists().await {
+            self.history.miss();
+        }
+        let bucket = self.backend.bucket_of(&self.subject.id);
+        // a little before: another clock may be behind
+        let start = Position {
+            ms: self.start_ms - 1_000,
+            seq: 0,
+        };
+        let read = self.backend.read_log(&[(bucket, start)], 100_000).await;
+        let mut events = read.unwrap().remove(0);
+        events.retain(|event| event.thread == self.subject.id);
+        let events: Vec<_> = events
+            .into_iter()
+            .map(|event| {
+                let (_, life) = self.mark(Stamp {
+                    version: event.version,
+                    life: event.life,
+                });
+                (event, life)
+            })
+            .collect();
+        self.history.check(&events)?;
+        let mut story: Vec<_> = events
+            .iter()
+            .map(|(event, life)| format!("{} of {life}", story::words(event)))
+            .collect();
+        for (place, life) in self.lives.clone().into_iter().enumerate() {
+            story.extend(self.last_of(place, life).await);
+        }
+        Ok(story)
+    }
+
+    /// What is left of a life.
+    async fn last_of(&self, place: usize, life: Life) -> Option<String> {
+        let id = &self.subject.id;
+        let Archive { head, state } = self.backend.get_final(id, life).await.unwrap()?;
+        let archive = self.backend.get_archive(id, Some(life)).await.unwrap();
+        Some(format!(
+            "{place} v{} {} {} {} {} {}",
+            head.version,
+            head.reason.as_str(),
+            head.size_bytes,
+            head.metadata.as_str(),
+            text(&state),
+            if archive.is_some() { "" } else { "restored" },
+        ))
+    }
+
+    async fn reap(&self) {
+        let bucket = self.backend.bucket_of(&self.subject.id);
+        loop {
+            let due = self.backend.due(&[bucket], 100).await.unwrap();
+            if due.ids[0].is_empty() {
+                return;
+            }
+            self.backend.end_due(bucket, &due.ids[0]).await.unwrap();
+        }
+    }
+
+    async fn restore(&mut self, back: Option<usize>) -> Outcome {
+        let life = back.map(|back| self.seen_before(back).life);
+        let (id, policy) = (&self.subject.id, &self.subject.policy);
+        match self.backend.restore(id, life, policy).await {
+            Ok(thread) => Outcome::Thread(thread.map(|thread| {
+                let left = self.mark(thread.stamp);
+                self.history.restore(left);
+                self.description(thread)
+            })),
+            Err(WriteError::Refused(refusal)) => self.refused(refusal),
+            Err(WriteError::Store(error)) => panic!("the store failed: {error:?}"),
+        }
+    }
+
+    fn ahead(&self) -> Duration {
+        Duration::from_millis(self.clock.ahead_ms())
+    }
+
+    fn seen_before(&self, back: usize) -> Stamp {
+        self.seen[self.seen.len() - 1 - back % self.seen.len()]
     }
 
     /// The state as it is. Its length is what the last write said, or the store has miscounted.
@@ -146,7 +252,12 @@ impl Player {
             ..self.subject.end()
         };
         match self.subject.destroy_by(&destroy).await {
-            Ok(destroyed) => Outcome::Destroyed(destroyed),
+            Ok(destroyed) => {
+                if !destroyed.replayed {
+                    self.history.destroy(destroyed.existed);
+                }
+                Outcome::Destroyed(destroyed)
+            }
             Err(refusal) => self.refused(refusal),
         }
     }
@@ -193,8 +304,12 @@ impl Player {
     }
 
     fn written(&mut self, written: Written) -> Outcome {
+        let left = self.mark(written.stamp);
+        if !written.replayed {
+            self.history.write(left, self.ahead());
+        }
         Outcome::Written {
-            stamp: self.mark(written.stamp),
+            stamp: left,
             size_bytes: written.size_bytes,
             answers: written.answers,
             thread: written.thread.map(|thread| self.description(thread)),
@@ -228,9 +343,7 @@ impl Player {
             Wanted::Exists => Precondition::Exists,
             Wanted::Version(version) => Precondition::Version(version),
             Wanted::VersionAsItIs => Precondition::Version(self.version),
-            Wanted::Seen(back) => {
-                Precondition::Stamp(self.seen[self.seen.len() - 1 - back % self.seen.len()])
-            }
+            Wanted::Seen(back) => Precondition::Stamp(self.seen_before(back)),
         }
     }
 

@@ -108,6 +108,9 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<usize>().prop_map(Step::Again),
         5 => read().prop_map(Step::Read),
         3 => pause().prop_map(Step::Advance),
+        1 => Just(Step::Watch),
+        1 => Just(Step::Reap),
+        1 => option::weighted(0.3, 0usize..6).prop_map(Step::Restore),
     ]
 }
 

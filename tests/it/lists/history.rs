@@ -1,0 +1,87 @@
+//! What the log should tell of a thread, as far as its answers say so.
+
+use std::time::Duration;
+
+use threadkeep::domain::{Event, EventKind};
+
+use super::Mark;
+
+/// How long a thread is watched when a list says so: five seconds away from every sum of pauses.
+pub(super) const WATCHED: Duration = Duration::from_secs(45);
+
+/// Event after event, each as version, life and word.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    told: Vec<(Mark, &'static str)>,
+    /// The life whose end was not told yet, and its version.
+    open: Option<Mark>,
+    watched_until: Duration,
+}
+
+impl History {
+    pub(super) fn watch(&mut self, now: Duration) {
+        self.watched_until = self.watched_until.max(now + WATCHED);
+    }
+
+    /// A write was accepted that left this.
+    pub(super) fn write(&mut self, left: Mark, now: Duration) {
+        let (version, life) = left;
+        if self.open == Some((version - 1, life)) {
+            if now < self.watched_until {
+                self.told.push((left, "updated"));
+            }
+            self.open = Some(left);
+        } else {
+            self.begin(left, "created");
+        }
+    }
+
+    pub(super) fn restore(&mut self, left: Mark) {
+        self.begin(left, "restored");
+    }
+
+    /// A call to destroy was accepted.
+    pub(super) fn destroy(&mut self, existed: bool) {
+        self.end(if existed { "destroyed" } else { "expired" });
+    }
+
+    /// The thread was seen not to be there.
+    pub(super) fn miss(&mut self) {
+        self.end("expired");
+    }
+
+    /// Of a life that is open when another one begins, nobody was told that it expired.
+    fn begin(&mut self, left: Mark, word: &'static str) {
+        self.miss();
+        self.told.push((left, word));
+        self.open = Some(left);
+    }
+
+    fn end(&mut self, word: &'static str) {
+        self.told.extend(self.open.take().map(|last| (last, word)));
+    }
+
+    /// Whether these events, each with the place of its life, are just what should have been told.
+    pub(super) fn check(&self, events: &[(Event, usize)]) -> Result<(), String> {
+        let told = events.iter().map(|(event, life)| {
+            let word = match &event.kind {
+                EventKind::Created { restored: true, .. } => "restored",
+                EventKind::Created { .. } => "created",
+                EventKind::Updated { .. } => "updated",
+                EventKind::Destroyed { reason, .. } => reason.as_str(),
+                EventKind::Completed(_) => "completed",
+            };
+            (event.sequence, ((event.version, *life), word))
+        });
+        let told: Vec<_> = told.collect();
+        if (1..)
+            .zip(&self.told)
+            .map(|(at, &told)| (at, told))
+            .eq(told.iter().copied())
+        {
+            Ok(())
+        } else {
+            Err(format!("of {:?} was told {told:?}", self.told))
+        }
+    }
+}
