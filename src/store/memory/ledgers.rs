@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::leases::Pool;
 use super::{MemoryStore, SHARDS};
 use crate::domain::{EventId, Position};
+use crate::store::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
 
 /// The work that is shared out, and how far it is: behind one lock, so that what is written down is
@@ -45,10 +46,21 @@ impl Work {
         let cursors = self.books.values().map(|book| book.cursors[bucket]);
         cursors.min()
     }
+
+    /// Writes a change down, if the lease is held. How many parked events were given up for it.
+    fn commit(&mut self, holding: &Holding<'_>, change: &LedgerChange, now_ms: u64) -> Option<u64> {
+        let pool = self.pools.get(holding.consumer)?;
+        if !pool.is_held(holding.slot, holding.holder, now_ms) {
+            return None;
+        }
+        let book = self.books.get_mut(holding.consumer)?;
+        Some(book.commit(change))
+    }
 }
 
 impl Book {
-    fn commit(&mut self, change: &LedgerChange) {
+    /// Writes a change down. How many parked events were given up for it.
+    fn commit(&mut self, change: &LedgerChange) -> u64 {
         for (bucket, position) in &change.cursors {
             if let Some(cursor) = self.cursors.get_mut(usize::from(*bucket)) {
                 *cursor = (*cursor).max(*position);
@@ -67,6 +79,11 @@ impl Book {
         if let Some(note) = &change.note {
             self.note = Some(note.clone());
         }
+        let over = (self.parked.len() as u64).saturating_sub(MOST_PARKED);
+        for _ in 0..over {
+            self.parked.pop_first();
+        }
+        over
     }
 
     fn ledger(&self) -> Ledger {
@@ -132,19 +149,9 @@ impl Ledgers for MemoryStore {
         holding: &Holding<'_>,
         change: &LedgerChange,
     ) -> Result<bool, StoreError> {
-        let mut work = self.0.work();
-        let now_ms = self.0.clock.now_ms();
-        let is_held = work
-            .pools
-            .get(holding.consumer)
-            .is_some_and(|pool| pool.is_held(holding.slot, holding.holder, now_ms));
-        match work.books.get_mut(holding.consumer) {
-            Some(book) if is_held => {
-                book.commit(change);
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
+        let given_up = self.0.work().commit(holding, change, self.0.clock.now_ms());
+        note_given_up(holding.consumer, given_up.unwrap_or_default());
+        Ok(given_up.is_some())
     }
 
     async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {

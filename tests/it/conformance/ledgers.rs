@@ -286,6 +286,34 @@ async fn parked_events_are_listed_by_position_and_then_bucket(room: Room) {
     assert!(listed(Some(sorted[4]), 100).await.is_empty());
 }
 
+async fn of_too_many_parked_events_the_oldest_are_given_up(room: Room) {
+    const MOST: u64 = 100_000;
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    let park = async |numbers: std::ops::Range<u64>| {
+        let parked = numbers.map(|number| (event(0, number, 0), record("given up")));
+        let change = LedgerChange {
+            parked: parked.collect(),
+            ..LedgerChange::default()
+        };
+        assert!(commit(&room, &change).await);
+    };
+    let oldest = async || parked(&room).await[0].0.position.ms;
+
+    for start in (10..MOST + 10).step_by(10_000) {
+        park(start..start + 10_000).await;
+    }
+    let of_just_enough = oldest().await;
+    park(1..3).await;
+    let of_older_ones = oldest().await;
+    park(MOST + 10..MOST + 20).await;
+
+    let ids = [event(0, 19, 0), event(0, 20, 0)].map(|id| (id, record("again")));
+    assert_eq!((of_just_enough, of_older_ones), (10, 10));
+    assert_eq!(oldest().await, 20);
+    assert_eq!(room.backend.replay(CONSUMER, &ids).await.unwrap(), 1);
+}
+
 async fn replayed_events_are_pending_again_and_counted(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
@@ -348,6 +376,7 @@ super::over_every_store! {
     a_dropped_consumer_leaves_nothing,
     a_lease_alone_makes_no_ledger,
     parked_events_are_listed_by_position_and_then_bucket,
+    of_too_many_parked_events_the_oldest_are_given_up,
     replayed_events_are_pending_again_and_counted,
     consumers_are_apart,
 }
