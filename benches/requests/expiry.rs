@@ -18,7 +18,7 @@ pub(super) const MODE: &str = "expiry";
 const SHORTEST: Duration = Duration::from_secs(60);
 const CONNECTIONS: usize = 16;
 /// Created threads a second, at the least that this waits for.
-const SLOWEST: u64 = 2_000;
+const SLOWEST: u64 = 4_000;
 
 /// Makes so many threads that end in the same second, and waits until all of them are through.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
@@ -37,15 +37,15 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     }
     let scenarios = scenario::all(server.address()).await?;
     let merge = &scenarios[1];
-    let mut load = Load::open(server.address(), &merge.requests).await?;
 
     let left = end
         .saturating_sub(now())
         .saturating_sub(Duration::from_secs(10));
     eprintln!("waiting for {} s", left.as_secs());
     tokio::time::sleep(left).await;
+    let mut load = Load::open(server.address(), &merge.requests).await?;
     let before = load.run(Duration::from_secs(8)).await?;
-    tokio::time::sleep(end.saturating_sub(now())).await;
+    load.run(end.saturating_sub(now())).await?;
     let (start, redis_before) = (Instant::now(), redis.cpu()?);
     let long_before = redis.long_calls()?;
     let (lists, mut latencies) = (redis.archive_lists()?, Vec::new());
