@@ -19,9 +19,9 @@ use crate::store::{Backend, Heads, StoreError};
 const LOGS: usize = 16;
 /// Events of each that are read at once.
 const MOST: usize = 64;
-/// A reader that was at the end of all logs so short a time ago is too near for them to be trimmed
-/// before it.
-const NEAR: Duration = Duration::from_secs(1);
+/// A reader that was at the end of all logs so few milliseconds ago is too near for them to be
+/// trimmed before it.
+const NEAR_MS: u64 = 2_000;
 /// When to ask again for what could not be had.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
@@ -60,8 +60,8 @@ pub struct GlobalStream {
     /// How far the reader is when it has got all that is ready.
     reached: Watermark,
     ready: VecDeque<GlobalItem>,
-    /// When all logs were last read to their end.
-    arrived: Option<Instant>,
+    /// When all logs were last read to their end, by their clock.
+    arrived_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
@@ -108,7 +108,7 @@ impl GlobalStream {
             positions: heads.positions,
             reached: now,
             ready: VecDeque::new(),
-            arrived: Some(Instant::now()),
+            arrived_ms: heads.now_ms,
             changes,
             _open: Open::new(&parts.counters, |counters| &counters.global_streams),
             counters: parts.counters,
@@ -137,7 +137,7 @@ impl GlobalStream {
             seq: u64::MAX,
         };
         self.positions.fill(before);
-        self.arrived = None;
+        self.arrived_ms = 0;
     }
 
     /// The next thing; none when this replica stops. May be dropped and called again.
@@ -225,7 +225,7 @@ impl GlobalStream {
             return Ok(false);
         }
         let read = self.log.read_log(&behind, MOST).await?;
-        let is_near = self.arrived.is_some_and(|at| at.elapsed() < NEAR);
+        let is_near = heads.now_ms.saturating_sub(self.arrived_ms) < NEAR_MS;
         if !is_near && self.is_trimmed(&behind).await? {
             let cursor = self.reached;
             self.ready.push_back(GlobalItem::Reset { cursor });
@@ -257,7 +257,7 @@ impl GlobalStream {
         let reached = match self.behind(heads).first() {
             // what is logged after those heads has no smaller time
             None => {
-                self.arrived = Some(Instant::now());
+                self.arrived_ms = heads.now_ms;
                 heads.now_ms
             }
             Some((_, furthest_behind)) => furthest_behind.ms,

@@ -11,6 +11,7 @@ mod connections;
 mod costs;
 mod differential;
 mod documents;
+mod events;
 #[cfg(feature = "redis")]
 mod faults;
 mod http;

@@ -1,0 +1,142 @@
+//! The events of a replica, over every store: streams, and the threads that it ends.
+
+mod all;
+mod feed;
+mod reaper;
+mod sessions;
+mod threads;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep::domain::EventTypes;
+use threadkeep::events::{
+    EventSettings, Events, GlobalItem, GlobalStream, ThreadCursor, ThreadItem, ThreadStream,
+    Watermark,
+};
+
+use crate::conformance::over_every_store;
+use crate::conformance::room::{Room, Subject};
+use crate::conformance::story::words;
+
+/// How long something may take to be heard, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// For longer than a thread is watched after its last listener has gone.
+const UNWATCHED: Duration = Duration::from_secs(100);
+
+/// A replica of its own over a store.
+fn replica(room: &Room) -> Events {
+    replica_with(room, EventSettings::default())
+}
+
+fn replica_with(room: &Room, settings: EventSettings) -> Events {
+    let settings = EventSettings {
+        poll_every: Duration::from_millis(5),
+        ..settings
+    };
+    Events::start(Arc::clone(&room.backend), settings)
+}
+
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let what = tokio::time::timeout(PATIENCE, what).await;
+    what.expect("it should not take so long")
+}
+
+/// Listens to a thread, and keeps the last cursor.
+struct Ear {
+    stream: ThreadStream,
+    cursor: ThreadCursor,
+}
+
+impl Ear {
+    async fn of(events: &Events, thread: &Subject) -> Self {
+        Self::after(events, thread, None).await
+    }
+
+    async fn after(events: &Events, thread: &Subject, after: Option<ThreadCursor>) -> Self {
+        let stream = events.thread_stream(&thread.id, after).await.unwrap();
+        let cursor = stream.start();
+        Self { stream, cursor }
+    }
+
+    /// What comes next, in words; none: it has ended.
+    async fn hear(&mut self) -> Option<String> {
+        let item = soon(self.stream.next()).await.unwrap()?;
+        let (cursor, words) = match item {
+            ThreadItem::Event { event, cursor } => (cursor, words(&event)),
+            ThreadItem::Reset { version, cursor } => (cursor, format!("reset v{version}")),
+        };
+        self.cursor = cursor;
+        Some(words)
+    }
+
+    /// The next so many.
+    async fn hear_all(&mut self, count: usize) -> Vec<String> {
+        let mut heard = Vec::new();
+        for _ in 0..count {
+            heard.push(self.hear().await.unwrap());
+        }
+        heard
+    }
+
+    /// Waits until all there is was heard, which is nothing more.
+    async fn is_quiet(&mut self) {
+        let up_to_date = async {
+            loop {
+                if let Some(cursor) = self.stream.cursor() {
+                    return cursor;
+                }
+                let item = tokio::time::timeout(Duration::from_millis(5), self.stream.next());
+                if let Ok(item) = item.await {
+                    panic!("{item:?}");
+                }
+            }
+        };
+        self.cursor = soon(up_to_date).await;
+    }
+}
+
+/// Listens to all threads, and keeps the last cursor.
+struct Ears {
+    stream: GlobalStream,
+    cursor: Watermark,
+}
+
+impl Ears {
+    async fn of(events: &Events, types: EventTypes) -> Self {
+        Self::after(events, types, None).await
+    }
+
+    async fn after(events: &Events, types: EventTypes, after: Option<Watermark>) -> Self {
+        let stream = events.global_stream(types, after).await.unwrap();
+        let cursor = stream.start();
+        Self { stream, cursor }
+    }
+
+    /// What comes next of these threads, or a reset: the number of the thread, and words.
+    async fn hear(&mut self, of: &[&Subject]) -> Option<(usize, String)> {
+        loop {
+            let (event, cursor) = match soon(self.stream.next()).await.unwrap()? {
+                GlobalItem::Event { event, cursor } => (event, cursor),
+                GlobalItem::Reset { cursor } => {
+                    self.cursor = cursor;
+                    return Some((of.len(), "reset".into()));
+                }
+            };
+            self.cursor = cursor;
+            if let Some(place) = of.iter().position(|thread| thread.id == event.thread) {
+                return Some((place, words(&event)));
+            }
+        }
+    }
+
+    /// The next so many of one thread.
+    async fn hear_all(&mut self, of: &Subject, count: usize) -> Vec<String> {
+        let mut heard = Vec::new();
+        for _ in 0..count {
+            heard.push(self.hear(&[of]).await.unwrap().1);
+        }
+        heard
+    }
+}

@@ -1,0 +1,83 @@
+//! The threads that a replica ends.
+
+use std::time::Duration;
+
+use threadkeep::domain::{EventKind, Policy};
+
+use super::{over_every_store, replica};
+use crate::conformance::room::{Room, Subject, set};
+use crate::support::until;
+
+fn short_lived(room: &Room) -> Subject {
+    room.subject_under(Policy {
+        ttl: Duration::from_secs(60),
+        ..Policy::THREAD
+    })
+}
+
+/// How many of these have ended with their state.
+async fn ended(room: &Room, threads: &[Subject]) -> usize {
+    let mut ended = 0;
+    for thread in threads {
+        let events = room.events(thread).await;
+        let ends = events.iter().filter(|event| {
+            let state_lost = false;
+            matches!(&event.kind, EventKind::Destroyed { state_lost: lost, .. } if *lost == state_lost)
+        });
+        let ends = ends.count();
+        assert!(ends <= 1, "{events:?}");
+        ended += ends;
+    }
+    ended
+}
+
+async fn threads_that_nobody_uses_are_ended_with_their_state(room: Room) {
+    let events = replica(&room);
+    let threads: Vec<_> = (0..200).map(|_| short_lived(&room)).collect();
+    for thread in &threads {
+        thread.merge(&[set("k", "[1,2]")]).await;
+    }
+
+    room.advance(Duration::from_secs(61));
+
+    until(|| async { ended(&room, &threads).await == threads.len() }).await;
+    let archive = room.archive(&threads[7]).await.unwrap();
+    assert_eq!(archive.state, r#"{"k":[1,2]}"#);
+    events.shutdown().await;
+}
+
+async fn replicas_share_the_work_and_end_each_thread_once(room: Room) {
+    let replicas = [replica(&room), replica(&room), replica(&room)];
+    let threads: Vec<_> = (0..200).map(|_| short_lived(&room)).collect();
+    for thread in &threads {
+        thread.merge(&[set("k", "1")]).await;
+    }
+
+    room.advance(Duration::from_secs(61));
+
+    until(|| async { ended(&room, &threads).await == threads.len() }).await;
+    for replica in replicas {
+        replica.shutdown().await;
+    }
+}
+
+async fn who_stops_gives_its_share_back_at_once(room: Room) {
+    let one = replica(&room);
+    let other = replica(&room);
+    one.shutdown().await;
+    let threads: Vec<_> = (0..50).map(|_| short_lived(&room)).collect();
+    for thread in &threads {
+        thread.merge(&[set("k", "1")]).await;
+    }
+
+    room.advance(Duration::from_secs(61));
+
+    until(|| async { ended(&room, &threads).await == threads.len() }).await;
+    other.shutdown().await;
+}
+
+over_every_store!(
+    threads_that_nobody_uses_are_ended_with_their_state,
+    replicas_share_the_work_and_end_each_thread_once,
+    who_stops_gives_its_share_back_at_once,
+);

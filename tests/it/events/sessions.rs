@@ -1,0 +1,91 @@
+//! The ends of requests.
+
+use threadkeep::domain::Completed;
+use threadkeep::events::EventSettings;
+
+use super::{Ear, over_every_store, replica, replica_with};
+use crate::conformance::room::{Room, set};
+
+fn completed(session: &str) -> Completed {
+    Completed {
+        session: session.into(),
+        status: 200,
+        duration_ms: 3,
+    }
+}
+
+async fn the_ends_of_requests_are_logged_in_order(room: Room) {
+    let settings = EventSettings {
+        session_events: true,
+        ..EventSettings::default()
+    };
+    let events = replica_with(&room, settings);
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    let mut ear = Ear::of(&events, &thread).await;
+    let cursor = ear.cursor;
+
+    for session in ["a", "b"] {
+        events.session_completed(&thread.id, || completed(session));
+    }
+
+    let expected = ["#2 v1 completed a 200 3", "#3 v1 completed b 200 3"];
+    assert_eq!(ear.hear_all(2).await, expected);
+    let mut back = Ear::after(&events, &thread, Some(cursor)).await;
+    assert_eq!(back.hear_all(2).await, expected);
+}
+
+async fn what_waits_when_all_stops_is_still_logged(room: Room) {
+    let settings = EventSettings {
+        session_events: true,
+        ..EventSettings::default()
+    };
+    let events = replica_with(&room, settings);
+    let thread = room.subject();
+
+    for session in 0..100 {
+        events.session_completed(&thread.id, || completed(&session.to_string()));
+    }
+    events.shutdown().await;
+
+    assert_eq!(room.events(&thread).await.len(), 100);
+    assert_eq!(events.counters().sessions_dropped.get(), 0);
+}
+
+async fn too_many_at_once_are_dropped_and_counted(room: Room) {
+    const MANY: u64 = 20_000;
+    let settings = EventSettings {
+        session_events: true,
+        ..EventSettings::default()
+    };
+    let events = replica_with(&room, settings);
+    let thread = room.subject();
+
+    // all before the writer has a turn
+    for session in 0..MANY {
+        events.session_completed(&thread.id, || completed(&session.to_string()));
+    }
+    events.shutdown().await;
+
+    let dropped = events.counters().sessions_dropped.get();
+    let logged = room.events(&thread).await.len() as u64;
+    assert!(dropped > 0);
+    assert_eq!(logged + dropped, MANY);
+}
+
+async fn they_are_not_logged_unless_that_is_asked_for(room: Room) {
+    let events = replica(&room);
+    let thread = room.subject();
+
+    events.session_completed(&thread.id, || panic!("nobody needs it"));
+    events.shutdown().await;
+
+    assert!(room.events(&thread).await.is_empty());
+}
+
+over_every_store!(
+    the_ends_of_requests_are_logged_in_order,
+    what_waits_when_all_stops_is_still_logged,
+    too_many_at_once_are_dropped_and_counted,
+    they_are_not_logged_unless_that_is_asked_for,
+);
