@@ -52,12 +52,15 @@ macro_rules! with_own_servers {
     };
 }
 
+mod all_events;
+mod archives;
 mod around;
 mod arrays;
 mod conditions;
 mod cors;
 mod counters;
 mod errors;
+mod events;
 mod exactness;
 mod expiry;
 mod headers;
@@ -65,6 +68,7 @@ mod idempotency;
 mod identity;
 mod limits;
 mod logs;
+mod many_streams;
 #[cfg(feature = "redis")]
 mod outage;
 mod providers;

@@ -205,6 +205,11 @@ impl Request {
         self.try_send().await.unwrap()
     }
 
+    /// Sends it and gives the answer when it has begun.
+    pub(crate) async fn begin(self) -> reqwest::Response {
+        self.0.send().await.unwrap()
+    }
+
     /// Sends it over a link that may fail.
     pub(crate) async fn try_send(self) -> reqwest::Result<Answer> {
         let response = self.0.send().await?;

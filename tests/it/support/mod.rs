@@ -1,6 +1,7 @@
 //! What the tests stand on: servers, Redis, a client, and bytes on a socket.
 
 pub(crate) mod client;
+pub(crate) mod listening;
 #[cfg(feature = "redis")]
 pub(crate) mod monitor;
 #[cfg(feature = "redis")]

@@ -1,0 +1,159 @@
+//! The events of all threads, for back ends.
+
+use crate::support::client::{Client, OwnThread, Request};
+use crate::support::listening::{Listening, Sent};
+use crate::support::server::{API_SECRET, Backend, Server};
+
+fn all(client: &Client, query: &str) -> Request {
+    client.get(&format!("/v1/events{query}")).bearer(API_SECRET)
+}
+
+/// The next event of one of these threads; others share the server.
+async fn next_of(events: &mut Listening, threads: &[&OwnThread]) -> Sent {
+    loop {
+        let event = events.next().await;
+        let id = event.about()["thread_id"].as_str();
+        if threads.iter().any(|thread| Some(thread.id.as_str()) == id) {
+            return event;
+        }
+    }
+}
+
+async fn events_of_all_threads_are_told(server: &Server) {
+    let client = server.client();
+    let mut events = all(&client, "").listen().await;
+    let (one, other) = (client.thread(), client.thread());
+
+    one.put("state/k", "1").ok().await;
+    other.put("state/k", "1").ok().await;
+    one.delete("").ok().await;
+
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let event = next_of(&mut events, &[&one, &other]).await;
+        let of_one = event.about()["thread_id"] == one.id.as_str();
+        told.push((of_one, event.words()));
+    }
+    let of = |of_one| {
+        let told = told.iter().filter(move |(is_one, _)| *is_one == of_one);
+        told.map(|(_, words)| words.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(true), ["thread.created 1", "thread.destroyed 1"]);
+    assert_eq!(of(false), ["thread.created 1"]);
+}
+
+async fn a_filter_lets_its_types_pass_alone(server: &Server) {
+    let client = server.client();
+    let query = "?type=thread.destroyed&type=thread.created&type=thread.created";
+    let mut events = all(&client, query).listen().await;
+    let mut ends = all(&client, "?type=thread.destroyed").listen().await;
+    let thread = client.thread();
+
+    thread.put("state/k", "1").ok().await;
+    thread.put("state/k", "2").ok().await;
+    thread.delete("").ok().await;
+
+    let told = [
+        next_of(&mut events, &[&thread]).await.words(),
+        next_of(&mut events, &[&thread]).await.words(),
+    ];
+    assert_eq!(told, ["thread.created 1", "thread.destroyed 2"]);
+    let end = next_of(&mut ends, &[&thread]).await;
+    assert_eq!(end.words(), "thread.destroyed 2");
+    assert!(end.text.ends_with(r#""state":{"k":2}}}"#), "{}", end.text);
+}
+
+async fn who_comes_back_misses_nothing(server: &Server) {
+    let client = server.client();
+    let created = "?type=thread.created";
+    let mut events = all(&client, created).listen().await;
+    let before = client.thread();
+    before.put("state/k", "1").ok().await;
+    next_of(&mut events, &[&before]).await;
+    let cursor = events.cursor.clone();
+    drop(events);
+    let missed: Vec<_> = (0..20).map(|_| client.thread()).collect();
+    for thread in &missed {
+        thread.put("state/k", "1").ok().await;
+    }
+
+    let request = all(&client, created).header("last-event-id", &cursor);
+    let mut events = request.listen().await;
+
+    let mut left: Vec<_> = missed.iter().collect();
+    while !left.is_empty() {
+        let event = next_of(&mut events, &left).await;
+        left.retain(|thread| event.about()["thread_id"] != thread.id.as_str());
+    }
+}
+
+async fn only_back_ends_hear_all(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let path = "/v1/events";
+
+    client.get(path).refused(401, "api_key_required").await;
+    let request = client.get(path).header("x-thread-id", &thread.signed);
+    request.refused(401, "api_key_required").await;
+    let request = client.get("/v1/events?type=x").bearer("wrong");
+    request.refused(401, "api_key_required").await;
+    let request = client.post(path).bearer(API_SECRET);
+    request.refused(405, "method_not_allowed").await;
+    let head = client
+        .request(reqwest::Method::HEAD, path)
+        .bearer(API_SECRET);
+    let head = head.ok().await;
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    assert_eq!(head.header("x-thread-id"), None);
+}
+
+async fn what_is_malformed_is_refused(server: &Server) {
+    let client = server.client();
+    let of_thread = client.thread().get("events").listen().await.cursor;
+
+    for query in [
+        "?type=thread.read",
+        "?type=",
+        "?type=thread.created,thread.updated",
+    ] {
+        let request = all(&client, query);
+        request.refused(400, "invalid_event_type").await;
+    }
+    for cursor in [of_thread.as_str(), "x"] {
+        let request = all(&client, "").header("last-event-id", cursor);
+        request.refused(400, "invalid_cursor").await;
+    }
+    let request = all(&client, "?types=thread.created");
+    request.refused(400, "invalid_parameter").await;
+}
+
+async fn another_replica_goes_on_where_one_stopped(backend: Backend) {
+    let one = Server::start(backend);
+    // an embedded store goes with its server: there is no other replica
+    if backend == Backend::Memory {
+        return;
+    }
+    let other = one.settings().start();
+    let created = "?type=thread.created";
+    let mut events = all(&one.client(), created).listen().await;
+    let (first, second) = (other.client().thread(), other.client().thread());
+    first.put("state/k", "1").ok().await;
+    next_of(&mut events, &[&first]).await;
+    let cursor = events.cursor.clone();
+    one.kill();
+
+    second.put("state/k", "1").ok().await;
+    let request = all(&other.client(), created).header("last-event-id", cursor);
+    let mut events = request.listen().await;
+
+    next_of(&mut events, &[&second]).await;
+}
+
+over_both_stores!(
+    events_of_all_threads_are_told,
+    a_filter_lets_its_types_pass_alone,
+    who_comes_back_misses_nothing,
+    only_back_ends_hear_all,
+    what_is_malformed_is_refused,
+);
+with_own_servers!(another_replica_goes_on_where_one_stopped);
