@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use threadkeep::domain::{EndReason, Policy, Refusal, Retention};
 
-use super::room::{Room, Subject, increment, once, push, set};
+use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// What a store's clock may differ by within one script.
@@ -244,7 +244,7 @@ async fn reapers_at_once_end_each_thread_once(room: Room) {
     let room = Arc::new(room);
     let reapers = (0..4).map(|_| {
         let room = Arc::clone(&room);
-        tokio::spawn(async move { room.reap().await })
+        in_parallel(async move { room.reap().await })
     });
     let mut ended = 0;
     for reaper in reapers.collect::<Vec<_>>() {
@@ -272,7 +272,7 @@ async fn a_reaper_and_a_write_at_once_end_a_life_once(room: Room) {
     room.advance(threads[0].policy.ttl);
 
     let reaper = Arc::clone(&room);
-    let reaper = tokio::spawn(async move { reaper.reap().await });
+    let reaper = in_parallel(async move { reaper.reap().await });
     for thread in &threads {
         thread.merge(&[set("k", "1")]).await;
     }

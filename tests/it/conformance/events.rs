@@ -8,7 +8,7 @@ use threadkeep::domain::{
 };
 use threadkeep::store::Destroy;
 
-use super::room::{Room, Subject, delete, increment, json, once, push, set};
+use super::room::{Room, Subject, delete, in_parallel, increment, json, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
@@ -382,16 +382,43 @@ async fn heads_tell_where_each_log_ends(room: Room) {
     assert!(made.id.position.ms <= after.now_ms);
 }
 
-async fn what_is_logged_after_a_time_was_told_is_read_from_that_time_on(room: Room) {
+async fn what_is_logged_after_heads_were_told_has_no_earlier_time(room: Room) {
+    let threads: Vec<_> = (0..300).map(|_| room.subject()).collect();
+    let writers = threads.clone();
+    let writing = in_parallel(async move {
+        for thread in writers {
+            thread.merge(&[]).await;
+        }
+    });
+    let mut told = Vec::new();
+    while !writing.is_finished() {
+        told.push(room.backend.log_heads().await.unwrap());
+    }
+    writing.await.unwrap();
+
+    for thread in &threads {
+        let made = room.events(thread).await.pop().unwrap().id;
+        for heads in &told {
+            let is_before = made.position <= heads.positions[usize::from(made.bucket)];
+            assert!(is_before || made.position.ms >= heads.now_ms);
+        }
+    }
+}
+
+async fn a_log_is_read_from_a_time_on(room: Room) {
     for _ in 0..50 {
         let thread = room.subject();
-        let ms = room.backend.log_heads().await.unwrap().now_ms;
+        let now_ms = room.backend.log_heads().await.unwrap().now_ms;
         thread.merge(&[]).await;
 
-        let since = Position { ms, seq: 0 };
-        let read = room.log(room.bucket(&thread), since).await;
+        let before = Position {
+            ms: now_ms - 1,
+            seq: u64::MAX,
+        };
+        let read = room.log(room.bucket(&thread), before).await;
 
         assert!(read.iter().any(|event| event.thread == thread.id));
+        assert!(read.iter().all(|event| event.id.position.ms >= now_ms));
     }
 }
 
@@ -473,7 +500,8 @@ super::over_every_store! {
     writes_at_once_are_told_in_the_order_of_their_versions,
     several_logs_are_read_at_once_each_from_its_position,
     heads_tell_where_each_log_ends,
-    what_is_logged_after_a_time_was_told_is_read_from_that_time_on,
+    what_is_logged_after_heads_were_told_has_no_earlier_time,
+    a_log_is_read_from_a_time_on,
     the_end_of_a_request_is_told_with_the_thread_as_it_then_is,
     the_end_of_a_request_about_no_thread_has_no_life_and_no_sequence,
     the_end_of_a_request_moves_no_expiry,

@@ -11,6 +11,8 @@ use threadkeep::domain::{
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
 use threadkeep::store::{RedisSettings, RedisStore};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 #[cfg(feature = "redis")]
 use crate::support::redis::{self, RedisServer};
@@ -244,6 +246,15 @@ impl Subject {
     pub(crate) async fn exists(&self) -> bool {
         self.thread().await.is_some()
     }
+}
+
+/// Does something on another thread of this machine: an embedded store never waits, so on the same
+/// one nothing else would come between.
+pub(crate) fn in_parallel<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    let runtime = Handle::current();
+    tokio::task::spawn_blocking(move || runtime.block_on(work))
 }
 
 fn refusal(error: WriteError) -> Refusal {

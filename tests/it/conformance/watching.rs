@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Position, Stamp};
+use threadkeep::domain::{Position, Stamp, Write};
 
-use super::room::{Room, push, set};
+use super::room::{Room, in_parallel, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -180,6 +180,32 @@ async fn all_changes_are_logged_while_all_are_watched(room: Room) {
     assert!(later > events[2].id.position.ms + 9_000);
 }
 
+async fn every_change_from_the_time_that_is_told_is_logged(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let writer = thread.clone();
+    let writing = in_parallel(async move {
+        let mut written = Vec::new();
+        for _ in 0..2_000 {
+            let write = Write {
+                describe: true,
+                ..writer.blank()
+            };
+            let thread = writer.write(&write).await.unwrap().thread.unwrap();
+            written.push((thread.stamp.version, thread.updated_ms));
+        }
+        written
+    });
+
+    let since = room.backend.watch_all(MINUTE).await.unwrap();
+
+    let written = writing.await.unwrap().into_iter();
+    let due: Vec<_> = written.filter(|(_, ms)| *ms >= since).collect();
+    let events = room.events(&thread).await;
+    let is_logged = |version| events.iter().any(|event| event.version == version);
+    assert!(due.iter().all(|(version, _)| is_logged(*version)));
+}
+
 super::over_every_store! {
     a_thread_can_be_watched_before_it_exists,
     to_watch_tells_the_thread_and_where_its_changes_are_logged_from,
@@ -190,4 +216,5 @@ super::over_every_store! {
     watching_goes_on_when_it_is_asked_for_again,
     watching_outlasts_the_lives_of_a_thread,
     all_changes_are_logged_while_all_are_watched,
+    every_change_from_the_time_that_is_told_is_logged,
 }
