@@ -31,8 +31,11 @@ impl Log {
     /// Gives an event its place, which is that of its id from now on.
     pub(super) fn append(&mut self, mut event: Event, now_ms: u64) -> Position {
         let ms = self.last.ms.max(now_ms);
-        // numbers begin at 1, so that whoever reads from (ms, 0) on gets all of that millisecond
-        let seq = if ms == self.last.ms { self.last.seq } else { 0 } + 1;
+        let seq = if ms == self.last.ms {
+            self.last.seq + 1
+        } else {
+            0
+        };
         self.last = Position { ms, seq };
         event.id = EventId {
             position: self.last,

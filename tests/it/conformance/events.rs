@@ -202,10 +202,10 @@ async fn refusals_are_not_told(room: Room) {
         .await
         .unwrap_err();
     thread.set_metadata(r#"{"a":1}"#).await.unwrap_err();
-    let unmet = Some(Precondition::Version(7));
-    thread.merge_if(unmet.unwrap(), &[]).await.unwrap_err();
+    let unmet = Precondition::Version(7);
+    thread.merge_if(unmet, &[]).await.unwrap_err();
     let refused_end = Destroy {
-        precondition: unmet,
+        precondition: Some(unmet),
         ..thread.end()
     };
     thread.destroy_by(&refused_end).await.unwrap_err();
