@@ -89,9 +89,9 @@ async fn what_is_kept_of_an_end_is_freed_when_its_time_is_over() {
     subject.destroy().await;
     assert_eq!(store.len(), 4);
 
-    room.advance(Duration::from_secs(999));
+    room.advance(Duration::from_secs(900));
     until(async || store.len() == 3).await;
-    room.advance(Duration::from_secs(2));
+    room.advance(Duration::from_secs(100));
     until(async || store.len() == 1).await;
     room.advance(Duration::from_secs(1_000));
     until(async || store.is_empty()).await;
