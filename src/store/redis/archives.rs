@@ -164,7 +164,7 @@ impl RedisStore {
         let each = most / 32 + 8;
         let (from_ms, last) = match &after.archive {
             Some((id, life)) if after.archived_ms >= oldest_ms => {
-                (after.archived_ms, format!("{id}:{}", hex(*life)))
+                (after.archived_ms, format!("{id}-{}", hex(*life)))
             }
             _ => (after.archived_ms.max(oldest_ms), String::new()),
         };
@@ -233,9 +233,9 @@ fn hex(life: Life) -> String {
     format!("{:016x}", life.0)
 }
 
-/// A member of the index: `ID:LIFE`.
+/// A member of the index: `ID-LIFE`.
 pub(super) fn member(text: &str) -> Result<(ThreadId, Life), StoreError> {
-    let (id, life) = text.split_once(':').ok_or(CORRUPT)?;
+    let (id, life) = text.split_once('-').ok_or(CORRUPT)?;
     let life = u64::from_str_radix(life, 16).map_err(|_| CORRUPT)?;
     Ok((id.parse().map_err(|_| CORRUPT)?, Life(life)))
 }

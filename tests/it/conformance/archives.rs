@@ -193,6 +193,29 @@ async fn expired_threads_are_listed_by_when_they_were_archived(room: Room) {
     assert_eq!(heads[1].reason, EndReason::Expired);
 }
 
+async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with(room: Room) {
+    // an id that is the beginning of another one of its bucket comes first
+    let threads = loop {
+        let (shorter, mut longer) = (room.subject(), room.subject());
+        longer.id = format!("{}0", shorter.id).parse().unwrap();
+        if room.bucket(&shorter) == room.bucket(&longer) {
+            break [shorter, longer];
+        }
+    };
+    for thread in &threads {
+        thread.merge(&[]).await;
+    }
+    room.advance(threads[0].policy.ttl);
+    room.reap().await;
+
+    let expected = threads.map(|thread| thread.id);
+    for most in [1, 2, 100] {
+        let heads = listed(&room, START, most).await;
+        assert!(heads.is_sorted_by_key(place));
+        assert!(heads.iter().map(|head| head.id).eq(expected));
+    }
+}
+
 fn place(head: &ArchiveHead) -> ArchivePlace {
     ArchivePlace {
         archived_ms: head.archived_ms,
@@ -223,4 +246,5 @@ super::over_every_store! {
     without_an_archive_the_state_is_there_for_the_event_alone,
     archives_are_listed_in_order_and_in_pages,
     expired_threads_are_listed_by_when_they_were_archived,
+    archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with,
 }

@@ -2,11 +2,23 @@
 -- KEYS: 1 archives. ARGV: 1 time, 2 the last one at that time that was listed, 3 how many at most.
 -- Reply: members and their times, in turn.
 local from, after, most, listed, offset = tonumber(ARGV[1]), ARGV[2], 2 * tonumber(ARGV[3]), {}, 0
+
+-- Redis sorts by bytes, where Lua compares by the locale of the server.
+local function is_after(member, other)
+  for i = 1, #member do
+    local ours, theirs = byte(member, i), byte(other, i) or -1
+    if ours ~= theirs then return ours > theirs end
+  end
+  return false
+end
+
 repeat
   local got = call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', offset, 100)
   for i = 1, #got, 2 do
-    if #listed < most and (tonumber(got[i + 1]) > from or got[i] > after) then
-      listed[#listed + 1], listed[#listed + 2] = got[i], got[i + 1]
+    local time = tonumber(got[i + 1])
+    if #listed < most and (time > from or is_after(got[i], after)) then
+      -- in digits alone: of round times some servers answer an exponent
+      listed[#listed + 1], listed[#listed + 2] = got[i], fmt('%.0f', time)
     end
   end
   offset = offset + 100

@@ -79,7 +79,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   call('HSET', k.archive, 'M', sub(m, 1, 54) .. pack('>I4I6', sequence, 0),
     'E', pack('>BI6I6', flags, ended, now(ahead)))
   call('PEXPIRE', k.archive, archive_ms + ahead)
-  call('ZADD', k.archives, now(ahead), id .. ':' .. hex(life))
+  call('ZADD', k.archives, now(ahead), id .. '-' .. hex(life))
   log_event(k.log, DESTROYED, flags, ended, version, sequence, life, id, '', ahead)
 end
 

@@ -33,7 +33,7 @@ call('UNLINK', k.thread)
 call('COPY', from, k.thread)
 call('HDEL', k.thread, 'E')
 call('HSET', from, 'R', '1')
-call('ZREM', k.archives, id .. ':' .. hex(its_life))
+call('ZREM', k.archives, id .. '-' .. hex(its_life))
 m = pack(META, format, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
   sequence, watched_until(KEYS[6], ahead))
 call('HSET', k.thread, 'M', m)
