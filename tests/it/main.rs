@@ -4,6 +4,8 @@
 
 mod architecture;
 mod cli;
+#[cfg(feature = "redis")]
+mod clocks;
 mod conformance;
 #[cfg(feature = "redis")]
 mod connections;

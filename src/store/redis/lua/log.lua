@@ -8,10 +8,12 @@ local NO_LIFE = '\0\0\0\0\0\0\0\0'
 -- what else belongs to the type.
 -- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed,
 -- 2 expired and its data lost.
+-- Answers the time of its place in the log, which does not go back when the clock does.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
-  local position = ahead == 0 and '*' or fmt('%.0f-*', now(ahead))
-  call('XADD', log, position,
+  local wanted = ahead == 0 and '*' or fmt('%.0f-*', now(ahead))
+  local position = call('XADD', log, wanted,
     'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, 'k', more)
+  return tonumber(string.match(position, '^%d+'))
 end
 
 local function id_of(key)
@@ -63,24 +65,26 @@ local function hex(bytes)
 end
 
 -- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log,
--- archive, archives and deadlines. An archive of an earlier life makes room.
+-- archive, archives and deadlines. An archive of an earlier life makes room. It has the time of its
+-- event's place, so that who knows how far the log goes back knows which archives it wants.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_('>c8I6', m, 2)
   call('ZREM', k.deadlines, id)
   if call('PTTL', k.thread) <= ahead then
     -- only by the clock that tests put ahead: else the key were gone
     call('UNLINK', k.thread)
-    return log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
+    log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
+    return
   end
   local sequence = unpack_('>I4', m, 55) + 1
+  local archived = log_event(k.log, DESTROYED, flags, ended, version, sequence, life, id, '', ahead)
   local earlier = call('HGET', k.archive, 'M')
   if earlier then call('RENAME', k.archive, k.archive .. ':' .. hex(sub(earlier, 2, 9))) end
   call('RENAME', k.thread, k.archive)
   call('HSET', k.archive, 'M', sub(m, 1, 54) .. pack('>I4I6', sequence, 0),
-    'E', pack('>BI6I6', flags, ended, now(ahead)))
+    'E', pack('>BI6I6', flags, ended, archived))
   call('PEXPIRE', k.archive, archive_ms + ahead)
-  call('ZADD', k.archives, now(ahead), id .. '-' .. hex(life))
-  log_event(k.log, DESTROYED, flags, ended, version, sequence, life, id, '', ahead)
+  call('ZADD', k.archives, archived, id .. '-' .. hex(life))
 end
 
 -- Puts a new life into the deadlines. One that is there already is of a life whose data is lost.

@@ -21,8 +21,8 @@ if last then
   call('SET', KEYS[2], last[1])
 end
 
--- an archive is a little older than its event, whose time is taken later in the same script
+-- an archive has the time of its event's place
 local oldest = call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
 local unwanted = now(ahead) - tonumber(ARGV[5])
-if oldest then unwanted = math.min(unwanted, tonumber(string.match(oldest[1], '^%d+')) - 60000) end
+if oldest then unwanted = math.min(unwanted, tonumber(string.match(oldest[1], '^%d+')) - 1) end
 return call('ZRANGEBYSCORE', KEYS[3], '-inf', fmt('%.0f', unwanted), 'LIMIT', 0, ARGV[6])
