@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::Connection;
-use threadkeep::domain::ThreadId;
+use threadkeep::domain::{Position, ThreadId};
 use threadkeep::store::{Clock, RedisSettings, RedisStore, Store, StoreError};
 
 use crate::conformance::room::{push, push_window, redis_on};
@@ -82,6 +82,48 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     assert_eq!(store.get_state(&id).await.unwrap(), None);
     let made = connections(&mut connection) - before;
     assert!(made <= 10, "{made} connections for 150 requests");
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_tidied_for_long_is_cut_in_slices() {
+    const EVENTS: u64 = 90_000;
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let mut connection = redis.connection();
+    let logs: Vec<String> = redis::cmd("KEYS")
+        .arg("*:e")
+        .query(&mut connection)
+        .unwrap();
+    let script = "local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+        for _ = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', unpack(last[2])) end";
+    let fill = &mut redis::cmd("EVAL");
+    fill.arg(script).arg(1).arg(&logs).arg(EVENTS);
+    fill.exec(&mut connection).unwrap();
+    let bucket = room.backend.bucket_of(&thread.id);
+    let head = room.backend.log_heads().await.unwrap().positions[usize::from(bucket)];
+
+    room.advance(8 * Duration::from_secs(86_400));
+    room.backend.tidy(&[bucket], &[None]).await.unwrap();
+
+    assert!(room.log(bucket, Position::default()).await.is_empty());
+    let horizons = room.backend.log_horizons(&[bucket]).await.unwrap();
+    assert_eq!(horizons, [head]);
+    let cuts = commands(&mut connection, "xtrim");
+    assert!(cuts > EVENTS / 20_000, "{cuts} cuts");
+}
+
+/// How many of these commands Redis was asked for.
+fn commands(connection: &mut Connection, name: &str) -> u64 {
+    let info: String = redis::cmd("INFO")
+        .arg("commandstats")
+        .query(connection)
+        .unwrap();
+    let begin = format!("cmdstat_{name}:calls=");
+    let line = info.lines().find_map(|line| line.strip_prefix(&begin));
+    let calls = line.and_then(|line| line.split(',').next());
+    calls.unwrap_or("0").parse().unwrap()
 }
 
 fn connections(connection: &mut Connection) -> u64 {

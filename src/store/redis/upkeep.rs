@@ -13,6 +13,8 @@ use crate::store::{Due, Reaped, StoreError, Upkeep, millis};
 
 /// Archives that one call deletes.
 const SWEPT: usize = 100;
+/// Events that one call deletes, about.
+const CUT: usize = 20_000;
 
 #[async_trait]
 impl Upkeep for RedisStore {
@@ -74,10 +76,13 @@ impl Upkeep for RedisStore {
                 .map(|(bucket, slowest)| self.tidying(*bucket, *slowest));
             let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
             let mut more = Vec::new();
-            for ((bucket, slowest), unwanted) in left.into_iter().zip(replies) {
-                let unwanted = array(unwanted)?;
-                self.sweep(bucket, &unwanted).await?;
-                if unwanted.len() == SWEPT {
+            for ((bucket, slowest), reply) in left.into_iter().zip(replies) {
+                let reply = array(reply)?;
+                let [is_more, Value::Array(unwanted)] = &reply[..] else {
+                    return Err(UNKNOWN);
+                };
+                self.sweep(bucket, unwanted).await?;
+                if integer(is_more)? == 1 || unwanted.len() == SWEPT {
                     more.push((bucket, slowest));
                 }
             }
@@ -99,7 +104,8 @@ impl RedisStore {
             .arg(millis(self.retention.log_at_most()))
             .arg(slowest.map_or_else(String::new, |slowest| slowest.to_string()))
             .arg(millis(self.retention.archive))
-            .arg(SWEPT);
+            .arg(SWEPT)
+            .arg(CUT);
         cmd
     }
 

@@ -1,9 +1,11 @@
 -- Deletes what is past its time from a log.
 -- KEYS: 1 log, 2 horizon, 3 archives.
 -- ARGV: 1 ahead, 2 how long events stay, 3 how long they stay at most, 4 how far the slowest
---       consumer is or nothing, 5 how long an archive can be got, 6 how many archives at most.
--- Reply: archives that neither the retention nor the log wants any more.
-local ahead = tonumber(ARGV[1])
+--       consumer is or nothing, 5 how long an archive can be got, 6 how many archives at most,
+--       7 about how many events at most.
+-- Reply: whether there is more to be deleted from the log, and archives that neither the retention
+-- nor the log wants any more.
+local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[7])
 local function position(ms) return fmt('%.0f-0', ms) end
 local hard_ms = now(ahead) - tonumber(ARGV[3])
 local cut = position(now(ahead) - tonumber(ARGV[2]))
@@ -15,14 +17,20 @@ if ARGV[4] ~= '' then
     cut = slowest_ms < hard_ms and position(hard_ms) or ms .. '-' .. fmt('%.0f', n + 1)
   end
 end
-local last = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1]
+local last, more = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1], 0
 if last then
-  call('XTRIM', KEYS[1], 'MINID', cut)
+  -- before all of it is gone: who reads meanwhile must not miss anything without a word
   call('SET', KEYS[2], last[1])
+  -- whole nodes of the stream, as many as take about a quarter of a millisecond; then the rest
+  if call('XTRIM', KEYS[1], 'MINID', '~', cut, 'LIMIT', most) > most / 2 then
+    more = 1
+  else
+    call('XTRIM', KEYS[1], 'MINID', cut)
+  end
 end
 
 -- an archive has the time of its event's place
 local oldest = call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
 local unwanted = now(ahead) - tonumber(ARGV[5])
 if oldest then unwanted = math.min(unwanted, tonumber(string.match(oldest[1], '^%d+')) - 1) end
-return call('ZRANGEBYSCORE', KEYS[3], '-inf', fmt('%.0f', unwanted), 'LIMIT', 0, ARGV[6])
+return {more, call('ZRANGEBYSCORE', KEYS[3], '-inf', fmt('%.0f', unwanted), 'LIMIT', 0, ARGV[6])}
