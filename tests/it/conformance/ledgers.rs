@@ -153,6 +153,27 @@ async fn what_is_written_twice_is_written_once(room: Room) {
     assert_eq!(parked(&room).await, given_up);
 }
 
+async fn what_comes_late_moves_no_cursor_back(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    let cursor = |bucket, at| LedgerChange {
+        cursors: vec![(bucket, at)],
+        ..LedgerChange::default()
+    };
+    commit(&room, &cursor(3, position(5_000, 10))).await;
+    commit(&room, &cursor(7, position(10_000, 0))).await;
+
+    for (bucket, late) in [(3, position(5_000, 9)), (7, position(9_999, 20))] {
+        assert!(commit(&room, &cursor(bucket, late)).await);
+    }
+
+    let cursors = load(&room).await.cursors;
+    assert_eq!(
+        (cursors[3], cursors[7]),
+        (position(5_000, 10), position(10_000, 0))
+    );
+}
+
 async fn a_change_of_nothing_changes_nothing(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
@@ -369,6 +390,7 @@ super::over_every_store! {
     all_consumers_are_named,
     a_change_is_written_down_whole,
     what_is_written_twice_is_written_once,
+    what_comes_late_moves_no_cursor_back,
     a_change_of_nothing_changes_nothing,
     pending_events_are_tried_again_and_then_done_or_parked,
     only_who_holds_the_lease_writes,

@@ -6,11 +6,22 @@
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
 if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
 if call('EXISTS', KEYS[2]) == 0 then return {0, 0} end
+-- Whether a position is past another one. What comes late, after a timeout, moves no cursor back.
+local function is_past(position, other)
+  if not other then return true end
+  local ms, n = string.match(position, '^(%d+)-(%d+)$')
+  local other_ms, other_n = string.match(other, '^(%d+)-(%d+)$')
+  ms, other_ms = tonumber(ms), tonumber(other_ms)
+  return ms > other_ms or ms == other_ms and tonumber(n) > tonumber(other_n)
+end
+
 local i = 5
 while ARGV[i] do
   local code, event = ARGV[i], ARGV[i + 1]
   if code == 'c' then
-    call('HSET', KEYS[2], event, ARGV[i + 2])
+    if is_past(ARGV[i + 2], call('HGET', KEYS[2], event)) then
+      call('HSET', KEYS[2], event, ARGV[i + 2])
+    end
     i = i + 3
   elseif code == 'p' then
     call('HSET', KEYS[3], event, ARGV[i + 2])
