@@ -30,6 +30,6 @@ impl Retention {
     /// The longest that an event stays in the log.
     #[must_use]
     pub fn log_at_most(&self) -> Duration {
-        self.log * LOG_HARD_FACTOR
+        self.log.saturating_mul(LOG_HARD_FACTOR)
     }
 }

@@ -125,7 +125,7 @@ impl Entry {
         };
         if let Some(living) = living {
             step.end(living, EndReason::Destroyed, now_ms);
-            self.tombstone_ends_ms = now_ms + millis(destroy.tombstone);
+            self.tombstone_ends_ms = now_ms.saturating_add(millis(destroy.tombstone));
             self.records.end_by(self.tombstone_ends_ms, now_ms);
         }
         if let Some(key) = destroy.idempotency {

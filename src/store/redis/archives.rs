@@ -26,7 +26,8 @@ impl Archives for RedisStore {
         let Some(found) = self.find_archive(id, life).await? else {
             return Ok(None);
         };
-        let over_ms = found.archive.head.archived_ms + millis(self.retention.archive);
+        let retention_ms = millis(self.retention.archive);
+        let over_ms = found.archive.head.archived_ms.saturating_add(retention_ms);
         let is_kept = !found.is_restored && over_ms > self.now_ms().await?;
         Ok(is_kept.then_some(found.archive))
     }

@@ -15,6 +15,11 @@ use crate::store::millis;
 
 /// Bytes up to which an array stays in one field.
 const INLINE_BYTES: usize = 2032;
+/// Longer times than these 4,000 years are taken for this one: a moment that is so far ahead still
+/// fits where moments are kept, and Redis takes it for an expiry.
+const LONGEST_MS: u64 = 1 << 47;
+/// The longest TTL, which is kept in 5 bytes: 34 years.
+const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
 
 /// What the store brings to a write, beside what is to be written.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +38,7 @@ pub(super) fn write(cmd: &mut Cmd, write: &Write<'_>, circumstances: &Circumstan
         .arg(
             write
                 .ttl
-                .map_or_else(String::new, |ttl| millis(ttl).to_string()),
+                .map_or_else(String::new, |ttl| ttl_ms(ttl).to_string()),
         )
         .arg(if write.describe { "d" } else { "" });
     let (new, old) = match write.metadata {
@@ -98,13 +103,13 @@ pub(super) fn policy(policy: &Policy, circumstances: &Circumstances) -> Vec<u8> 
     let retention = &circumstances.retention;
     let mut packed = Vec::with_capacity(48);
     put(&mut packed, circumstances.ahead_ms, 6);
-    put(&mut packed, millis(policy.ttl), 5);
-    put(&mut packed, policy.max_age.map_or(0, millis), 6);
+    put(&mut packed, ttl_ms(policy.ttl), 5);
+    put(&mut packed, policy.max_age.map_or(0, bounded_ms), 6);
     put(&mut packed, policy.max_bytes, 4);
     put(&mut packed, policy.max_keys.into(), 4);
     put(&mut packed, policy.max_metadata_bytes, 4);
     put(&mut packed, Life::random().0, 8);
-    put(&mut packed, retention.grace.as_secs(), 4);
+    put(&mut packed, whole_seconds(retention.grace), 4);
     put(&mut packed, archive_ms(retention), 6);
     put(&mut packed, circumstances.logs_all.into(), 1);
     packed
@@ -114,18 +119,33 @@ pub(super) fn policy(policy: &Policy, circumstances: &Circumstances) -> Vec<u8> 
 pub(super) fn restoration(policy: &Policy, ahead_ms: u64, retention: &Retention) -> Vec<u8> {
     let mut packed = Vec::with_capacity(32);
     put(&mut packed, ahead_ms, 6);
-    put(&mut packed, policy.max_age.map_or(0, millis), 6);
+    put(&mut packed, policy.max_age.map_or(0, bounded_ms), 6);
     put(&mut packed, Life::random().0, 8);
     put(&mut packed, archive_ms(retention), 6);
-    put(&mut packed, millis(retention.archive), 6);
+    put(&mut packed, bounded_ms(retention.archive), 6);
     packed
+}
+
+/// A time as the scripts can count with it.
+pub(super) fn bounded_ms(time: Duration) -> u64 {
+    millis(time).min(LONGEST_MS)
+}
+
+fn ttl_ms(ttl: Duration) -> u64 {
+    millis(ttl).min(LONGEST_TTL_MS)
+}
+
+/// Seconds, rounded up: a short grace is not none.
+fn whole_seconds(time: Duration) -> u64 {
+    millis(time).div_ceil(1_000)
 }
 
 /// How long an archive exists, though it is swept sooner if nobody wants it: as long as it can be
 /// got, and as its event may stay in the log.
 pub(super) fn archive_ms(retention: &Retention) -> u64 {
     const MARGIN: Duration = Duration::from_secs(3600);
-    millis(retention.archive.max(retention.log_at_most()) + MARGIN)
+    let longest = retention.archive.max(retention.log_at_most());
+    bounded_ms(longest.saturating_add(MARGIN))
 }
 
 pub(super) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {

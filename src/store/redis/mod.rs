@@ -260,7 +260,7 @@ impl Store for RedisStore {
             .arg(self.ahead())
             .arg(arguments::precondition(destroy.precondition))
             .arg(arguments::idempotency(destroy.idempotency))
-            .arg(super::millis(destroy.tombstone))
+            .arg(arguments::bounded_ms(destroy.tombstone))
             .arg(arguments::archive_ms(&self.retention));
         replies::destroyed(self.link.calls().write(cmd).await?)
     }

@@ -9,7 +9,7 @@ use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, arguments};
 use crate::domain::{Position, ThreadId};
-use crate::store::{Due, Reaped, StoreError, Upkeep, millis};
+use crate::store::{Due, Reaped, StoreError, Upkeep};
 
 /// Archives that one call deletes.
 const SWEPT: usize = 100;
@@ -100,10 +100,10 @@ impl RedisStore {
             .arg(&keys.horizon)
             .arg(&keys.archives)
             .arg(self.ahead())
-            .arg(millis(self.retention.log))
-            .arg(millis(self.retention.log_at_most()))
+            .arg(arguments::bounded_ms(self.retention.log))
+            .arg(arguments::bounded_ms(self.retention.log_at_most()))
             .arg(slowest.map_or_else(String::new, |slowest| slowest.to_string()))
-            .arg(millis(self.retention.archive))
+            .arg(arguments::bounded_ms(self.retention.archive))
             .arg(SWEPT)
             .arg(CUT);
         cmd

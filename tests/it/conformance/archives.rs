@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{EndReason, Life, Retention, ThreadId};
+use threadkeep::domain::{EndReason, Life, Policy, Refusal, Retention, ThreadId};
 use threadkeep::store::{ArchiveHead, ArchivePlace};
 
 use super::room::{Room, Subject, push, push_window, set};
@@ -216,6 +216,43 @@ async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with
     }
 }
 
+/// What is to be kept for ever is asked for so.
+async fn what_is_kept_for_ever_stays(room: Room) {
+    let room = room
+        .keeping(Retention {
+            grace: Duration::MAX,
+            archive: Duration::MAX,
+            log: Duration::MAX,
+        })
+        .await;
+    let thread = room.subject_under(Policy {
+        ttl: Duration::MAX,
+        max_age: Some(Duration::MAX),
+        tombstone: Duration::MAX,
+        ..Policy::THREAD
+    });
+    thread.merge(&[set("k", "1")]).await;
+    thread.set_ttl(Duration::MAX).await;
+    thread.merge(&[push("l", "1")]).await;
+    let state = thread.state().await.unwrap();
+    room.advance(1_000_000 * SECOND);
+    assert_eq!(thread.state().await.unwrap(), state);
+    let life = end(&thread).await;
+
+    room.advance(1_000_000 * SECOND);
+    room.tidy().await;
+
+    assert_eq!(room.events(&thread).await.len(), 2);
+    assert_eq!(room.archive(&thread).await.unwrap().state, state);
+    assert_eq!(listed(&room, START, 10).await.len(), 1);
+    assert_eq!(thread.try_merge(&[]).await, Err(Refusal::Destroyed));
+    let last = room.backend.get_final(&thread.id, life).await.unwrap();
+    assert_eq!(last.unwrap().state, state);
+    let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+    assert!(restored.unwrap().is_some());
+    assert_eq!(thread.state().await.unwrap(), state);
+}
+
 fn place(head: &ArchiveHead) -> ArchivePlace {
     ArchivePlace {
         archived_ms: head.archived_ms,
@@ -247,4 +284,5 @@ super::over_every_store! {
     archives_are_listed_in_order_and_in_pages,
     expired_threads_are_listed_by_when_they_were_archived,
     archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with,
+    what_is_kept_for_ever_stays,
 }

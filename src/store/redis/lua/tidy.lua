@@ -6,7 +6,8 @@
 -- Reply: whether there is more to be deleted from the log, and archives that neither the retention
 -- nor the log wants any more.
 local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[7])
-local function position(ms) return fmt('%.0f-0', ms) end
+-- a time before the epoch is no place in a log
+local function position(ms) return fmt('%.0f-0', math.max(1, ms)) end
 local hard_ms = now(ahead) - tonumber(ARGV[3])
 local cut = position(now(ahead) - tonumber(ARGV[2]))
 if ARGV[4] ~= '' then
