@@ -16,6 +16,8 @@ mod documents;
 mod events;
 #[cfg(feature = "redis")]
 mod faults;
+#[cfg(feature = "redis")]
+mod full;
 mod http;
 mod library;
 mod lists;

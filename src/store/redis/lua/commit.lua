@@ -6,6 +6,8 @@
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
 if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
 if call('EXISTS', KEYS[2]) == 0 then return {0, 0} end
+-- what a consumer has handled can leave the log
+write_even_when_full(KEYS[2])
 -- Whether a position is past another one. What comes late, after a timeout, moves no cursor back.
 local function is_past(position, other)
   if not other then return true end

@@ -17,6 +17,8 @@ for i = 3, #ARGV do
       local deadline = now(ahead) + left - ahead - grace * 1000
       if ends > 0 then deadline = math.min(deadline, ends) end
       if deadline ~= score then
+        -- taken out first, since a full Redis would refuse to add, and nothing would be ended
+        call('ZREM', k.deadlines, id)
         call('ZADD', k.deadlines, deadline, id)
         moved = moved + 1
       end

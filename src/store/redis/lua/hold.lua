@@ -4,6 +4,8 @@
 -- Reply: the slots that are held.
 local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local t, pool = now(ahead), {}
+-- without leases nobody ends and deletes anything
+write_even_when_full(KEYS[1])
 local fields = call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do pool[fields[i]] = fields[i + 1] end
 local members = 1

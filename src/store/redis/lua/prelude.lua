@@ -76,6 +76,12 @@ local function chunk_name(id, n)
   return 'c' .. id .. ':' .. fmt('%.0f', n)
 end
 
+-- When its memory is full, Redis refuses what takes some, but not to a script that has written
+-- before. Who frees memory in the end begins with this on a hash, which changes nothing.
+local function write_even_when_full(hash)
+  call('HDEL', hash, '')
+end
+
 -- Calls a command with many arguments in slices.
 local function in_slices(command, key, args)
   for from = 1, #args, 1000 do

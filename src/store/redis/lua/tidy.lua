@@ -20,14 +20,15 @@ if ARGV[4] ~= '' then
 end
 local last, more = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1], 0
 if last then
-  -- before all of it is gone: who reads meanwhile must not miss anything without a word
-  call('SET', KEYS[2], last[1])
   -- whole nodes of the stream, as many as take about a quarter of a millisecond; then the rest
   if call('XTRIM', KEYS[1], 'MINID', '~', cut, 'LIMIT', most) > most / 2 then
     more = 1
   else
     call('XTRIM', KEYS[1], 'MINID', cut)
   end
+  -- even if some of it is still there: who reads meanwhile must not miss anything without a word.
+  -- Not before the trim, since a full Redis refuses it to a script that has not written yet
+  call('SET', KEYS[2], last[1])
 end
 
 -- an archive has the time of its event's place

@@ -1,0 +1,68 @@
+//! When the memory of Redis is full, what frees it goes on: else it would stay full.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Connection;
+use threadkeep::domain::{Position, Retention};
+use threadkeep::store::{Clock, Holding, LedgerChange};
+
+use crate::conformance::room::{redis_on, set};
+use crate::support::redis::RedisServer;
+
+const SECOND: Duration = Duration::from_secs(1);
+const CONSUMER: &str = "app.slow";
+
+fn fill(connection: &mut Connection) {
+    let mut full = redis::cmd("CONFIG");
+    full.arg("SET").arg("maxmemory").arg(1);
+    full.exec(connection).unwrap();
+}
+
+#[tokio::test]
+async fn threads_are_ended_and_what_is_over_is_deleted() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let room = room
+        .keeping(Retention {
+            archive: Duration::ZERO,
+            log: 10_000 * SECOND,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let expired = room.subject();
+    let used = room.subject();
+    for thread in [&expired, &used] {
+        thread.merge(&[set("k", "1")]).await;
+    }
+    let start = vec![Position::default(); usize::from(room.backend.buckets())];
+    room.backend.open_ledger(CONSUMER, &start).await.unwrap();
+    room.advance(used.policy.ttl - SECOND);
+    assert!(used.exists().await);
+    room.advance(10 * SECOND);
+    fill(&mut redis.connection());
+    let refused = room.store.write(&used.id, &used.blank()).await;
+    assert!(refused.is_err());
+
+    let held = room.backend.hold(CONSUMER, 1, "me", 100_000 * SECOND).await;
+    assert_eq!(held.unwrap(), [0]);
+    let reaped = room.reap().await;
+
+    assert_eq!((reaped.ended, reaped.moved), (1, 1));
+    let end = room.events(&expired).await.pop().unwrap();
+    let holding = Holding {
+        consumer: CONSUMER,
+        slot: 0,
+        holder: "me",
+    };
+    let change = LedgerChange {
+        cursors: vec![(room.bucket(&expired), end.id.position)],
+        ..LedgerChange::default()
+    };
+    assert!(room.backend.commit(&holding, &change).await.unwrap());
+    room.advance(10_000 * SECOND);
+    room.tidy().await;
+    assert!(room.events(&expired).await.is_empty());
+    let last = room.backend.get_final(&expired.id, end.life).await;
+    assert_eq!(last.unwrap(), None);
+}
