@@ -18,10 +18,9 @@ impl Clock {
     /// The system's time.
     #[must_use]
     pub fn system() -> Self {
-        let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self {
             start: Instant::now(),
-            start_ms: millis(since_epoch),
+            start_ms: since_epoch_ms(),
             ahead_ms: Arc::default(),
         }
     }
@@ -30,6 +29,13 @@ impl Clock {
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.start_ms + millis(self.start.elapsed()) + self.ahead_ms()
+    }
+
+    /// The system's time as it is by now, put ahead as far: it jumps when it is set, and does not
+    /// stand still while the machine sleeps. For comparing clocks, not for measuring times.
+    #[cfg(feature = "redis")]
+    pub(crate) fn system_ms(&self) -> u64 {
+        since_epoch_ms() + self.ahead_ms()
     }
 
     /// How far it was put ahead.
@@ -44,7 +50,28 @@ impl Clock {
     }
 }
 
+fn since_epoch_ms() -> u64 {
+    millis(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
+}
+
 /// A duration in whole milliseconds; one past 584 million years is that long.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_stood_still_knows_the_systems_time() {
+        let stood_still = Clock {
+            start_ms: 0,
+            ..Clock::system()
+        };
+        stood_still.advance(Duration::from_secs(100));
+
+        let ahead_ms = stood_still.system_ms() - since_epoch_ms();
+        assert!((90_000..110_000).contains(&ahead_ms), "{ahead_ms}");
+    }
 }

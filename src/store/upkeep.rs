@@ -10,7 +10,7 @@ use crate::domain::{Position, ThreadId};
 /// Threads whose deadline has passed, unless they were used since.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Due {
-    /// How far the store's clock is ahead of this process', in milliseconds.
+    /// How far the store's clock is ahead of this machine's, in milliseconds.
     pub skew_ms: i64,
     /// Of each bucket that was asked for, in order, the ids that are due, those of the earliest
     /// deadline first.

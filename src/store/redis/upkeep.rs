@@ -33,7 +33,7 @@ impl Upkeep for RedisStore {
             let [now_ms, Value::Array(ids)] = &reply[..] else {
                 return Err(UNKNOWN);
             };
-            due.skew_ms = integer(now_ms)? as i64 - self.clock.now_ms() as i64;
+            due.skew_ms = integer(now_ms)? as i64 - self.clock.system_ms() as i64;
             let ids = ids.iter().map(|id| text(id)?.parse().map_err(|_| UNKNOWN));
             due.ids.push(ids.collect::<Result<_, StoreError>>()?);
         }
