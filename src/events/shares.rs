@@ -42,7 +42,7 @@ impl Pool {
     ) {
         let hold = async {
             let mut outage = Outage::new("leases of work cannot be renewed");
-            let mut ends = Instant::now();
+            let mut ends = None;
             loop {
                 // the time before the call: the lease runs from a moment within it
                 let asked = Instant::now();
@@ -50,13 +50,17 @@ impl Pool {
                 match call.await {
                     Ok(slots) => {
                         outage.is_over();
-                        ends = asked + self.lasts;
-                        tell(&held, slots);
+                        // what ran out may have been another's meanwhile, so that all who work on
+                        // it have to begin anew: they get it the next time
+                        let ran_out = ends.is_some_and(|ends| Instant::now() >= ends);
+                        let is_stale = ran_out && !held.borrow().is_empty();
+                        ends = Some(asked + self.lasts);
+                        tell(&held, if is_stale { Vec::new() } else { slots });
                         sleep(self.renew_every).await;
                     }
                     Err(error) => {
                         let pause = outage.goes_on(&error).min(self.renew_every);
-                        if Instant::now() + pause >= ends {
+                        if ends.is_none_or(|ends| Instant::now() + pause >= ends) {
                             tell(&held, Vec::new());
                         }
                         sleep(pause).await;
@@ -83,4 +87,68 @@ fn tell(held: &watch::Sender<Vec<u16>>, mut slots: Vec<u16>) {
         *known = slots;
         is_new
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::store::StoreError;
+
+    const LASTS: Duration = Duration::from_millis(100);
+
+    /// Leases of one slot, whose second renewal takes longer than they last.
+    #[derive(Debug, Default)]
+    struct OnceLate(AtomicU32);
+
+    #[async_trait]
+    impl Leases for OnceLate {
+        async fn hold(
+            &self,
+            _: &str,
+            _: u16,
+            _: &str,
+            _: Duration,
+        ) -> Result<Vec<u16>, StoreError> {
+            if self.0.fetch_add(1, Ordering::Relaxed) == 1 {
+                sleep(2 * LASTS).await;
+            }
+            Ok(vec![0])
+        }
+
+        async fn release(&self, _: &str, _: &str) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slot_that_ran_out_is_given_up_before_it_is_held_again() {
+        let pool = Pool {
+            name: "pool".into(),
+            slots: 1,
+            lasts: LASTS,
+            renew_every: LASTS / 10,
+        };
+        let (held, mut seen) = watch::channel(Vec::new());
+        let stop = CancellationToken::new();
+        let holding = pool.hold(
+            Arc::new(OnceLate::default()),
+            "me".into(),
+            held,
+            stop.clone(),
+        );
+        let holding = tokio::spawn(holding);
+
+        for expected in [vec![0], vec![], vec![0]] {
+            let change = timeout(Duration::from_secs(30), seen.changed()).await;
+            change.unwrap().unwrap();
+            assert_eq!(*seen.borrow_and_update(), expected);
+        }
+
+        stop.cancel();
+        holding.await.unwrap();
+    }
 }
