@@ -11,6 +11,8 @@ use super::room::{Room, Subject};
 const PAGE: usize = 3;
 /// Threads that are ended in one step.
 const BATCH: usize = 50;
+/// Rounds of a reaper after which what is due should be ended.
+const ROUNDS: usize = 1_000;
 
 impl Room {
     pub(crate) fn bucket(&self, thread: &Subject) -> u16 {
@@ -57,7 +59,7 @@ impl Room {
     pub(crate) async fn reap(&self) -> Reaped {
         let buckets = self.buckets();
         let mut all = Reaped::default();
-        loop {
+        for _ in 0..ROUNDS {
             let due = self.backend.due(&buckets, BATCH).await.unwrap();
             assert!(due.skew_ms.abs() < 10_000, "{}", due.skew_ms);
             assert_eq!(due.ids.len(), buckets.len());
@@ -73,6 +75,7 @@ impl Room {
                 }
             }
         }
+        panic!("what is due stays so: {all:?}");
     }
 
     /// Whether a thread is in the list of those that are due.
