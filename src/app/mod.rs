@@ -30,6 +30,7 @@ use crate::store::StoreError;
 use crate::telemetry::{
     HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events, register_process,
 };
+use crate::webhooks::{WebhookSettings, Webhooks};
 
 /// Longer than load balancers keep an idle connection (60 s is common): who closes first must not
 /// be the server, or a request that is on its way at that moment is lost.
@@ -80,6 +81,7 @@ impl Application {
         let api = Api {
             service: ThreadService::new(Arc::new(store), settings.policy, patience),
             archives: ArchiveService::new(backend, settings.policy),
+            webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),
             events: events.clone(),
             identity: identity(&settings),
             api_keys: settings.api_keys.clone(),
@@ -177,6 +179,14 @@ fn event_settings(settings: &Settings) -> EventSettings {
         public_url: settings.public_url.clone(),
         session_events: settings.session_events,
         ..EventSettings::default()
+    }
+}
+
+fn webhook_settings(settings: &Settings) -> WebhookSettings {
+    WebhookSettings {
+        endpoints: settings.webhooks.clone(),
+        allow_private: settings.webhook_allow_private,
+        ..WebhookSettings::default()
     }
 }
 

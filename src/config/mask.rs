@@ -7,8 +7,10 @@ const MASK: &str = "***";
 pub(super) fn mask(name: &str, text: &str) -> String {
     if text.is_empty() {
         String::new()
-    } else if name.ends_with("_keys") && name != "max_keys" {
+    } else if name.ends_with("_keys") && name != "max_keys" || name.ends_with("_secrets") {
         mask_keys(text)
+    } else if name == "webhooks" {
+        mask_webhooks(text)
     } else if name.ends_with("_secret") {
         MASK.into()
     } else if name.ends_with("_url") {
@@ -25,6 +27,22 @@ fn mask_keys(text: &str) -> String {
         None => MASK.into(),
     };
     text.split(',').map(mask).collect::<Vec<_>>().join(",")
+}
+
+/// Endpoints without the paths of their URLs, which some receivers take for a secret.
+fn mask_webhooks(text: &str) -> String {
+    let mask = |word: &str| match word.split_once("://") {
+        Some((scheme, rest)) => {
+            let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let host = host.rsplit('@').next().unwrap_or_default();
+            let path = if host == rest { "" } else { "/***" };
+            format!("{scheme}://{host}{path}")
+        }
+        None => word.into(),
+    };
+    let mask = |entry: &str| entry.split_whitespace().map(mask).collect::<Vec<_>>();
+    let entries = text.split(',').map(|entry| mask(entry).join(" "));
+    entries.collect::<Vec<_>>().join(",")
 }
 
 /// A URL without what stands before the host but a user's name, and without the password that a
@@ -71,6 +89,21 @@ mod tests {
         assert_eq!(
             mask("signing_keys_file", "/run/secrets/keys"),
             "/run/secrets/keys"
+        );
+    }
+
+    #[test]
+    fn endpoints_show_no_secret_and_no_path() {
+        assert_eq!(
+            mask("webhook_secrets", "a:whsec_b,a:c,d"),
+            "a:***,a:***,***"
+        );
+        assert_eq!(
+            mask(
+                "webhooks",
+                "a https://user:p@b.example/c?d thread.created,e http://f.example thread.updated"
+            ),
+            "a https://b.example/*** thread.created,e http://f.example thread.updated"
         );
     }
 

@@ -18,6 +18,7 @@ mod settings;
 mod tests;
 mod values;
 mod warning;
+mod webhooks;
 
 pub use catalog::{DEFAULT_FILE, Setting};
 pub use cors::CorsOrigins;

@@ -16,8 +16,10 @@ use super::public_url;
 use super::redis_url::RedisUrl;
 use super::values::Values;
 use super::warning::Warning;
+use super::webhooks;
 use crate::domain::{KeyRing, Policy, Retention};
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
+use crate::webhooks::Endpoint;
 
 /// What a server is started with. Its debug form holds no secret.
 #[derive(Debug, Clone)]
@@ -36,6 +38,10 @@ pub struct Settings {
     pub session_events: bool,
     /// What links to this service begin with; empty: they are paths alone.
     pub public_url: String,
+    /// Endpoints that events go to.
+    pub webhooks: Vec<Endpoint>,
+    /// Whether endpoints may have private addresses.
+    pub webhook_allow_private: bool,
     /// The keys that sign; none: a random one for this run.
     pub signing_keys: Option<KeyRing>,
     /// Keys of back ends.
@@ -102,8 +108,11 @@ impl Settings {
         let workers = values
             .take("workers")
             .within(0..=512, "a number of threads, 0 to 512")?;
+        let (webhooks, webhook_allow_private) = webhooks::endpoints(values)?;
         Ok(Self {
             listen,
+            webhooks,
+            webhook_allow_private,
             workers: NonZeroUsize::new(workers as usize),
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
             store: store(values)?,

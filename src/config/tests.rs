@@ -255,3 +255,45 @@ fn neither_report_nor_debug_form_nor_error_holds_a_secret() {
     assert!(!format!("{:?}", Settings::parse(values).unwrap()).contains(SECRET));
     assert!(!refusal(&broken.layers()).contains(SECRET));
 }
+
+#[test]
+fn endpoints_have_a_secret_each_and_several_while_it_is_replaced() {
+    const ONE: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let both = format!("b:{ONE},a:{ONE}");
+    let of = |webhooks: &str, secrets: &str, allow_private: &str| {
+        environment(&[
+            ("WEBHOOKS", webhooks),
+            ("WEBHOOK_SECRETS", secrets),
+            ("WEBHOOK_ALLOW_PRIVATE", allow_private),
+        ])
+    };
+    let two = "a https://a.example/x thread.created thread.destroyed, b http://10.0.0.1 \
+               session.completed";
+
+    let settings = load(&of(two, &both, "true")).unwrap();
+
+    assert!(settings.webhook_allow_private);
+    let [a, b] = &settings.webhooks[..] else {
+        panic!("{:?}", settings.webhooks)
+    };
+    assert_eq!(a.url.as_str(), "https://a.example/x");
+    assert_eq!(a.types.iter().count(), 2);
+    assert_eq!(b.secret().expose(), ONE);
+    assert!(!format!("{settings:?}").contains(&ONE[6..20]));
+    for (webhooks, secrets, said) in [
+        ("a", &*both, "1: it has to be a name"),
+        ("a https://a.example", &*both, "1: it has to be a name"),
+        ("a ftp://a.example thread.created", &*both, "its URL"),
+        ("a https://a.example thread.read", &*both, "event type"),
+        ("ä https://a.example thread.created", &*both, "its name"),
+        (two, &*both, "2: its URL has a private address"),
+        ("a https://a.example thread.created", "", "no secret"),
+        ("a https://a.example thread.created", "a", "name:whsec_"),
+        ("a https://a.example thread.created", "a:whsec_a", "base64"),
+        ("a https://a.example thread.created", &*both, "no endpoint"),
+    ] {
+        let refusal = refusal(&of(webhooks, secrets, "false"));
+        assert!(refusal.contains(said), "{said} in {refusal}");
+        assert!(!refusal.contains("whsec_MfKQ"), "{refusal}");
+    }
+}

@@ -92,11 +92,11 @@ pub(super) async fn list_archives(
         archived_ms: listing.since_ms.unwrap_or(0),
         archive: None,
     };
-    let after = match &listing.cursor {
+    let after = match &listing.page.cursor {
         Some(text) => cursor::open::<ArchivePlace>(ring, b"", text)?.max(since),
         None => since,
     };
-    let page = api.archives.list(&after, listing.limit()).await?;
+    let page = api.archives.list(&after, listing.page.limit()).await?;
     let list = ArchiveList {
         archives: page.heads.iter().map(ArchiveObject::of).collect(),
         next_cursor: page.next.map(|place| cursor::seal(ring, b"", &place)),

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::error::ApiError;
-use crate::domain::{KeyRing, Life, Position, Stamp, TAG_BYTES, ThreadId};
+use crate::domain::{EventId, KeyRing, Life, Position, Stamp, TAG_BYTES, ThreadId};
 use crate::events::{ThreadCursor, Watermark};
 use crate::store::ArchivePlace;
 
@@ -122,6 +122,23 @@ impl Cursor for ArchivePlace {
     }
 }
 
+impl Cursor for EventId {
+    const PURPOSE: &str = "threadkeep place among failed events";
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let Self { bucket, position } = self;
+        push(out, &[u64::from(*bucket), position.ms, position.seq]);
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let [bucket, ms, seq] = numbers(bytes)?;
+        Some(Self {
+            bucket: bucket.try_into().ok()?,
+            position: Position { ms, seq },
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +188,20 @@ mod tests {
             assert_eq!(open::<ArchivePlace>(&ours, b"", &text).unwrap(), place);
         }
         assert_eq!(ArchivePlace::read(b"12345678abc"), None);
+    }
+
+    #[test]
+    fn places_among_failed_events_are_read_back() {
+        let id = EventId {
+            bucket: 255,
+            position: Position { ms: 7, seq: 8 },
+        };
+        let mut bytes = Vec::new();
+        id.write(&mut bytes);
+
+        assert_eq!(EventId::read(&bytes), Some(id));
+        bytes[0] = 1;
+        assert_eq!(EventId::read(&bytes), None);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::domain::{
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use crate::webhooks::{EndpointUrlError, WebhookError};
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,9 @@ pub enum ApiError {
     /// There are no events of that type.
     #[error("There is no such event type: {0}.")]
     InvalidEventType(#[from] EventTypeError),
+    /// Deliveries cannot go to that URL.
+    #[error("The URL cannot be delivered to: {0}.")]
+    InvalidWebhookUrl(#[from] EndpointUrlError),
     /// An api key, or a signed id, is needed and was not there or not right.
     #[error("This needs an api key, or a signed id that is its own.")]
     ApiKeyRequired,
@@ -62,6 +66,18 @@ pub enum ApiError {
     /// No such path.
     #[error("There is nothing at this path.")]
     NotFound,
+    /// No such endpoint.
+    #[error("There is no such endpoint.")]
+    WebhookNotFound,
+    /// The endpoint is one of the settings.
+    #[error("The endpoint is one of the server's settings, where alone it is changed.")]
+    WebhookConfigured,
+    /// There are as many endpoints as there may be.
+    #[error("There are {limit} endpoints already.")]
+    TooManyWebhooks {
+        /// How many there may be.
+        limit: usize,
+    },
     /// The path has other methods.
     #[error("This path does not take that method.")]
     MethodNotAllowed {
@@ -118,12 +134,15 @@ impl ApiError {
             Self::InvalidThreadId => (StatusCode::BAD_REQUEST, "invalid_thread_id"),
             Self::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor"),
             Self::InvalidEventType(_) => (StatusCode::BAD_REQUEST, "invalid_event_type"),
+            Self::InvalidWebhookUrl(_) => (StatusCode::BAD_REQUEST, "invalid_webhook_url"),
             Self::ApiKeyRequired => (StatusCode::UNAUTHORIZED, "api_key_required"),
             Self::Identity(IdentityError::OriginNotAllowed) => {
                 (StatusCode::FORBIDDEN, "origin_not_allowed")
             }
             Self::Identity(_) => (StatusCode::UNAUTHORIZED, "invalid_thread_signature"),
-            Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::NotFound | Self::WebhookNotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::WebhookConfigured => (StatusCode::CONFLICT, "webhook_configured"),
+            Self::TooManyWebhooks { .. } => (StatusCode::CONFLICT, "too_many_webhooks"),
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::NotAcceptable { .. } => (StatusCode::NOT_ACCEPTABLE, "not_acceptable"),
             Self::UnsupportedMediaType { .. } => {
@@ -207,6 +226,7 @@ impl ApiError {
                 ..
             } => json!({"operation": operation}),
             Self::BodyTooLarge { limit_bytes, .. } => json!({"limit_bytes": limit_bytes}),
+            Self::TooManyWebhooks { limit } => json!({"limit": limit}),
             Self::Service(ServiceError::Refused(refusal)) => refusal_members(refusal),
             _ => json!({}),
         }
@@ -282,6 +302,19 @@ fn refusal_members(refusal: &Refusal) -> Value {
         | Refusal::Destroyed
         | Refusal::IdempotencyKeyReused
         | Refusal::TooManyIdempotencyKeys { .. } => json!({}),
+    }
+}
+
+impl From<WebhookError> for ApiError {
+    fn from(error: WebhookError) -> Self {
+        match error {
+            WebhookError::NotFound => Self::WebhookNotFound,
+            WebhookError::Configured => Self::WebhookConfigured,
+            WebhookError::TooMany(limit) => Self::TooManyWebhooks { limit },
+            WebhookError::Url(error) => Self::InvalidWebhookUrl(error),
+            WebhookError::Contended => Self::Service(Refusal::ValueChanged.into()),
+            WebhookError::Store(error) => Self::Service(error.into()),
+        }
     }
 }
 

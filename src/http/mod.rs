@@ -35,10 +35,14 @@ mod thread_body;
 mod thread_events;
 mod thread_object;
 mod threads;
+mod webhook_body;
+mod webhook_object;
+mod webhooks;
 
 use crate::events::Events;
 use crate::identity::{ApiKeys, Identity};
 use crate::service::{ArchiveService, ThreadService};
+use crate::webhooks::Webhooks;
 
 pub use envelope::envelope;
 pub use error::{ApiError, with_problem};
@@ -54,6 +58,8 @@ pub struct Api {
     pub archives: ArchiveService,
     /// What happens to threads.
     pub events: Events,
+    /// Where events go.
+    pub webhooks: Webhooks,
     /// Who is asking.
     pub identity: Identity,
     /// Who may name any thread.

@@ -16,7 +16,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::fallback::not_allowed;
 use super::schemas::Problem;
-use super::{all_events, archives, merge, probes, state, thread_events, threads};
+use super::{all_events, archives, merge, probes, state, thread_events, threads, webhooks};
 
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
@@ -50,6 +50,13 @@ const BY_ID: &str = "/v1/threads/{id}";
         archives::list_archives,
         archives::get_archive,
         archives::restore_archive,
+        webhooks::create_webhook,
+        webhooks::list_webhooks,
+        webhooks::get_webhook,
+        webhooks::patch_webhook,
+        webhooks::delete_webhook,
+        webhooks::get_failed,
+        webhooks::replay_webhook,
         probes::healthz,
         probes::readyz,
     ),
@@ -60,6 +67,7 @@ const BY_ID: &str = "/v1/threads/{id}";
         (name = "state", description = "The state of a thread"),
         (name = "events", description = "What happens to threads, as it happens"),
         (name = "archives", description = "What is left of threads that are over"),
+        (name = "webhooks", description = "Where events go by themselves"),
         (name = "around", description = "Operation of the service"),
     ),
 )]

@@ -55,6 +55,24 @@ pub(super) struct Window {
     pub(super) max_records: Option<NonZeroU64>,
 }
 
+/// `?cursor=&limit=`.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+/// What a page has, where no limit is given, and at most.
+const LIMIT: usize = 100;
+const LIMIT_MAX: usize = 1_000;
+
+impl Page {
+    /// How much there is on it.
+    pub(super) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LIMIT)
+    }
+}
+
 impl Part {
     /// Which part of an array is asked for, if any.
     pub(super) fn slice(&self) -> Option<Slice> {
@@ -114,6 +132,24 @@ impl Parameters for Part {
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         Ok(())
+    }
+}
+
+impl Parameters for Page {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "cursor" => {
+                let text = Some(value.to_owned());
+                set_once(&mut self.cursor, text, name, "has to be given once")
+            }
+            "limit" => {
+                let malformed = "has to be a whole number from 1 to 1000, and given once";
+                let limit = whole(value).and_then(|limit| usize::try_from(limit).ok());
+                let limit = limit.filter(|limit| (1..=LIMIT_MAX).contains(limit));
+                set_once(&mut self.limit, limit, name, malformed)
+            }
+            _ => Err(unknown(name)),
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use actix_web::web::{self, ServiceConfig};
 
 use super::back_end::not_allowed_for_back_end;
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
-use super::{Api, all_events, archives, merge, openapi, probes, state, thread_events, threads};
+use super::{
+    Api, all_events, archives, merge, openapi, probes, state, thread_events, threads, webhooks,
+};
 
 impl Api {
     /// Adds the API to an app, which has [`super::envelope`] around it.
@@ -113,6 +115,32 @@ fn back_end_routes(config: &mut ServiceConfig) {
         .service(
             web::resource("/v1/archives/{id}/restore")
                 .route(web::post().to(archives::restore_archive))
+                .default_service(not_allowed_for_back_end("POST")),
+        )
+        .service(
+            web::resource("/v1/webhooks")
+                .route(web::get().to(webhooks::list_webhooks))
+                .route(web::post().to(webhooks::create_webhook))
+                .route(web::head().to(webhooks::list_webhooks))
+                .default_service(not_allowed_for_back_end("GET, HEAD, POST")),
+        )
+        .service(
+            web::resource("/v1/webhooks/{id}")
+                .route(web::get().to(webhooks::get_webhook))
+                .route(web::patch().to(webhooks::patch_webhook))
+                .route(web::delete().to(webhooks::delete_webhook))
+                .route(web::head().to(webhooks::get_webhook))
+                .default_service(not_allowed_for_back_end("GET, HEAD, PATCH, DELETE")),
+        )
+        .service(
+            web::resource("/v1/webhooks/{id}/failed")
+                .route(web::get().to(webhooks::get_failed))
+                .route(web::head().to(webhooks::get_failed))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/webhooks/{id}/replay")
+                .route(web::post().to(webhooks::replay_webhook))
                 .default_service(not_allowed_for_back_end("POST")),
         );
 }

@@ -194,6 +194,9 @@ pub(super) struct StreamProblems;
 /// What may come back from the archive.
 pub(super) struct ArchiveProblems;
 
+/// What may come back from any path of webhooks.
+pub(super) struct WebhookProblems;
+
 impl IntoResponses for ReadProblems {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
@@ -266,6 +269,20 @@ impl IntoResponses for ArchiveProblems {
             (
                 "400",
                 "A parameter, the id or the cursor is malformed or unknown.",
+            ),
+            ("401", "An api key is missing."),
+            ("406", "The client does not take JSON."),
+            ("503", "The store is not available."),
+        ])
+    }
+}
+
+impl IntoResponses for WebhookProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            (
+                "400",
+                "A parameter, the cursor or the body is malformed or unknown.",
             ),
             ("401", "An api key is missing."),
             ("406", "The client does not take JSON."),

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::address::is_public;
 use super::delivery::{Delivery, now_ms};
 use super::dispatcher;
 use super::endpoint::Endpoint;
@@ -244,8 +243,7 @@ impl Webhooks {
     /// An address in the URL is judged here, so that whoever makes the endpoint learns of it;
     /// names are at each delivery.
     fn check(&self, url: &EndpointUrl) -> Result<(), EndpointUrlError> {
-        let is_private = url.address().is_some_and(|address| !is_public(address));
-        if is_private && !self.0.settings.allow_private {
+        if url.is_private() && !self.0.settings.allow_private {
             return Err(EndpointUrlError::Private);
         }
         Ok(())

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, ClientBuilder, redirect};
 
-use super::address::is_public;
 use super::resolver::{PrivateAddress, PublicResolver};
 use super::url::EndpointUrl;
 use crate::store::install_tls_provider;
@@ -80,7 +79,7 @@ impl Sender {
         body: Bytes,
     ) -> Result<(), SendError> {
         // an address in the URL never gets to the resolver
-        if !self.allow_private && url.address().is_some_and(|address| !is_public(address)) {
+        if !self.allow_private && url.is_private() {
             return Err(SendError::Private);
         }
         let request = self

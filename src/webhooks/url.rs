@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
+use super::address::is_public;
+
 const MAX_BYTES: usize = 2_048;
 
 /// The address of an endpoint: http or https, with a host and without credentials.
@@ -40,13 +42,20 @@ impl EndpointUrl {
         &self.text
     }
 
+    /// Whether its host is an address that is private or reserved. Of a name that is not known
+    /// before it is looked up.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.address().is_some_and(|address| !is_public(address))
+    }
+
     /// The URL.
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
 
     /// The address that its host is, if it is none that has to be looked up.
-    pub(super) fn address(&self) -> Option<IpAddr> {
+    fn address(&self) -> Option<IpAddr> {
         let host = self.url.host_str()?;
         let inner = host
             .strip_prefix('[')

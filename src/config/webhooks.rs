@@ -1,0 +1,104 @@
+//! Settings on where events go.
+
+use std::collections::HashSet;
+
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+use super::keys::is_name;
+use super::values::Values;
+use crate::domain::{EventType, EventTypes};
+use crate::webhooks::{Endpoint, EndpointUrl, Secret};
+
+const FORM: &str = "it has to be a name, a URL and event types, with spaces between";
+
+/// An endpoint as the list has it.
+struct Item<'a> {
+    name: &'a str,
+    url: EndpointUrl,
+    types: EventTypes,
+}
+
+/// The configured endpoints, each with its secrets, and whether they may be private.
+pub(super) fn endpoints(values: &mut Values) -> Result<(Vec<Endpoint>, bool), SettingsError> {
+    let allow_private = values
+        .take("webhook_allow_private")
+        .parse("true or false")?;
+    let given = values.take("webhooks");
+    let file = values.take("webhook_secrets_file");
+    let given_secrets = values.take("webhook_secrets").or_file(file)?;
+    let items = items(&given, allow_private)?;
+    let mut secrets = secrets(&given_secrets, &items)?;
+    let endpoints = items.iter().enumerate().map(|(place, item)| {
+        let of_item = secrets.extract_if(.., |(name, _)| *name == item.name);
+        let secrets: Vec<_> = of_item.map(|(_, secret)| secret).collect();
+        let endpoint = Endpoint::configured(item.name, item.url.clone(), item.types, secrets);
+        endpoint.ok_or_else(|| fault(&given, place, "it has no secret in `webhook_secrets`"))
+    });
+    Ok((endpoints.collect::<Result<_, _>>()?, allow_private))
+}
+
+fn items(given: &Given, allow_private: bool) -> Result<Vec<Item<'_>>, SettingsError> {
+    let mut names = HashSet::new();
+    let mut items = Vec::new();
+    for (place, text) in given.items().enumerate() {
+        let item = item(text, allow_private).map_err(|rule| fault(given, place, rule))?;
+        if !names.insert(item.name) {
+            return Err(fault(given, place, "its name is taken by an earlier one"));
+        }
+        items.push(item);
+    }
+    Ok(items)
+}
+
+/// One endpoint, or what it has to be.
+fn item(text: &str, allow_private: bool) -> Result<Item<'_>, &'static str> {
+    let mut words = text.split_ascii_whitespace();
+    let (Some(name), Some(url)) = (words.next(), words.next()) else {
+        return Err(FORM);
+    };
+    if !is_name(name, 64) {
+        return Err("its name has to be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`");
+    }
+    let url: EndpointUrl = url
+        .parse()
+        .map_err(|_| "its URL has to be http or https, with a host and without user or comma")?;
+    if url.is_private() && !allow_private {
+        return Err("its URL has a private address, and `webhook_allow_private` is false");
+    }
+    let types: Vec<EventType> = words
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .map_err(|_| "it has an event type that there is not")?;
+    if types.is_empty() {
+        return Err(FORM);
+    }
+    Ok(Item {
+        name,
+        url,
+        types: types.into_iter().collect(),
+    })
+}
+
+/// All secrets with the names of their endpoints, the newest of each first.
+fn secrets<'a>(
+    given: &'a Given,
+    items: &[Item<'_>],
+) -> Result<Vec<(&'a str, Secret)>, SettingsError> {
+    let read = |(place, text): (usize, &'a str)| {
+        let (name, secret) = text
+            .split_once(':')
+            .ok_or_else(|| fault(given, place, "it has to be `name:whsec_..`"))?;
+        if !items.iter().any(|item| item.name == name) {
+            return Err(fault(given, place, "its name is that of no endpoint"));
+        }
+        let rule = "its secret has to be `whsec_` and base64 of 24 to 64 bytes";
+        let secret = secret.parse().map_err(|_| fault(given, place, rule))?;
+        Ok((name, secret))
+    };
+    given.items().enumerate().map(read).collect()
+}
+
+fn fault(given: &Given, place: usize, rule: &'static str) -> SettingsError {
+    let number = place + 1;
+    given.refuse(Fault::Key { number, rule })
+}
