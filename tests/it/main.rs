@@ -25,3 +25,4 @@ mod memory;
 #[cfg(feature = "redis")]
 mod slots;
 mod support;
+mod webhooks;

@@ -15,6 +15,7 @@ use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity, THREAD_ID};
 use threadkeep::service::{ArchiveService, ThreadService};
+use threadkeep::webhooks::{WebhookSettings, Webhooks};
 
 use super::{over_every_store, replica_with, soon};
 use crate::conformance::room::{Room, Subject, set};
@@ -25,6 +26,7 @@ fn api(room: &Room, events: &Events) -> Api {
     Api {
         service: ThreadService::new(Arc::clone(&room.store), Policy::THREAD, patience),
         archives: ArchiveService::new(Arc::clone(&room.backend) as _, Policy::THREAD),
+        webhooks: Webhooks::start(events.clone(), WebhookSettings::default()),
         events: events.clone(),
         identity: Identity::new(ring, CookieSettings::default()),
         api_keys: ApiKeys::new(vec![ApiKey::new("ops", b"secret")]),

@@ -52,6 +52,8 @@ macro_rules! with_own_servers {
     };
 }
 
+pub(crate) use {over_both_stores, with_own_servers};
+
 mod all_events;
 mod archives;
 mod around;

@@ -18,6 +18,7 @@ use tokio::sync::{Notify, oneshot};
 use super::{Bench, header};
 use crate::conformance::over_every_store;
 use crate::conformance::room::Room;
+use crate::support::client::Client;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -56,15 +57,12 @@ async fn work_after_the_response_is_awaited_at_shutdown(room: Room) {
     });
     let server = server.workers(1).disable_signals();
     let server = server.bind(("127.0.0.1", 0)).unwrap();
-    let url = format!("http://{}/", server.addrs()[0]);
+    let client = Client::new(server.addrs()[0]);
     let server = server.run();
     let handle = server.handle();
     let running = tokio::spawn(server);
-    let answer = reqwest::get(url).await.unwrap();
-    let signed = answer.headers()[THREAD_ID.as_str()]
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let answer = client.get("/").ok().await;
+    let signed = answer.header(THREAD_ID.as_str()).unwrap();
     let id: ThreadId = signed.split_once(';').unwrap().0.parse().unwrap();
 
     handle.stop(true).await;

@@ -7,6 +7,7 @@ pub(crate) mod monitor;
 #[cfg(feature = "redis")]
 pub(crate) mod proxy;
 pub(crate) mod raw;
+pub(crate) mod receiver;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 pub(crate) mod server;

@@ -1,0 +1,168 @@
+//! What could not be delivered for a day: over HTTP, by replicas that lose their patience at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::App;
+use actix_web::body::to_bytes;
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::test::{TestRequest, call_service, init_service};
+use serde_json::{Value, json};
+use threadkeep::domain::{KeyRing, Policy, SigningKey};
+use threadkeep::events::{EventSettings, Events, Timing};
+use threadkeep::http::{Api, envelope};
+use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
+use threadkeep::service::{ArchiveService, ThreadService};
+use threadkeep::webhooks::{WebhookSettings, Webhooks};
+
+use crate::conformance::over_every_store;
+use crate::conformance::room::{Room, Subject, set};
+use crate::support::receiver::{Mood, Receiver};
+use crate::support::until;
+
+/// The API over a store, whose consumers give everything up at its first failure.
+fn api(room: &Room) -> Api {
+    let timing = Timing {
+        patience: Duration::ZERO,
+        batch: Duration::from_millis(5),
+        renew: Duration::from_millis(100),
+        ..Timing::DEFAULT
+    };
+    let settings = EventSettings {
+        poll_every: Duration::from_millis(5),
+        timing,
+        ..EventSettings::default()
+    };
+    let events = Events::start(Arc::clone(&room.backend), settings);
+    let webhooks = WebhookSettings {
+        allow_private: true,
+        ..WebhookSettings::default()
+    };
+    let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
+    let patience = Duration::from_secs(2);
+    Api {
+        service: ThreadService::new(Arc::clone(&room.store), Policy::THREAD, patience),
+        archives: ArchiveService::new(Arc::clone(&room.backend) as _, Policy::THREAD),
+        webhooks: Webhooks::start(events.clone(), webhooks),
+        events,
+        identity: Identity::new(ring, CookieSettings::default()),
+        api_keys: ApiKeys::new(vec![ApiKey::new("ops", b"secret")]),
+    }
+}
+
+async fn send(api: &Api, method: Method, path: &str, body: &Value) -> (u16, Value) {
+    let app = App::new()
+        .wrap(from_fn(envelope))
+        .configure(|config| api.configure(config));
+    let mut request = TestRequest::with_uri(&format!("/v1/webhooks{path}"))
+        .method(method)
+        .insert_header(("authorization", "Bearer secret"));
+    if !body.is_null() {
+        let json = ("content-type", "application/json");
+        request = request.insert_header(json).set_payload(body.to_string());
+    }
+    let response = call_service(&init_service(app).await, request.to_request()).await;
+    let status = response.status().as_u16();
+    let Ok(body) = to_bytes(response.into_body()).await else {
+        panic!("the body should come")
+    };
+    (status, serde_json::from_slice(&body).unwrap())
+}
+
+async fn failed(api: &Api, id: &str, query: &str) -> Value {
+    let path = format!("/{id}/failed{query}");
+    let (status, list) = send(api, Method::GET, &path, &Value::Null).await;
+    assert_eq!(status, 200, "{list}");
+    list
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    let failed = list["failed"].as_array().unwrap().iter();
+    failed.map(|one| one["event"].as_str().unwrap()).collect()
+}
+
+async fn what_was_given_up_is_listed_and_replayed(room: Room) {
+    let api = api(&room);
+    let receiver = Receiver::start().await;
+    let types = ["thread.created", "thread.destroyed"];
+    let new = json!({"url": receiver.url("/a"), "events": types});
+    let (status, made) = send(&api, Method::POST, "", &new).await;
+    assert_eq!(status, 201);
+    let id = made["id"].as_str().unwrap();
+    receiver.set("/a", Mood::Failing(500));
+
+    let threads = [room.subject(), room.subject()];
+    for thread in &threads {
+        thread.merge(&[set("k", "1")]).await;
+        thread.destroy().await;
+    }
+    until(async || ids(&failed(&api, id, "").await).len() == 4).await;
+
+    let first = failed(&api, id, "?limit=3").await;
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = failed(&api, id, &format!("?limit=3&cursor={cursor}")).await;
+    assert_eq!((ids(&first).len(), ids(&second).len()), (3, 1));
+    assert_eq!(second["next_cursor"], Value::Null);
+    let one = &first["failed"][0];
+    let is_of = |thread: &Subject| one["thread_id"] == thread.id.as_str();
+    assert!(threads.iter().any(is_of), "{one}");
+    assert!(types.contains(&one["type"].as_str().unwrap()));
+    assert_eq!(one["attempts"], 1);
+    assert_eq!(one["last_error"], "it answered 500");
+    assert!(one["first_attempt_at"].as_str().unwrap().ends_with('Z'));
+    assert!(one["time"].as_str().unwrap().ends_with('Z'));
+    assert!(!first.to_string().contains("secret 1"), "{first}");
+
+    receiver.set("/a", Mood::Well);
+    let replay = format!("/{id}/replay");
+    let chosen = json!({"events": [ids(&second)[0]]});
+    let (_, replayed) = send(&api, Method::POST, &replay, &chosen).await;
+    assert_eq!(replayed, json!({"replayed": 1}));
+    let taken = receiver.await_taken("/a", 1).await;
+    assert_eq!(taken[0].id(), ids(&second)[0]);
+    let (_, replayed) = send(&api, Method::POST, &replay, &Value::Null).await;
+    assert_eq!(replayed, json!({"replayed": 3}));
+    let taken = receiver.await_taken("/a", 4).await;
+    // of the thread whose events all came back at once
+    let chosen = second["failed"][0]["thread_id"].as_str().unwrap();
+    let words = taken.iter().map(|delivery| delivery.words());
+    let words: Vec<_> = words.filter(|words| !words.ends_with(chosen)).collect();
+    assert!(words[0].starts_with("thread.created"), "{words:?}");
+    assert!(words[1].starts_with("thread.destroyed"), "{words:?}");
+    assert_eq!(failed(&api, id, "").await["failed"], json!([]));
+}
+
+async fn what_is_malformed_is_refused(room: Room) {
+    let api = api(&room);
+    let new = json!({"url": "https://a.example", "events": ["thread.created"]});
+    let (_, one) = send(&api, Method::POST, "", &new).await;
+    let id = one["id"].as_str().unwrap();
+
+    for (path, body, code) in [
+        ("failed?cursor=x", Value::Null, "invalid_cursor"),
+        ("failed?limit=0", Value::Null, "invalid_parameter"),
+        ("failed?limit=1001", Value::Null, "invalid_parameter"),
+        ("failed?after=1", Value::Null, "invalid_parameter"),
+        ("replay", json!({"events": []}), "invalid_parameter"),
+        ("replay", json!({"events": ["evt_1"]}), "invalid_parameter"),
+        ("replay", json!({"events": "evt_1"}), "invalid_parameter"),
+        ("replay", json!({"ids": []}), "invalid_parameter"),
+    ] {
+        let method = match path {
+            "replay" => Method::POST,
+            _ => Method::GET,
+        };
+        let (status, problem) = send(&api, method, &format!("/{id}/{path}"), &body).await;
+        assert_eq!(status, 400, "{path} {body}");
+        assert_eq!(problem["code"], code, "{path} {body}");
+    }
+    let unknown = json!({"events": ["evt_00ff018bcfe5687b0000000007"]});
+    let (_, replayed) = send(&api, Method::POST, &format!("/{id}/replay"), &unknown).await;
+    assert_eq!(replayed, json!({"replayed": 0}));
+}
+
+over_every_store!(
+    what_was_given_up_is_listed_and_replayed,
+    what_is_malformed_is_refused,
+);

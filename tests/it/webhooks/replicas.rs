@@ -1,0 +1,76 @@
+//! Replicas on one Redis deliver to the same endpoints.
+
+use std::collections::HashSet;
+
+use reqwest::Method;
+
+use super::{hooks, make, open_server, path_of};
+use crate::support::receiver::Receiver;
+use crate::support::server::Backend;
+use crate::support::until;
+
+#[tokio::test]
+async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_each_once() {
+    let one = open_server(Backend::Redis);
+    let other = one.settings().start();
+    let receiver = Receiver::start().await;
+    make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
+
+    for _ in 0..100 {
+        for server in [&one, &other] {
+            server.client().thread().put("state/k", "1").ok().await;
+        }
+    }
+    receiver.await_taken("/a", 200).await;
+
+    let taken = receiver.taken("/a");
+    let ids: HashSet<_> = taken.iter().map(|delivery| delivery.id()).collect();
+    assert_eq!(ids.len(), 200);
+}
+
+#[tokio::test]
+async fn what_one_replica_has_not_delivered_another_does() {
+    let one = open_server(Backend::Redis);
+    let other = one.settings().start();
+    let receiver = Receiver::start().await;
+    make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
+
+    for _ in 0..50 {
+        one.client().thread().put("state/k", "1").ok().await;
+    }
+    one.kill();
+    for _ in 0..50 {
+        other.client().thread().put("state/k", "1").ok().await;
+    }
+
+    until(async || {
+        let taken = receiver.taken("/a");
+        let ids: HashSet<_> = taken.iter().map(|delivery| delivery.id()).collect();
+        ids.len() == 100
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_endpoint_deleted_at_one_replica_is_gone_at_all() {
+    let one = open_server(Backend::Redis);
+    let other = one.settings().start();
+    let receiver = Receiver::start().await;
+    let made = make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
+    one.client().thread().put("state/k", "1").ok().await;
+    receiver.await_taken("/a", 1).await;
+
+    hooks(&other.client(), Method::DELETE, &path_of(&made))
+        .ok()
+        .await;
+
+    let gone = hooks(&one.client(), Method::GET, &path_of(&made));
+    gone.refused(404, "not_found").await;
+    let last = make(&one.client(), &receiver.url("/b"), &["thread.created"]).await;
+    let before = receiver.got("/a").len();
+    for _ in 0..50 {
+        other.client().thread().put("state/k", "1").ok().await;
+    }
+    receiver.await_taken("/b", 50).await;
+    assert_eq!(receiver.got("/a").len(), before, "{last}");
+}
