@@ -21,6 +21,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
             IF_MATCH,
             IF_NONE_MATCH,
             header("idempotency-key"),
+            header("last-event-id"),
             header("x-thread-id"),
         ])
         .expose_headers([

@@ -30,3 +30,22 @@ pub(super) fn give_up_on_silence(connection: &dyn Any, _: &mut Extensions) {
 /// There is no such option elsewhere.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn give_up_on_silence(_: &dyn Any, _: &mut Extensions) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use actix_web::rt::net::TcpListener;
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn a_connection_has_a_time_limit_for_what_it_sends() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stream = TcpStream::connect(address).await.unwrap();
+
+        give_up_on_silence(&stream, &mut Extensions::new());
+
+        let limit = SockRef::from(&stream).tcp_user_timeout().unwrap();
+        assert_eq!(limit, Some(PATIENCE));
+    }
+}

@@ -219,3 +219,107 @@ impl Drop for Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{EventId, EventKind, Life, Stamp};
+
+    const BUCKET: u16 = 7;
+
+    fn at(ms: u64) -> Position {
+        Position { ms, seq: 0 }
+    }
+
+    fn event(thread: ThreadId, ms: u64) -> Event {
+        Event {
+            id: EventId {
+                bucket: BUCKET,
+                position: at(ms),
+            },
+            thread,
+            time_ms: ms,
+            life: Life(1),
+            version: 1,
+            sequence: 1,
+            kind: EventKind::Created {
+                keys: None,
+                restored: false,
+            },
+        }
+    }
+
+    /// The positions of what was heard.
+    fn heard(listener: &mut Listener) -> Vec<u64> {
+        let mut heard = Vec::new();
+        while let Ok(Heard::Event(event)) = listener.heard.try_recv() {
+            heard.push(event.id.position.ms);
+        }
+        heard
+    }
+
+    #[tokio::test]
+    async fn a_log_is_wanted_from_where_the_first_listener_began() {
+        let listeners = Arc::new(Listeners::default());
+        let thread = ThreadId::random();
+        let mut one = listeners.listen(BUCKET, thread);
+        let mut other = listeners.listen(BUCKET, ThreadId::random());
+        assert!(listeners.wanted().is_empty(), "nobody knows from where on");
+
+        // the one that began first is answered last
+        other.start(at(20));
+        one.start(at(10));
+        assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
+
+        // what was read meanwhile is read once more from there
+        listeners.hand_out(BUCKET, at(20), vec![event(thread, 21)]);
+        assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
+        let both = vec![event(thread, 11), event(thread, 21)];
+        listeners.hand_out(BUCKET, at(10), both);
+        assert_eq!(heard(&mut one), [11, 21]);
+        assert_eq!(one.heard_up_to(), Some(at(21)));
+
+        // a later one finds a log that is read already
+        let mut late = listeners.listen(BUCKET, thread);
+        late.start(at(5));
+        assert_eq!(listeners.wanted(), [(BUCKET, at(21))]);
+        drop((one, other, late));
+        assert!(listeners.wanted().is_empty());
+        assert!(listeners.threads().is_empty());
+    }
+
+    #[tokio::test]
+    async fn all_is_not_heard_while_something_waits() {
+        let listeners = Arc::new(Listeners::default());
+        let thread = ThreadId::random();
+        let mut listener = listeners.listen(BUCKET, thread);
+        listener.start(at(1));
+        listeners.hand_out(BUCKET, at(1), vec![event(thread, 2)]);
+
+        assert_eq!(listener.heard_up_to(), None);
+        assert!(listener.hear().await.is_some());
+        assert_eq!(listener.heard_up_to(), Some(at(2)));
+    }
+
+    #[tokio::test]
+    async fn listeners_hear_of_a_time_without_a_watch() {
+        let listeners = Arc::new(Listeners::default());
+        let thread = ThreadId::random();
+        let mut listener = listeners.listen(BUCKET, thread);
+        let now = Instant::now();
+        let watched = Watched {
+            stamp: Stamp::default(),
+            head: at(1),
+        };
+
+        let long = Duration::from_secs(60);
+        listeners.note_watched(BUCKET, &thread, now, long, watched);
+        assert!(listener.heard.try_recv().is_err(), "it was watched");
+
+        listeners.note_watched(BUCKET, &thread, now, Duration::ZERO, watched);
+        let Some(Heard::Lapsed(told)) = listener.hear().await else {
+            panic!("it was not told");
+        };
+        assert_eq!(told, watched);
+    }
+}

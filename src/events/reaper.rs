@@ -9,10 +9,13 @@ use tokio::time::{Instant, sleep};
 use super::counters::EventCounters;
 use super::outage::Outage;
 use super::shares::Pool;
+use crate::domain::ThreadId;
 use crate::store::{StoreError, Upkeep};
 
 /// Threads of one bucket that are ended in one step: the store stands still meanwhile.
 const MOST: usize = 50;
+/// Buckets that are asked for what is due at once.
+const AT_ONCE: usize = 16;
 /// Pauses while nothing is due.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -89,38 +92,42 @@ impl Reaper {
         }
     }
 
+    /// Ends what is due in all buckets of the share, or begins to.
     async fn round(&mut self) -> Result<Round, StoreError> {
         let buckets = {
             let slots = self.held.borrow_and_update();
             self.pool.buckets_of(&slots, self.buckets)
         };
-        if buckets.is_empty() {
-            return Ok(Round::Idle);
-        }
-        let due = self.upkeep.due(&buckets, MOST).await?;
-        if due.skew_ms.unsigned_abs() > MOST_SKEW.as_millis() as u64 {
-            return Ok(Round::Skewed(due.skew_ms));
-        }
         let mut round = Round::Idle;
-        for (bucket, ids) in buckets.into_iter().zip(due.ids) {
-            if ids.is_empty() {
-                continue;
+        for some in buckets.chunks(AT_ONCE) {
+            let due = self.upkeep.due(some, MOST).await?;
+            if due.skew_ms.unsigned_abs() > MOST_SKEW.as_millis() as u64 {
+                return Ok(Round::Skewed(due.skew_ms));
             }
-            if ids.len() >= MOST {
-                round = Round::More;
-            } else if matches!(round, Round::Idle) {
-                round = Round::Done;
-            }
-            let reaped = self.upkeep.end_due(bucket, &ids).await?;
-            self.counters.threads_ended.add(reaped.ended);
-            self.counters.threads_lost.add(reaped.lost);
-            self.counters.threads_moved.add(reaped.moved);
-            if self.held.has_changed().unwrap_or(true) {
-                // what is another's by now, that one does
-                return Ok(Round::More);
+            for (bucket, ids) in some.iter().zip(due.ids) {
+                if ids.is_empty() {
+                    continue;
+                }
+                round = match round {
+                    Round::Idle | Round::Done if ids.len() < MOST => Round::Done,
+                    _ => Round::More,
+                };
+                self.end(*bucket, &ids).await?;
+                if self.held.has_changed().unwrap_or(true) {
+                    // what is another's by now, that one does
+                    return Ok(Round::More);
+                }
             }
         }
         Ok(round)
+    }
+
+    async fn end(&self, bucket: u16, ids: &[ThreadId]) -> Result<(), StoreError> {
+        let reaped = self.upkeep.end_due(bucket, ids).await?;
+        self.counters.threads_ended.add(reaped.ended);
+        self.counters.threads_lost.add(reaped.lost);
+        self.counters.threads_moved.add(reaped.moved);
+        Ok(())
     }
 
     fn go_on(&mut self, outage: &mut Outage) {
@@ -149,5 +156,114 @@ impl Reaper {
         let lag = since.map_or(Duration::ZERO, |since| since.elapsed());
         self.counters.reaper_lag_ms.set(lag.as_millis() as u64);
         self.behind_since = is_behind.then(|| since.unwrap_or_else(Instant::now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::domain::Position;
+    use crate::store::{Due, Reaped};
+
+    /// Threads that are due, all of one bucket, by a clock that may be wrong.
+    #[derive(Debug, Default)]
+    struct Waiting {
+        ids: Mutex<Vec<ThreadId>>,
+        skew_ms: Mutex<i64>,
+    }
+
+    #[async_trait]
+    impl Upkeep for Waiting {
+        async fn due(&self, buckets: &[u16], most: usize) -> Result<Due, StoreError> {
+            let skew_ms = *self.skew_ms.lock().unwrap();
+            let mut ids = vec![Vec::new(); buckets.len()];
+            let due = self.ids.lock().unwrap();
+            ids[0] = due.iter().take(most).copied().collect();
+            Ok(Due { skew_ms, ids })
+        }
+
+        async fn end_due(&self, _: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError> {
+            let mut due = self.ids.lock().unwrap();
+            due.retain(|id| !ids.contains(id));
+            Ok(Reaped {
+                ended: ids.len() as u64,
+                ..Reaped::default()
+            })
+        }
+
+        async fn tidy(&self, _: &[u16], _: &[Option<Position>]) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    fn reaper(waiting: &Arc<Waiting>) -> Reaper {
+        Reaper {
+            upkeep: Arc::clone(waiting) as _,
+            counters: Arc::default(),
+            pool: pool(),
+            buckets: 16,
+            held: watch::channel(vec![0]).1,
+            behind_since: None,
+        }
+    }
+
+    /// Lets it work until a condition holds.
+    async fn run_until(reaper: Reaper, holds: impl Fn() -> bool) {
+        let holds = async {
+            while !holds() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            () = reaper.run() => {}
+            () = holds => {}
+            () = sleep(Duration::from_secs(30)) => panic!("it should come to hold"),
+        }
+    }
+
+    #[tokio::test]
+    async fn all_that_is_due_is_ended_in_small_steps() {
+        let waiting = Arc::new(Waiting::default());
+        let ids = std::iter::repeat_with(ThreadId::random).take(3 * MOST + 1);
+        waiting.ids.lock().unwrap().extend(ids);
+        // its sender is gone, as at the end: so each step is a round of its own
+        let reaper = reaper(&waiting);
+        let counters = Arc::clone(&reaper.counters);
+
+        run_until(reaper, || counters.threads_ended.get() == 151).await;
+
+        assert!(waiting.ids.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn nobody_is_ended_while_the_clocks_differ() {
+        let waiting = Arc::new(Waiting::default());
+        waiting.ids.lock().unwrap().push(ThreadId::random());
+        *waiting.skew_ms.lock().unwrap() = -60_001;
+        let (sender, held) = watch::channel(vec![0]);
+        let stopped = Reaper {
+            held: held.clone(),
+            ..reaper(&waiting)
+        };
+        let counters = Arc::clone(&stopped.counters);
+
+        run_until(stopped, || counters.reaper_lag_ms.get() > 0).await;
+        assert_eq!(counters.reaper_stopped.get(), 1);
+        assert_eq!(waiting.ids.lock().unwrap().len(), 1);
+
+        *waiting.skew_ms.lock().unwrap() = 60_000;
+        let goes_on = Reaper {
+            held,
+            counters: Arc::clone(&counters),
+            ..reaper(&waiting)
+        };
+        run_until(goes_on, || counters.reaper_stopped.get() == 0).await;
+        assert_eq!(counters.threads_ended.get(), 1);
+        assert_eq!(counters.reaper_lag_ms.get(), 0);
+        drop(sender);
     }
 }

@@ -16,7 +16,7 @@ pub(super) const WATCH_LASTS: Duration = Duration::from_secs(90);
 /// How often it is asked for.
 pub(super) const WATCH_AGAIN: Duration = Duration::from_secs(20);
 /// Threads that are asked for at once.
-const AT_ONCE: usize = 500;
+const AT_ONCE: usize = 100;
 
 /// Asks for all threads that are listened to, until it is dropped.
 pub(super) async fn run(log: Arc<dyn EventLog>, tail: Tail, counters: Arc<EventCounters>) {
