@@ -2,6 +2,7 @@
 //! processes of their own, and so is Redis.
 
 mod cut_links;
+mod ends;
 mod hanging_redis;
 mod killed_redis;
 mod lost_scripts;

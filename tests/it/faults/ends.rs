@@ -1,0 +1,196 @@
+//! Each end of a thread is told once, with its state, whatever dies meanwhile.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join, join_all};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use threadkeep::domain::{EventKind, Position, ThreadId};
+use threadkeep::store::{Archives, Clock, EventLog, RedisSettings, RedisStore};
+
+use crate::support::client::{Client, new_id};
+use crate::support::receiver::Receiver;
+use crate::support::redis::{DURABLE, RedisServer};
+use crate::support::server::{API_SECRET, Backend, Builder, Server};
+use crate::support::until;
+
+const THREADS: usize = 5_000;
+const WRITERS: usize = 20;
+const REPLICAS: usize = 3;
+/// How long things die, while threads begin and end. 60 s have been tried too.
+const TROUBLE: Duration = Duration::from_secs(20);
+const TTL_SECONDS: u64 = 2;
+const PREFIX: &str = "ends";
+const HOOK: &str = "/hook";
+
+/// Replicas that come and go.
+#[derive(Debug)]
+struct Replicas {
+    settings: Builder,
+    running: Vec<Mutex<Option<Arc<Server>>>>,
+}
+
+impl Replicas {
+    fn start(redis: &RedisServer) -> Arc<Self> {
+        let settings = Server::builder(Backend::Memory)
+            .redis(&redis.url())
+            .set("THREADKEEP_KEY_PREFIX", PREFIX)
+            .set("THREADKEEP_THREAD_TTL_SECONDS", TTL_SECONDS)
+            .set("THREADKEEP_WEBHOOK_ALLOW_PRIVATE", true)
+            .set("THREADKEEP_WORKERS", 1);
+        let server = || Mutex::new(Some(Arc::new(settings.clone().start())));
+        let running = (0..REPLICAS).map(|_| server()).collect();
+        Arc::new(Self { settings, running })
+    }
+
+    /// A client of one that runs, if one does.
+    fn client(&self) -> Option<Client> {
+        let first = rand::random_range(0..REPLICAS);
+        let mut places = (0..REPLICAS).map(|n| (first + n) % REPLICAS);
+        places.find_map(|place| {
+            let running = self.running[place].lock().unwrap();
+            running.as_ref().map(|server| server.client())
+        })
+    }
+
+    /// Kills one without a word, and starts another in its place a little later.
+    fn replace(&self, place: usize) {
+        let server = self.running[place].lock().unwrap().take();
+        if let Some(server) = server {
+            server.kill();
+        }
+        std::thread::sleep(Duration::from_millis(rand::random_range(0..500)));
+        let server = self.settings.clone().start();
+        *self.running[place].lock().unwrap() = Some(Arc::new(server));
+    }
+}
+
+#[tokio::test]
+async fn an_end_is_told_once_though_replicas_are_killed() {
+    let redis = RedisServer::start();
+
+    each_end_is_told_once(&redis, async |replicas, over| {
+        let mut kills = 0;
+        while Instant::now() < over {
+            let replicas = Arc::clone(&replicas);
+            let place = rand::random_range(0..REPLICAS);
+            spawn_blocking(move || replicas.replace(place))
+                .await
+                .unwrap();
+            kills += 1;
+        }
+        assert!(kills > 10, "{kills}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_end_is_told_once_though_redis_is_killed() {
+    let redis = Arc::new(RedisServer::start_with(&DURABLE));
+
+    each_end_is_told_once(&redis, async |_, over| {
+        while Instant::now() < over {
+            sleep(TROUBLE / 5).await;
+            redis.kill();
+            let back = Arc::clone(&redis);
+            spawn_blocking(move || back.restart()).await.unwrap();
+        }
+    })
+    .await;
+}
+
+/// Has threads begin, be forgotten and end while there is trouble, and looks at what was told.
+async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Replicas>, Instant)) {
+    let receiver = Receiver::start().await;
+    let replicas = Replicas::start(redis);
+    let hook = format!(
+        r#"{{"url":"{}","events":["thread.destroyed"]}}"#,
+        receiver.url(HOOK)
+    );
+    let client = replicas.client().unwrap();
+    let made = client.post("/v1/webhooks").bearer(API_SECRET).json(&hook);
+    made.ok().await;
+
+    let ids: Vec<_> = (0..THREADS).map(|_| new_id()).collect();
+    let over = Instant::now() + TROUBLE;
+    let shares = ids.chunks(THREADS / WRITERS);
+    let writing = join_all(shares.map(|share| write(&replicas, share)));
+    join(writing, trouble(Arc::clone(&replicas), over)).await;
+
+    // a lease of somebody dead may have to run out first
+    let told = || distinct(&receiver).len();
+    until(async || told() >= THREADS).await;
+    let threads: HashSet<_> = ids.iter().cloned().collect();
+    for (subject, state) in distinct(&receiver).into_values() {
+        assert!(threads.contains(&subject));
+        assert_eq!(state, serde_json::json!({ "its": subject }));
+    }
+    assert_eq!(told(), THREADS);
+    assert_eq!(ends_in_the_log(redis).await, ids.into_iter().collect());
+}
+
+/// Makes threads, each surely and once, in about the time of the trouble.
+async fn write(replicas: &Replicas, ids: &[String]) {
+    let pause = TROUBLE / ids.len() as u32;
+    for id in ids {
+        let body = format!(r#"{{"id":"{id}","state":{{"its":"{id}"}}}}"#);
+        let start = Instant::now();
+        loop {
+            let Some(client) = replicas.client() else {
+                sleep(Duration::from_millis(20)).await;
+                continue;
+            };
+            let create = client.post("/v1/threads").bearer(API_SECRET).json(&body);
+            match create.header("idempotency-key", id).try_send().await {
+                Ok(answer) if answer.status == 201 => break,
+                Ok(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
+                Err(_) => {}
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        sleep(pause.saturating_sub(start.elapsed())).await;
+    }
+}
+
+/// By `webhook-id`, whose ends came, and with which states. What came more than once is the same.
+fn distinct(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
+    let mut distinct = HashMap::new();
+    for delivery in receiver.taken(HOOK) {
+        let event = delivery.json();
+        let subject = event["subject"].as_str().unwrap().to_owned();
+        let told = (subject, event["data"]["state"].clone());
+        let known = distinct.insert(delivery.id().to_owned(), told.clone());
+        assert!(known.is_none_or(|known| known == told));
+    }
+    distinct
+}
+
+/// The threads whose end is in the log, each of them once and with its state in the archive.
+async fn ends_in_the_log(redis: &RedisServer) -> HashSet<String> {
+    let settings = RedisSettings {
+        key_prefix: PREFIX.into(),
+        timeout: Duration::from_secs(30),
+        ..RedisSettings::new(redis.url())
+    };
+    let store = RedisStore::connect(settings, Clock::system())
+        .await
+        .unwrap();
+    let mut ended = HashSet::new();
+    for bucket in 0..store.buckets() {
+        let from = [(bucket, Position::default())];
+        let log = store.read_log(&from, 100_000).await.unwrap().pop().unwrap();
+        for event in log {
+            let id: ThreadId = event.thread;
+            if let EventKind::Destroyed { state_lost, .. } = event.kind {
+                assert!(!state_lost);
+                let last = store.get_final(&id, event.life).await.unwrap().unwrap();
+                assert_eq!(last.state, format!(r#"{{"its":"{id}"}}"#));
+                assert!(ended.insert(id.to_string()), "an end was logged twice");
+            }
+        }
+    }
+    ended
+}
