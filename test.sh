@@ -97,7 +97,7 @@ done
 install
 
 check 'Shell scripts' shellcheck test.sh .ci/run benches/run.sh deploy/make-keys.sh \
-    tests/balancer.sh tests/docs-page.sh tests/schemathesis.sh
+    tests/balancer.sh tests/docs-page.sh tests/event-stream.sh tests/schemathesis.sh
 check 'Compose file' docker-compose config --quiet
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Form' cargo fmt --check
@@ -118,6 +118,8 @@ check 'Benchmarks build' cargo build --locked --benches --examples
 export THREADKEEP_BIN=target/debug/threadkeep
 check 'Replicas behind the balancer' tests/balancer.sh
 check 'Page of the API in a browser' tests/docs-page.sh
+check 'Streams of the embedded store by a library' tests/event-stream.sh memory
+check 'Streams over Redis by a library' tests/event-stream.sh redis
 check 'Odd requests to the embedded store' tests/schemathesis.sh memory
 check 'Odd requests to Redis' tests/schemathesis.sh redis
 

@@ -1,0 +1,161 @@
+"""Listens to threads by requests-sse, over a link that is cut in the middle of events.
+
+    event_stream.py ADDRESS API_KEY
+
+The library comes back by itself, with the last cursor that it has. What it then has heard in all is
+compared with what was done.
+"""
+
+import json
+import random
+import secrets
+import socket
+import sys
+import threading
+import time
+
+import requests
+from requests_sse import EventSource
+
+WRITES = 100
+CUTS = 3
+PATIENCE = 120
+
+
+class Link:
+    """Passes connections on to a server, and cuts the first few after some bytes of the answer."""
+
+    def __init__(self, host, port):
+        self.server = (host, port)
+        self.cuts = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        server = socket.create_connection(self.server)
+        threading.Thread(target=self.send, args=(client, server), daemon=True).start()
+        left = random.randint(3_000, 8_000) if self.cuts < CUTS else None
+        while chunk := server.recv(4096 if left is None else min(left, 4096)):
+            client.sendall(chunk)
+            if left is not None:
+                left -= len(chunk)
+                if left <= 0:
+                    self.cuts += 1
+                    break
+        for end in (client, server):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # the other side was faster
+            end.close()
+
+    @staticmethod
+    def send(client, server):
+        try:
+            while chunk := client.recv(4096):
+                server.sendall(chunk)
+        except OSError:
+            pass  # it was cut
+
+
+class Reader:
+    """Listens until it has heard what it waits for."""
+
+    def __init__(self, link, path, api_key, is_last):
+        self.events = []
+        self.is_last = is_last
+        self.error = None
+        self.source = EventSource(
+            "http://%s%s" % (link.address, path),
+            headers={"Authorization": "Bearer " + api_key},
+            timeout=60,
+        )
+        self.source.connect()
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        try:
+            for event in self.source:
+                self.events.append((event.type, json.loads(event.data)))
+                if self.is_last(self.events):
+                    return
+        except Exception as error:  # told by the main thread
+            self.error = error
+
+    def all(self):
+        self.thread.join(PATIENCE)
+        if self.error:
+            raise self.error
+        assert not self.thread.is_alive(), "heard only %d events" % len(self.events)
+        return self.events
+
+
+def one_thread(server, api_key, session):
+    thread = "thrd_" + secrets.token_hex(16)
+    link = Link(*server)
+    path = "/v1/threads/%s" % thread
+    reader = Reader(
+        link, path + "/events", api_key, lambda events: events[-1][0] == "thread.destroyed"
+    )
+    for number in range(WRITES):
+        session.put(link_free(server, path + "/state/k"), json=number).raise_for_status()
+        time.sleep(0.1)
+    session.delete(link_free(server, path)).raise_for_status()
+
+    events = reader.all()
+    types = [kind for kind, _ in events]
+    versions = [event["data"]["version"] for _, event in events]
+    expected = ["thread.created"] + ["thread.updated"] * (WRITES - 1) + ["thread.destroyed"]
+    assert types == expected, types
+    assert versions == list(range(1, WRITES + 1)) + [WRITES], versions
+    assert events[-1][1]["data"]["state"] == {"k": WRITES - 1}, events[-1]
+    assert link.cuts == CUTS, link.cuts
+    print("One thread: %d events in order over %d cuts." % (len(events), link.cuts))
+
+
+def all_threads(server, api_key, session):
+    link = Link(*server)
+    threads = {"thrd_" + secrets.token_hex(16) for _ in range(WRITES)}
+
+    def ids(events):
+        return {event["data"]["thread_id"] for kind, event in events if kind == "thread.created"}
+
+    reader = Reader(
+        link,
+        "/v1/events?type=thread.created",
+        api_key,
+        lambda events: ids(events) >= threads,
+    )
+    for thread in threads:
+        path = "/v1/threads/%s/state/k" % thread
+        session.put(link_free(server, path), json=1).raise_for_status()
+        time.sleep(0.1)
+
+    events = reader.all()
+    assert {kind for kind, _ in events} == {"thread.created"}
+    assert link.cuts == CUTS, link.cuts
+    print("All threads: %d of %d heard over %d cuts." % (len(threads), len(threads), link.cuts))
+
+
+def link_free(server, path):
+    """The address of a path without the link between."""
+    return "http://%s:%d%s" % (*server, path)
+
+
+def main():
+    host, port = sys.argv[1].rsplit(":", 1)
+    server, api_key = (host, int(port)), sys.argv[2]
+    session = requests.Session()
+    session.headers["Authorization"] = "Bearer " + api_key
+    one_thread(server, api_key, session)
+    all_threads(server, api_key, session)
+
+
+main()
