@@ -11,6 +11,7 @@ use super::feed::{self, Frame, Source};
 use super::negotiation::accepts_events;
 use super::query::Query;
 use super::schemas::StreamProblems;
+use super::webhook_object::EventTypeName;
 use crate::events::{GlobalItem, GlobalStream, Watermark};
 use crate::service::ServiceError;
 use crate::store::StoreError;
@@ -33,7 +34,7 @@ struct GlobalFeed {
     path = "/v1/events",
     tag = "events",
     params(
-        ("type" = Option<Vec<String>>, Query, description = "Only events of these types: thread.created, thread.updated, thread.destroyed, session.completed."),
+        ("type" = Option<Vec<EventTypeName>>, Query, description = "Only events of these types."),
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that was received."),
         ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set a header. The header wins."),
     ),
