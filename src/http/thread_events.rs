@@ -37,7 +37,7 @@ struct Session {
 
 /// Listens to a thread
 ///
-/// Server-sent events: `event` is the type, `data` the CloudEvent, `id` a cursor. A client that
+/// Server-sent events: `event` is the type, `data` the cloud event, `id` a cursor. A client that
 /// comes back with its last cursor misses nothing that is still in the log; a `reset` event tells it
 /// to read the thread when something is not. A comment comes every 15 seconds. Listening does not
 /// move the thread's end.
