@@ -5,6 +5,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -174,6 +175,8 @@ impl GlobalStream {
                 return Ok(item);
             }
             if self.read().await? {
+                // a store that need not wait would let nobody else have a turn
+                yield_now().await;
                 continue;
             }
             let again = self.changes.as_ref().map(|changes| changes.again);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use super::counters::{Count, EventCounters};
@@ -180,6 +181,8 @@ impl ThreadStream {
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
+                // a store that need not wait would let nobody else have a turn
+                yield_now().await;
                 continue;
             }
             match self.listener.hear().await {
