@@ -7,17 +7,29 @@ use std::path::PathBuf;
 use clap::Arg;
 use clap::builder::ValueParser;
 
+use super::asked::{self, Asked};
 use crate::config::{Layers, Setting};
 
 /// A command with what it needs.
 #[derive(Debug)]
 pub(super) enum Command {
     Serve,
-    Sign { id: String },
-    Verify { signed: String },
-    Keygen { name: Option<String> },
+    Sign {
+        id: String,
+    },
+    Verify {
+        signed: String,
+    },
+    Keygen {
+        name: Option<String>,
+    },
     Config,
     Openapi,
+    /// Asks a running server.
+    Ask {
+        server: Option<String>,
+        asked: Asked,
+    },
 }
 
 /// A command, and the layers that its settings come from.
@@ -35,7 +47,11 @@ impl Invocation {
         let settings = Setting::all();
         let matches = command(&settings).try_get_matches_from(args)?;
         // a flag that is global is found with the innermost command
-        let inner = matches.subcommand().map_or(&matches, |(_, inner)| inner);
+        let (mut inner, mut names) = (&matches, Vec::new());
+        while let Some((name, next)) = inner.subcommand() {
+            names.push(name);
+            inner = next;
+        }
         let flags = settings.iter().filter_map(|setting| {
             let text = inner.get_one::<String>(setting.name)?;
             Some((setting.name.into(), text.clone()))
@@ -47,16 +63,20 @@ impl Invocation {
             flags: flags.collect(),
         };
         let text = |name| inner.get_one::<String>(name).cloned();
-        let command = match matches.subcommand_name() {
-            Some("sign") => Command::Sign {
+        let command = match names[..] {
+            ["sign"] => Command::Sign {
                 id: text("id").unwrap_or_default(),
             },
-            Some("verify") => Command::Verify {
+            ["verify"] => Command::Verify {
                 signed: text("signed").unwrap_or_default(),
             },
-            Some("keygen") => Command::Keygen { name: text("name") },
-            Some("config") => Command::Config,
-            Some("openapi") => Command::Openapi,
+            ["keygen"] => Command::Keygen { name: text("name") },
+            ["config"] => Command::Config,
+            ["openapi"] => Command::Openapi,
+            [group, action] => Command::Ask {
+                server: text("server"),
+                asked: asked::read(group, action, inner),
+            },
             _ => Command::Serve,
         };
         Ok(Self { command, layers })
@@ -95,6 +115,7 @@ fn command(settings: &[Setting]) -> clap::Command {
                 .about("Show every setting, where it is from, and whether all can be used"),
             clap::Command::new("openapi").about("Print the OpenAPI document"),
         ])
+        .subcommands(asked::commands())
 }
 
 fn flag(setting: &Setting) -> Arg {

@@ -28,6 +28,20 @@ pub(super) enum CliError {
     Log(#[from] LogError),
     #[error(transparent)]
     App(#[from] AppError),
+    #[error("no api key is configured: set api_keys or api_keys_file")]
+    NoApiKey,
+    #[error("the server's URL has to be one such as http://127.0.0.1:8080")]
+    ServerUrl,
+    #[error("the server cannot be asked")]
+    Unreachable(#[source] reqwest::Error),
+    #[error("the server refuses, {status} {code}: {detail}")]
+    Refused {
+        status: u16,
+        code: String,
+        detail: String,
+    },
+    #[error("the server's answer is not of this version")]
+    Answer(#[source] serde_json::Error),
     #[error("the output cannot be written")]
     Output(#[source] io::Error),
 }
@@ -35,12 +49,20 @@ pub(super) enum CliError {
 impl CliError {
     pub(super) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::NotVerified | Self::Log(_) | Self::App(_) | Self::Output(_) => ExitCode::from(1),
+            Self::NotVerified
+            | Self::Log(_)
+            | Self::App(_)
+            | Self::Unreachable(_)
+            | Self::Refused { .. }
+            | Self::Answer(_)
+            | Self::Output(_) => ExitCode::from(1),
             Self::Usage(_)
             | Self::Environment(_)
             | Self::Settings(_)
             | Self::NoSigningKey
             | Self::ThreadId(_)
+            | Self::NoApiKey
+            | Self::ServerUrl
             | Self::KeyName => ExitCode::from(2),
         }
     }

@@ -1,8 +1,10 @@
 //! The commands.
 
 mod args;
+mod asked;
 mod error;
 mod keygen;
+mod remote;
 mod serve;
 mod signing;
 
@@ -11,7 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::config::{PREFIX, Settings};
+use crate::config::{ClientSettings, PREFIX, Settings};
 use crate::http::openapi_json;
 use crate::telemetry::Chain;
 use args::{Command, Invocation};
@@ -47,6 +49,10 @@ fn try_run(
     match &command {
         Command::Keygen { name } => return print(&keygen::generate(name.as_deref())?),
         Command::Openapi => return print(openapi_json().trim_end()),
+        Command::Ask { server, asked } => {
+            let settings = ClientSettings::parse(layers.merge()?)?;
+            return remote::ask(settings, server.as_deref(), asked);
+        }
         Command::Serve | Command::Sign { .. } | Command::Verify { .. } | Command::Config => {}
     }
     let values = layers.merge()?;
@@ -58,7 +64,7 @@ fn try_run(
         Command::Serve => serve::serve(settings),
         Command::Sign { id } => print(&signing::sign(settings, &id)?),
         Command::Verify { signed } => print(&signing::verify(settings, &signed)?),
-        Command::Config | Command::Keygen { .. } | Command::Openapi => Ok(()),
+        Command::Config | Command::Keygen { .. } | Command::Openapi | Command::Ask { .. } => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 //! of `threadkeep config` follow from the entry.
 
 mod catalog;
+mod client;
 mod cors;
 mod error;
 mod given;
@@ -21,6 +22,7 @@ mod warning;
 mod webhooks;
 
 pub use catalog::{DEFAULT_FILE, Setting};
+pub use client::ClientSettings;
 pub use cors::CorsOrigins;
 pub use error::{Fault, SettingsError};
 pub(crate) use keys::is_name;

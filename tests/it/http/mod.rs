@@ -58,6 +58,7 @@ mod all_events;
 mod archives;
 mod around;
 mod arrays;
+mod commands;
 mod conditions;
 mod cors;
 mod counters;

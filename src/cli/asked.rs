@@ -1,0 +1,105 @@
+//! What a running server is asked for.
+
+use clap::{Arg, ArgAction, ArgMatches};
+
+/// What a server is asked for.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Events { types: Vec<String> },
+    GetArchive { id: String, life: Option<String> },
+    ListArchives { since: Option<String> },
+    RestoreArchive { id: String, life: Option<String> },
+    ListWebhooks,
+    ReplayWebhook { id: String, events: Vec<String> },
+}
+
+/// The commands that ask a running server.
+pub(super) fn commands() -> [clap::Command; 3] {
+    let server = Arg::new("server")
+        .long("server")
+        .value_name("URL")
+        .global(true)
+        .help("The server to ask; else the one that these settings start on this machine");
+    let group = |name: &'static str| {
+        clap::Command::new(name)
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .arg(server.clone())
+    };
+    let many = |name: &'static str, value: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name(value)
+            .action(ArgAction::Append)
+    };
+    let id = |value: &'static str| Arg::new("id").value_name(value).required(true);
+    let life = Arg::new("life")
+        .long("life")
+        .value_name("LIFE")
+        .help("Which life of it, as in its event; else the last one that ended");
+    let of_thread = |name: &'static str| {
+        clap::Command::new(name)
+            .arg(id("THREAD ID"))
+            .arg(life.clone())
+    };
+    let since = Arg::new("since")
+        .long("since")
+        .value_name("TIME")
+        .help("Only what was archived from then on; RFC 3339");
+    [
+        group("events")
+            .about("Ask a running server for events")
+            .subcommand(
+                clap::Command::new("tail")
+                    .about("Print events as they come, a CloudEvent a line")
+                    .arg(many("type", "TYPE").help("Only events of this type; can be repeated")),
+            ),
+        group("archive")
+            .about("Ask a running server for threads that are over")
+            .subcommand(of_thread("get").about("Print how a thread ended, with its final state"))
+            .subcommand(
+                clap::Command::new("list")
+                    .about("Print all archives without their states, one a line")
+                    .arg(since),
+            )
+            .subcommand(of_thread("restore").about("Bring a thread back, and print it")),
+        group("webhooks")
+            .about("Ask a running server for its webhook endpoints")
+            .subcommand(clap::Command::new("list").about("Print the endpoints, one a line"))
+            .subcommand(
+                clap::Command::new("replay")
+                    .about("Send the events that were given up once more")
+                    .arg(id("WEBHOOK ID"))
+                    .arg(many("event", "EVENT ID").help("Only this event; can be repeated")),
+            ),
+    ]
+}
+
+/// What a server is asked for by a command of two words, which are those of [`commands`].
+pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> Asked {
+    let text = |name| matches.get_one::<String>(name).cloned();
+    let id = || text("id").unwrap_or_default();
+    let all = |name| {
+        let given = matches.get_many::<String>(name).into_iter().flatten();
+        given.cloned().collect()
+    };
+    match (group, action) {
+        ("archive", "get") => Asked::GetArchive {
+            id: id(),
+            life: text("life"),
+        },
+        ("archive", "restore") => Asked::RestoreArchive {
+            id: id(),
+            life: text("life"),
+        },
+        ("archive", _) => Asked::ListArchives {
+            since: text("since"),
+        },
+        ("webhooks", "replay") => Asked::ReplayWebhook {
+            id: id(),
+            events: all("event"),
+        },
+        ("webhooks", _) => Asked::ListWebhooks,
+        _ => Asked::Events { types: all("type") },
+    }
+}

@@ -1,0 +1,88 @@
+//! A stream of server-sent events, line by line
+//! ([the HTML standard, section 9.2.6](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation)).
+
+/// Reads a stream as it comes in. It knows the form that our server sends: lines that end with a
+/// line feed, one line of data.
+#[derive(Debug, Default)]
+pub(super) struct EventLines {
+    buffer: Vec<u8>,
+    event: String,
+    data: Option<String>,
+    /// The last cursor.
+    pub(super) id: Option<String>,
+}
+
+/// An event that was sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) event: String,
+    pub(super) data: String,
+}
+
+impl EventLines {
+    /// Goes on with another stream, which begins after the last cursor: an event that was cut off
+    /// comes once more.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self {
+            id: self.id.take(),
+            ..Self::default()
+        };
+    }
+
+    /// Takes the next bytes, and gives the events that are whole.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Sent> {
+        self.buffer.extend_from_slice(bytes);
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut lines = buffer.split(|byte| *byte == b'\n');
+        self.buffer = lines.next_back().unwrap_or_default().to_vec();
+        let lines = lines.map(String::from_utf8_lossy);
+        lines.filter_map(|line| self.line(&line)).collect()
+    }
+
+    fn line(&mut self, line: &str) -> Option<Sent> {
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            let data = self.data.take()?;
+            return Some(Sent { event, data });
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.event),
+            "data" => self.data = Some(value.to_owned()),
+            "id" => self.id = Some(value.to_owned()),
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_found_wherever_the_stream_is_cut() {
+        let stream =
+            ":\nretry: 2000\nid: a\n\nevent: x\nid: b\ndata: {\"k\":\"é:\"}\n\n:\nid: c\n\n";
+        let wanted = Sent {
+            event: "x".into(),
+            data: "{\"k\":\"é:\"}".into(),
+        };
+
+        for size in 1..=stream.len() {
+            let mut lines = EventLines::default();
+            let chunks = stream.as_bytes().chunks(size);
+            let sent: Vec<_> = chunks.flat_map(|chunk| lines.take(chunk)).collect();
+
+            assert_eq!(
+                sent,
+                [&wanted].map(|sent| Sent {
+                    event: sent.event.clone(),
+                    data: sent.data.clone(),
+                })
+            );
+            assert_eq!(lines.id.as_deref(), Some("c"));
+        }
+    }
+}

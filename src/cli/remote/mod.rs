@@ -1,0 +1,133 @@
+//! The commands that ask a running server, by its API: they work with every store.
+
+mod archive;
+mod event_lines;
+mod events;
+mod webhooks;
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::asked::Asked;
+use super::error::CliError;
+use crate::config::ClientSettings;
+
+/// How long a server may take to connect, or to say more of an answer; a stream of events says
+/// something every 15 seconds.
+const CONNECT: Duration = Duration::from_secs(5);
+const SILENCE: Duration = Duration::from_secs(45);
+
+/// A server, and the right to ask it anything.
+struct Remote {
+    client: Client,
+    server: Url,
+    api_key: HeaderValue,
+}
+
+/// Asks a server, and prints what it answers: JSON, an object a line.
+pub(super) fn ask(
+    settings: ClientSettings,
+    server: Option<&str>,
+    asked: &Asked,
+) -> Result<(), CliError> {
+    let remote = Remote::new(settings, server)?;
+    actix_web::rt::System::new().block_on(async {
+        match asked {
+            Asked::Events { types } => events::tail(&remote, types).await,
+            Asked::GetArchive { id, life } => archive::get(&remote, id, life.as_deref()).await,
+            Asked::ListArchives { since } => archive::list(&remote, since.as_deref()).await,
+            Asked::RestoreArchive { id, life } => {
+                archive::restore(&remote, id, life.as_deref()).await
+            }
+            Asked::ListWebhooks => webhooks::list(&remote).await,
+            Asked::ReplayWebhook { id, events } => webhooks::replay(&remote, id, events).await,
+        }
+    })
+}
+
+impl Remote {
+    fn new(settings: ClientSettings, server: Option<&str>) -> Result<Self, CliError> {
+        crate::store::install_tls_provider();
+        let api_key = settings.api_key.ok_or(CliError::NoApiKey)?;
+        let mut api_key =
+            HeaderValue::try_from(format!("Bearer {api_key}")).map_err(|_| CliError::NoApiKey)?;
+        api_key.set_sensitive(true);
+        let server: Url = server
+            .unwrap_or(&settings.server)
+            .parse()
+            .map_err(|_| CliError::ServerUrl)?;
+        if server.cannot_be_a_base() {
+            return Err(CliError::ServerUrl);
+        }
+        let client = Client::builder()
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            .build()
+            .map_err(CliError::Unreachable)?;
+        Ok(Self {
+            client,
+            server,
+            api_key,
+        })
+    }
+
+    /// A request to a path of these segments, with these parameters.
+    fn request(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
+        let mut url = self.server.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("v1").extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.client
+            .request(method, url)
+            .header(AUTHORIZATION, self.api_key.clone())
+            .header(ACCEPT, "application/json")
+    }
+}
+
+/// Sends a request; a refusal is an error with the words of the server.
+async fn send(request: RequestBuilder) -> Result<Response, CliError> {
+    let response = request.send().await.map_err(CliError::Unreachable)?;
+    if response.status().is_success() {
+        return Ok(response);
+    }
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap_or_default();
+    let problem: Value = serde_json::from_str(&text).unwrap_or_default();
+    let word = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+    Err(CliError::Refused {
+        status,
+        code: word("code"),
+        detail: word("detail"),
+    })
+}
+
+/// The text of the answer to a request.
+async fn text(request: RequestBuilder) -> Result<String, CliError> {
+    let response = send(request).await?;
+    response.text().await.map_err(CliError::Unreachable)
+}
+
+/// A member of an answer that is a list, each item with its own text.
+fn items(answer: &str, member: &str) -> Result<Vec<String>, CliError> {
+    let mut members: std::collections::HashMap<String, Box<RawValue>> =
+        serde_json::from_str(answer).map_err(CliError::Answer)?;
+    let list = members.remove(member).unwrap_or_default();
+    let items: Vec<Box<RawValue>> = serde_json::from_str(list.get()).map_err(CliError::Answer)?;
+    Ok(items.iter().map(|item| item.get().to_owned()).collect())
+}
+
+/// Prints a line at once, also into a pipe.
+fn print_line(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(CliError::Output)
+}

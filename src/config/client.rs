@@ -1,0 +1,51 @@
+//! What the commands need that ask a running server.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::error::SettingsError;
+use super::keys::named_secrets;
+use super::values::Values;
+
+/// Where a server of these settings is, and how a back end asks it.
+#[derive(Clone)]
+pub struct ClientSettings {
+    /// The URL that it is asked at, if it runs on this machine.
+    pub server: String,
+    /// The secret of the first api key, if there is one.
+    pub api_key: Option<String>,
+}
+
+impl ClientSettings {
+    /// Reads them from settings that were merged.
+    ///
+    /// # Errors
+    /// [`SettingsError`] names the setting and where its value came from.
+    pub fn parse(mut values: Values) -> Result<Self, SettingsError> {
+        let address = "an address and a port, such as 127.0.0.1:8080";
+        let mut listen: SocketAddr = values.take("listen").parse(address)?;
+        // one that listens everywhere is asked here
+        if listen.ip().is_unspecified() {
+            listen.set_ip(match listen {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        let file = values.take("api_keys_file");
+        let given = values.take("api_keys").or_file(file)?;
+        let keys = named_secrets(&given)?;
+        Ok(Self {
+            server: format!("http://{listen}"),
+            api_key: keys.first().map(|key| key.secret.to_owned()),
+        })
+    }
+}
+
+/// Without the secret.
+impl fmt::Debug for ClientSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientSettings")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,191 @@
+//! The commands that ask a running server.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::support::client::{Client, OwnThread, new_id};
+use crate::support::server::{API_SECRET, Backend, Server};
+use crate::support::until;
+
+over_both_stores![
+    what_is_over_is_got_listed_and_restored,
+    a_refusal_is_told_in_the_words_of_the_server,
+];
+
+with_own_servers![
+    a_tail_prints_events_as_they_come,
+    endpoints_are_listed_and_replayed,
+];
+
+/// How long an event may take to be printed, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A command that asks that server, with nothing of this process' environment.
+fn command(server: &Server, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_threadkeep"));
+    command
+        .args(args)
+        .args(["--server", &format!("http://{}", server.address())])
+        .env_clear()
+        .env("THREADKEEP_API_KEYS", format!("ops:{API_SECRET}"))
+        .current_dir(env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+/// Its output, without a wait of the test's own tasks.
+async fn run(mut command: Command) -> Output {
+    let run = move || command.output().unwrap();
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+/// The objects that it printed, one a line.
+async fn lines(server: &Server, args: &[&str]) -> Vec<Value> {
+    let output = run(command(server, args)).await;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+async fn ended(client: &Client) -> OwnThread {
+    let thread = client.thread();
+    thread.put("state/k", "[1.0]").ok().await;
+    thread.patch("", r#"{"metadata":{"m":1}}"#).ok().await;
+    thread.delete("").ok().await;
+    thread
+}
+
+async fn what_is_over_is_got_listed_and_restored(server: &Server) {
+    let client = server.client();
+    let (first, second) = (ended(&client).await, ended(&client).await);
+
+    let got = run(command(server, &["archive", "get", &first.id])).await;
+    let text = String::from_utf8(got.stdout).unwrap();
+    assert!(text.ends_with("\"state\":{\"k\":[1.0]}}\n"), "{text}");
+    assert!(text.contains(r#""metadata":{"m":1}"#), "{text}");
+
+    let listed = lines(server, &["archive", "list"]).await;
+    let ids: Vec<_> = listed.iter().map(|line| line["id"].clone()).collect();
+    for thread in [&first, &second] {
+        assert!(ids.contains(&json!(thread.id)), "{ids:?}");
+    }
+    assert!(listed.iter().all(|line| line.get("state").is_none()));
+    let later = ["archive", "list", "--since", "2999-01-01T00:00:00Z"];
+    assert!(lines(server, &later).await.is_empty());
+
+    let restored = lines(server, &["archive", "restore", &first.id]).await;
+    assert_eq!(restored[0]["version"], 3);
+    assert_eq!(first.state().await, r#"{"k":[1.0]}"#);
+}
+
+async fn a_refusal_is_told_in_the_words_of_the_server(server: &Server) {
+    for (args, words) in [
+        (["archive", "get", &new_id()], "404 not_found"),
+        (["archive", "restore", "thrd_"], "400 invalid_thread_id"),
+        (["events", "tail", "--type=x"], "400 invalid_event_type"),
+    ] {
+        let output = run(command(server, &args)).await;
+
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(words), "{error}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// A command that goes on, and the objects that it prints. It is killed when the value goes.
+struct Tail {
+    child: Child,
+    lines: mpsc::UnboundedReceiver<Value>,
+}
+
+impl Tail {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::unbounded_channel();
+        std::thread::spawn(move || {
+            for line in out.lines() {
+                let event = serde_json::from_str(&line.unwrap()).unwrap();
+                if sender.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// The next events of a thread, in words.
+    async fn next<const N: usize>(&mut self, thread: &OwnThread) -> [Value; N] {
+        let mut events = Vec::new();
+        while events.len() < N {
+            let event = timeout(PATIENCE, self.lines.recv()).await.unwrap();
+            let event = event.expect("it goes on");
+            if event["subject"] == thread.id {
+                events.push(event);
+            }
+        }
+        events.try_into().unwrap()
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn a_tail_prints_events_as_they_come(backend: Backend) {
+    let server = Server::builder(backend).start();
+    let client = server.client();
+    let types = [
+        "events",
+        "tail",
+        "--type=thread.created",
+        "--type=thread.destroyed",
+    ];
+    let mut tail = Tail::start(command(&server, &types));
+    let listens = async || {
+        let metrics = client.get("/metrics").ok().await.text();
+        metrics.contains("threadkeep_event_streams{of=\"all\"} 1")
+    };
+    until(listens).await;
+
+    let thread = client.thread();
+    thread.put("state/k", "1").ok().await;
+    thread.put("state/k", "2").ok().await;
+    thread.delete("").ok().await;
+
+    let [created, destroyed] = tail.next(&thread).await;
+    assert_eq!(created["type"], "thread.created");
+    assert_eq!(created["data"]["keys"], json!(["k"]));
+    assert_eq!(destroyed["type"], "thread.destroyed");
+    assert_eq!(destroyed["data"]["state"], json!({"k": 2}));
+}
+
+async fn endpoints_are_listed_and_replayed(backend: Backend) {
+    let server = &Server::builder(backend).start();
+    let body = r#"{"url":"https://example.com/hook","events":["session.completed"]}"#;
+    let make = server.client().post("/v1/webhooks").bearer(API_SECRET);
+    let made = make.json(body).ok().await.json();
+    let id = made["id"].as_str().unwrap();
+
+    let listed = lines(server, &["webhooks", "list"]).await;
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["id"], id);
+    assert!(listed[0].get("secret").is_none());
+    let event = "evt_00ff018bcfe5687b0000000007";
+    for args in [
+        &["webhooks", "replay", id][..],
+        &["webhooks", "replay", id, "--event", event],
+    ] {
+        assert_eq!(lines(server, args).await, [json!({"replayed": 0})]);
+    }
+}
