@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::Connection;
-use threadkeep::domain::{Position, ThreadId};
+use threadkeep::domain::{Policy, Position, Retention, ThreadId};
 use threadkeep::store::{Clock, RedisSettings, RedisStore, Store, StoreError};
 
-use crate::conformance::room::{push, push_window, redis_on};
+use crate::conformance::room::{numbered_once, push, push_window, redis_on};
 use crate::support::redis::RedisServer;
 
 /// Bytes of all fields of all threads.
@@ -45,6 +45,74 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
     let state = thread.state().await.unwrap();
     let stored = stored_bytes(&mut redis.connection());
     assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
+}
+
+/// Keys that are still there by the clock of a test, but for what each log leaves: an empty stream
+/// and its horizon.
+fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
+    let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
+    keys.retain(|key| {
+        let left: i64 = redis::cmd("PTTL").arg(key).query(connection).unwrap();
+        let is_over = (0..=clock.ahead_ms() as i64).contains(&left);
+        let is_empty_log = key.ends_with("}:e") && {
+            let events: u64 = redis::cmd("XLEN").arg(key).query(connection).unwrap();
+            events == 0
+        };
+        !is_over && !is_empty_log && !key.ends_with("}:h")
+    });
+    keys
+}
+
+#[tokio::test]
+async fn what_is_past_its_retention_leaves_nothing() {
+    const SECOND: Duration = Duration::from_secs(1);
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let room = room
+        .keeping(Retention {
+            grace: 10 * SECOND,
+            archive: 200 * SECOND,
+            log: 100 * SECOND,
+        })
+        .await;
+    let policy = Policy {
+        ttl: 30 * SECOND,
+        tombstone: SECOND,
+        ..Policy::THREAD
+    };
+    let threads: Vec<_> = (0..300).map(|_| room.subject_under(policy)).collect();
+    for (number, thread) in threads.iter().enumerate() {
+        thread.merge(&[push("k", "1")]).await;
+        room.watch(thread, SECOND).await;
+        if number % 3 > 0 {
+            thread.destroy().await;
+        }
+        if number % 3 > 1 {
+            let (id, policy) = (&thread.id, &thread.policy);
+            let restored = room.backend.restore(id, None, policy).await;
+            assert!(restored.unwrap().is_some());
+        }
+    }
+    // second lives, whose ends make the archives of the first ones earlier ones
+    room.advance(35 * SECOND);
+    room.reap().await;
+    for thread in &threads {
+        thread
+            .merge_once(numbered_once(1), &[push("k", "2")])
+            .await
+            .unwrap();
+    }
+    room.advance(35 * SECOND);
+    room.reap().await;
+    assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
+
+    // what was restored is in no list, so that it goes by its own expiry: the longest for which its
+    // event may be in the log, and an hour
+    room.advance(4_500 * SECOND);
+    room.tidy().await;
+
+    let left = lasting_keys(&mut redis.connection(), &room.clock);
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[tokio::test]

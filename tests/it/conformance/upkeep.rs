@@ -125,6 +125,28 @@ async fn an_archive_stays_when_its_event_has_left(room: Room) {
     assert!(!has_final(&room, &ended).await);
 }
 
+async fn of_two_lives_the_earlier_is_forgotten_first(room: Room) {
+    let room = room
+        .keeping(Retention {
+            archive: 1_000 * SECOND,
+            log: 100 * SECOND,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let (thread, earlier) = ended(&room).await;
+    room.advance(600 * SECOND);
+    let later = thread.merge(&[set("k", "2")]).await.stamp.life;
+    thread.destroy().await;
+    room.advance(500 * SECOND);
+
+    room.tidy().await;
+
+    let archive = room.archive(&thread).await.unwrap();
+    assert_eq!(archive.head.life, later);
+    assert_eq!(&archive.state[..], br#"{"k":2}"#);
+    assert!(!has_final(&room, &(thread, earlier)).await);
+}
+
 /// Opens a consumer that has handled that much of all logs.
 async fn consumer(room: &Room, name: &str, at: Position) {
     let start = vec![at; usize::from(room.backend.buckets())];
@@ -237,6 +259,7 @@ super::over_every_store! {
     what_is_past_its_time_leaves_and_what_is_not_stays,
     a_final_state_leaves_after_its_event,
     an_archive_stays_when_its_event_has_left,
+    of_two_lives_the_earlier_is_forgotten_first,
     what_a_consumer_has_not_handled_stays,
     what_was_handled_stays_for_its_time_all_the_same,
     no_consumer_holds_an_event_for_more_than_seven_times_as_long,
