@@ -232,10 +232,11 @@ impl ThreadStream {
                 self.reset(until.stamp.version);
             }
         }
-        let is_all = events.len() < MOST;
+        let mut is_all = events.len() < MOST;
         for event in events {
             if event.id.position > until.head {
                 // the listener hears that
+                is_all = true;
                 break;
             }
             if event.thread != self.id {

@@ -23,7 +23,8 @@ async fn a_request_that_runs_at_sigterm_is_finished() {
 
     proxy.set(Mode::Hanging);
     let running = tokio::spawn(thread.post("state/k/push", "2").send());
-    until(async || proxy.is_holding()).await;
+    // and not just what the server does beside requests
+    until(async || proxy.is_holding(&thread.id)).await;
     server.signal("TERM");
     until(async || TcpStream::connect(address).await.is_err()).await;
     assert!(!running.is_finished());

@@ -1,8 +1,7 @@
 //! A TCP proxy that fails on demand.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,7 +15,7 @@ use tokio::sync::watch;
 pub(crate) struct Proxy {
     address: SocketAddr,
     control: watch::Sender<Control>,
-    holding: Arc<AtomicUsize>,
+    holding: Arc<Mutex<Vec<u8>>>,
 }
 
 /// What the proxy does with bytes and connections.
@@ -67,9 +66,10 @@ impl Proxy {
         self.address
     }
 
-    /// Whether it has something that it does not pass on, as it is [`Mode::Hanging`].
-    pub(crate) fn is_holding(&self) -> bool {
-        self.holding.load(Ordering::Relaxed) > 0
+    /// Whether it was given a text that it did not pass on, as it was [`Mode::Hanging`].
+    pub(crate) fn is_holding(&self, text: &str) -> bool {
+        let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
+        memchr::memmem::find(&holding, text.as_bytes()).is_some()
     }
 
     /// Changes what it does from now on.
@@ -88,7 +88,7 @@ impl Proxy {
 struct Link {
     target: SocketAddr,
     control: watch::Receiver<Control>,
-    holding: Arc<AtomicUsize>,
+    holding: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Link {
@@ -134,13 +134,16 @@ impl Link {
     async fn pump(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
-            self.holding.fetch_add(1, Ordering::Relaxed);
+            if self.control.borrow().mode == Mode::Hanging {
+                let holding = self.holding.lock();
+                let mut holding = holding.unwrap_or_else(PoisonError::into_inner);
+                holding.extend_from_slice(&buffer[..count]);
+            }
             let opened = self
                 .control
                 .wait_for(|control| control.mode != Mode::Hanging)
                 .await
                 .is_ok();
-            self.holding.fetch_sub(1, Ordering::Relaxed);
             if !opened || to.write_all(&buffer[..count]).await.is_err() {
                 return;
             }
