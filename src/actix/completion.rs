@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 
 use super::background::{Background, Task};
+use super::callbacks::{Callbacks, Repeatable};
 use crate::http::SessionId;
 
 /// How a request has ended.
@@ -20,11 +21,18 @@ pub struct Completed {
     pub duration: Duration,
 }
 
-pub(super) type Callback = Box<dyn FnOnce(Completed) + Send>;
+/// What is called back with the end of a request.
+pub(super) enum Callback {
+    /// On the worker that serves it.
+    Once(Box<dyn FnOnce(Completed) + Send>),
+    /// In the background, again when it fails.
+    Repeatable(Repeatable<Completed>),
+}
 
 /// The end of one request.
 pub(super) struct Completion {
     background: Background,
+    callbacks: Callbacks,
     stage: Mutex<Stage>,
 }
 
@@ -38,9 +46,10 @@ enum Stage {
 }
 
 impl Completion {
-    pub(super) fn new(background: Background) -> Self {
+    pub(super) fn new(background: Background, callbacks: Callbacks) -> Self {
         Self {
             background,
+            callbacks,
             stage: Mutex::new(Stage::Running {
                 callbacks: Vec::new(),
                 tasks: Vec::new(),
@@ -55,7 +64,14 @@ impl Completion {
             Stage::Ended(completed) => *completed,
         };
         if let Some(completed) = completed {
-            callback(completed);
+            self.call(callback, completed);
+        }
+    }
+
+    fn call(&self, callback: Callback, completed: Completed) {
+        match callback {
+            Callback::Once(callback) => self.callbacks.call_once(|| callback(completed)),
+            Callback::Repeatable(callback) => self.callbacks.call(callback, completed),
         }
     }
 
@@ -81,7 +97,7 @@ impl Completion {
         };
         if let Some(completed) = completed {
             for callback in callbacks {
-                callback(completed);
+                self.call(callback, completed);
             }
         }
         for task in tasks {

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 
-use super::background::Background;
 use super::completion::{Completed, Completion};
 use super::live::Live;
 use crate::http::SessionId;
@@ -28,11 +27,11 @@ pub(super) struct Exchange {
 pub(super) struct Open(pub(super) Arc<Exchange>);
 
 impl Exchange {
-    pub(super) fn new(session: SessionId, thread: Live, background: Background) -> Self {
+    pub(super) fn new(session: SessionId, thread: Live, completion: Completion) -> Self {
         Self {
             session,
             thread: Arc::new(thread),
-            completion: Completion::new(background),
+            completion,
             session_state: Mutex::default(),
             request_state: Mutex::default(),
         }

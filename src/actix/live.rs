@@ -5,8 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use super::callbacks::Repeatable;
+use super::endings::{Endings, Ticket};
 use super::ledger::Ledger;
 use crate::domain::{Document, Json, Operation, ThreadId, Written};
+use crate::events::Notice;
+use crate::http::ApiError;
 use crate::identity::Caller;
 use crate::service::{ServiceError, ThreadService, WriteOptions};
 use crate::store::{Found, StoreError};
@@ -26,6 +30,9 @@ pub(super) struct Live {
     worker: ThreadService,
     /// With the app's connection, for work after the response: it outlives the workers.
     app: ThreadService,
+    endings: Option<Endings>,
+    /// Callbacks at the end of a thread that does not exist, unless this request makes it.
+    vain: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
     ledger: Mutex<Ledger>,
     /// Held by whoever talks to the store: a load between the two halves of a flush would see its
@@ -34,10 +41,17 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(caller: Caller, worker: ThreadService, app: ThreadService) -> Self {
+    pub(super) fn new(
+        caller: Caller,
+        worker: ThreadService,
+        app: ThreadService,
+        endings: Option<Endings>,
+    ) -> Self {
         Self {
             worker,
             app,
+            endings,
+            vain: Mutex::default(),
             is_answered: AtomicBool::new(false),
             ledger: Mutex::new(Ledger::new(caller)),
             turn: tokio::sync::Mutex::default(),
@@ -123,6 +137,23 @@ impl Live {
         Ok(())
     }
 
+    /// Calls back at the next end of the thread.
+    pub(super) async fn on_destroyed(&self, callback: Repeatable<Notice>) -> Result<(), ApiError> {
+        let endings = self.endings.as_ref().ok_or(ApiError::Internal {
+            what: "the middleware `Threads` has no events",
+            source: None,
+        })?;
+        let (ticket, exists) = endings.add(self.id(), callback).await?;
+        if !exists {
+            self.vain().push(ticket);
+        }
+        Ok(())
+    }
+
+    fn vain(&self) -> MutexGuard<'_, Vec<Ticket>> {
+        self.vain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn queue(&self, operation: Operation) {
         self.ledger().queue(operation);
     }
@@ -187,6 +218,10 @@ impl Drop for Live {
         }
         if ledger.is_in_flight() {
             tracing::warn!(thread.id = ?thread, "a flush was cancelled: the store has its writes or not");
+        } else if let Some(endings) = self.endings.as_ref().filter(|_| !ledger.has_stored()) {
+            for ticket in self.vain().drain(..) {
+                endings.forget(ticket);
+            }
         }
     }
 }

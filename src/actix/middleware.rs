@@ -10,7 +10,7 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forwar
 use actix_web::{Error, HttpMessage};
 use futures_util::future::LocalBoxFuture;
 
-use super::completion::Completed;
+use super::completion::{Completed, Completion};
 use super::exchange::{Exchange, Open};
 use super::live::Live;
 use super::response;
@@ -73,17 +73,26 @@ where
         if caller.ignored_cookie {
             tracing::info!(session.id = %session, "a thread cookie does not verify and is ignored");
         }
-        let thread = Live::new(caller, self.worker.clone(), threads.service.clone());
-        let background = threads.background.clone();
-        let open = Open(Arc::new(Exchange::new(session, thread, background)));
+        let thread = Live::new(
+            caller,
+            self.worker.clone(),
+            threads.service.clone(),
+            threads.endings.clone(),
+        );
+        let completion = Completion::new(threads.background.clone(), threads.callbacks.clone());
+        let open = Open(Arc::new(Exchange::new(session, thread, completion)));
         request.extensions_mut().insert(Arc::clone(&open.0));
         let handled = self.inner.call(request);
         Box::pin(async move {
             let exchange = &open.0;
-            let complete = |status| Completed {
-                session,
-                status,
-                duration: start.elapsed(),
+            let complete = |status| {
+                let completed = Completed {
+                    session,
+                    status,
+                    duration: start.elapsed(),
+                };
+                threads.log(&exchange.thread.id(), completed);
+                completed
             };
             match handled.await {
                 Ok(made) => {

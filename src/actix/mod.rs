@@ -26,7 +26,9 @@
 //! the problem that the HTTP API would answer, so a success is always a success.
 
 mod background;
+mod callbacks;
 mod completion;
+mod endings;
 mod exchange;
 mod extract;
 mod ledger;
@@ -39,6 +41,7 @@ mod state;
 mod thread;
 mod threads;
 
+pub use callbacks::CallbackCounts;
 pub use completion::Completed;
 pub use live::Receipt;
 pub use middleware::ThreadsMiddleware;

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::completion::Completed;
+use super::callbacks::repeatable;
+use super::completion::{Callback, Completed};
 use super::exchange::Exchange;
 use crate::http::SessionId;
 
@@ -35,9 +36,24 @@ impl Session {
     /// Calls back once the response is ready, before it goes out; at once if it has gone. Not at
     /// all if there is none, because the client went away or the handler panicked.
     ///
-    /// It runs on the worker that serves the request, so it must not block.
+    /// It runs on the worker that serves the request, so it must not block. Its panic is counted
+    /// in [`Threads::callbacks`](super::Threads::callbacks) and goes no further.
     pub fn on_completed(&self, callback: impl FnOnce(Completed) + Send + 'static) {
-        self.0.completion.on_completed(Box::new(callback));
+        let callback = Callback::Once(Box::new(callback));
+        self.0.completion.on_completed(callback);
+    }
+
+    /// The same for a callback that may fail. It begins when the response is ready, and runs on the
+    /// app's own runtime; one that fails is called again after 1, 2, 4 and 8 seconds, and counted
+    /// in [`Threads::callbacks`](super::Threads::callbacks). It fails no request.
+    pub fn try_on_completed<F, R, E>(&self, callback: F)
+    where
+        F: Fn(Completed) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        let callback = Callback::Repeatable(repeatable(callback));
+        self.0.completion.on_completed(callback);
     }
 
     /// Runs work after the response, however the request ends. It begins when the response is

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::callbacks::repeatable;
 use super::live::{Live, Receipt};
 use super::state::{ThreadState, from_json, to_json};
 use crate::domain::{Json, ThreadId};
+use crate::events::Notice;
 use crate::http::ApiError;
 
 /// The caller's own thread: the extractor of [`Threads`](super::Threads).
@@ -86,6 +88,31 @@ impl Thread {
     /// [`ApiError::Service`]; what was queued stays so.
     pub async fn destroy(&self) -> Result<(), ApiError> {
         Ok(self.0.destroy().await?)
+    }
+
+    /// Calls back when the thread ends: whoever ends it, on whichever replica, or when nobody has
+    /// used it in time. The callback gets the event, and the final state and metadata.
+    ///
+    /// It waits in this process, and goes with it; what has to outlive that is for
+    /// [`Events::subscribe`]. It is called for the next end alone. It runs on the app's own
+    /// runtime; one that fails is called again after 1, 2, 4 and 8 seconds, and counted in
+    /// [`Threads::callbacks`](super::Threads::callbacks). At a thread that does not exist it waits
+    /// only if this request makes it.
+    ///
+    /// It asks the store once, which moves no expiry.
+    ///
+    /// [`Events::subscribe`]: crate::events::Events::subscribe
+    ///
+    /// # Errors
+    /// [`ApiError::Service`]; [`ApiError::Internal`] when the middleware was made without events,
+    /// or 10,000 callbacks wait, or 100 for this thread.
+    pub async fn on_destroyed<F, R, E>(&self, callback: F) -> Result<(), ApiError>
+    where
+        F: Fn(Notice) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        self.0.on_destroyed(repeatable(callback)).await
     }
 
     /// Writes what is queued as one merge, now. None when nothing is queued.

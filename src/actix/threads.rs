@@ -3,8 +3,14 @@
 use std::time::Duration;
 
 use super::background::Background;
+use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
+use super::completion::Completed;
+use super::endings::Endings;
+use crate::domain::{self, ThreadId};
+use crate::events::Events;
 use crate::identity::Identity;
 use crate::service::ThreadService;
+use crate::store::millis;
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
 ///
@@ -20,6 +26,9 @@ pub struct Threads {
     pub(super) service: ThreadService,
     pub(super) identity: Identity,
     pub(super) background: Background,
+    pub(super) callbacks: Callbacks,
+    pub(super) events: Option<Events>,
+    pub(super) endings: Option<Endings>,
 }
 
 impl Threads {
@@ -30,14 +39,59 @@ impl Threads {
     /// from, which has to outlive the server.
     #[must_use]
     pub fn new(service: ThreadService, identity: Identity) -> Self {
+        let background = Background::here();
         Self {
             service,
             identity,
-            background: Background::here(),
+            callbacks: Callbacks::new(background.clone(), FIRST_PAUSE),
+            background,
+            events: None,
+            endings: None,
         }
     }
 
-    /// Waits for the work after responses, at most that long, and says how much is left
+    /// The same with the events of the store, which [`Thread::on_destroyed`] needs. If their
+    /// settings say so, the end of each request is one too.
+    ///
+    /// [`Thread::on_destroyed`]: super::Thread::on_destroyed
+    #[must_use]
+    pub fn with_events(self, events: Events) -> Self {
+        Self {
+            endings: Some(Endings::new(events.clone(), self.callbacks.clone())),
+            events: Some(events),
+            ..self
+        }
+    }
+
+    /// How long after its first failure a callback is called again. To be said before
+    /// [`Self::with_events`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_first_pause(self, first_pause: Duration) -> Self {
+        Self {
+            callbacks: Callbacks::new(self.background.clone(), first_pause),
+            ..self
+        }
+    }
+
+    /// What came of the callbacks of all requests so far.
+    #[must_use]
+    pub fn callbacks(&self) -> CallbackCounts {
+        self.callbacks.counts()
+    }
+
+    /// Has the end of a request logged as an event, if the settings of the events say so.
+    pub(super) fn log(&self, thread: &ThreadId, completed: Completed) {
+        if let Some(events) = &self.events {
+            events.session_completed(thread, || domain::Completed {
+                session: completed.session.as_str().into(),
+                status: completed.status.as_u16(),
+                duration_ms: millis(completed.duration),
+            });
+        }
+    }
+
+    /// Waits for the work after responses and for callbacks, at most that long, and says how much is left
     /// unfinished. To be called once the server has stopped.
     pub async fn shutdown(&self, limit: Duration) -> usize {
         let left = self.background.shutdown(limit).await;

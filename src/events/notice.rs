@@ -15,7 +15,10 @@ pub struct Notice {
 
 impl Notice {
     /// The event with what the archives have of it.
-    pub(super) async fn of(archives: &dyn Archives, event: &Event) -> Result<Self, StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError`]; what is lost is told as lost only when it is.
+    pub async fn of(archives: &dyn Archives, event: &Event) -> Result<Self, StoreError> {
         let left = match &event.kind {
             EventKind::Destroyed {
                 state_lost: false, ..

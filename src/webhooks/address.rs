@@ -48,7 +48,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Global unicast is 2000::/3. Within it, protocol assignments with Teredo, documentation and
+/// Global unicast is `2000::/3`. Within it, protocol assignments with Teredo, documentation and
 /// 6to4, which leads to any IPv4 address, are not.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {

@@ -3,11 +3,13 @@
 
 mod after;
 mod answers;
+mod callbacks;
 #[cfg(feature = "redis")]
 mod commands;
 mod cost;
 mod counting;
 mod life;
+mod subscribers;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,132 @@
+//! Callbacks that may fail: called again a few times, and counted.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::time::sleep;
+
+use super::background::Background;
+
+/// Calls of a callback at most.
+const ATTEMPTS: u32 = 5;
+/// From its first failure to the second call; each pause is twice the one before.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What came of the callbacks of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallbackCounts {
+    /// Callbacks that succeeded.
+    pub done: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Callbacks that failed at each of their five calls, or at the only one.
+    pub given_up: u64,
+}
+
+/// What calls back, and counts.
+#[derive(Debug, Clone)]
+pub(super) struct Callbacks {
+    background: Background,
+    counters: Arc<Counters>,
+    first_pause: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    done: AtomicU64,
+    failed: AtomicU64,
+    given_up: AtomicU64,
+}
+
+/// A callback that can be called again; its error is told as text.
+pub(super) type Repeatable<T> =
+    Box<dyn Fn(T) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+/// Brings a callback of an app into that form.
+pub(super) fn repeatable<T, F, R, E>(callback: F) -> Repeatable<T>
+where
+    F: Fn(T) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), E>> + Send + 'static,
+    E: Display,
+{
+    Box::new(move |told| {
+        let called = callback(told);
+        Box::pin(async move { called.await.map_err(|error| error.to_string()) })
+    })
+}
+
+impl Callbacks {
+    pub(super) fn new(background: Background, first_pause: Duration) -> Self {
+        Self {
+            background,
+            counters: Arc::default(),
+            first_pause,
+        }
+    }
+
+    pub(super) fn counts(&self) -> CallbackCounts {
+        let Counters {
+            done,
+            failed,
+            given_up,
+        } = &*self.counters;
+        CallbackCounts {
+            done: done.load(Ordering::Relaxed),
+            failed: failed.load(Ordering::Relaxed),
+            given_up: given_up.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Calls back at once, where it is. A panic is a failure, and ends here.
+    pub(super) fn call_once(&self, callback: impl FnOnce()) {
+        match std::panic::catch_unwind(AssertUnwindSafe(callback)) {
+            Ok(()) => self.count_done(),
+            Err(_) => {
+                self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                self.give_up("it panicked");
+            }
+        }
+    }
+
+    /// Calls back in the background, until it succeeds or has failed too often.
+    pub(super) fn call<T>(&self, callback: Repeatable<T>, told: T)
+    where
+        T: Clone + Send + 'static,
+    {
+        let this = self.clone();
+        let work = async move {
+            let mut pause = this.first_pause;
+            for attempt in 1..=ATTEMPTS {
+                // a callback may panic before there is a future, too
+                let (callback, told) = (&callback, told.clone());
+                let called = async move { callback(told).await };
+                let called = AssertUnwindSafe(called).catch_unwind().await;
+                let Err(error) = called.unwrap_or_else(|_| Err("it panicked".into())) else {
+                    return this.count_done();
+                };
+                this.counters.failed.fetch_add(1, Ordering::Relaxed);
+                if attempt == ATTEMPTS {
+                    return this.give_up(&error);
+                }
+                sleep(pause).await;
+                pause *= 2;
+            }
+        };
+        self.background.start(Box::pin(work));
+    }
+
+    fn count_done(&self) {
+        self.counters.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn give_up(&self, error: &str) {
+        self.counters.given_up.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(error, "a callback has failed for good");
+    }
+}

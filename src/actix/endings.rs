@@ -1,0 +1,230 @@
+//! Who in this process waits for the ends of threads.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::RwLock;
+use tokio::time::sleep;
+
+use super::callbacks::{Callbacks, Repeatable};
+use crate::domain::{Event, EventType, Position, ThreadId};
+use crate::events::{Events, GlobalItem, GlobalStream, Notice};
+use crate::http::ApiError;
+use crate::service::ServiceError;
+use crate::store::{Backend, StoreError};
+
+/// Callbacks that wait at most, in all and for one thread.
+const MOST: usize = 10_000;
+const MOST_OF_ONE: usize = 100;
+/// Between two attempts to read the log.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The callbacks, and the events that they wait for.
+#[derive(Debug, Clone)]
+pub(super) struct Endings {
+    events: Events,
+    waiting: Arc<Waiting>,
+    callbacks: Callbacks,
+}
+
+/// Which callback this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket {
+    thread: ThreadId,
+    number: u64,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Whether the log is read for them. Who adds a callback reads this lock all the while, so that
+    /// no event is looked at between the moment from which on it counts and when it is added.
+    is_reading: RwLock<bool>,
+    list: Mutex<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    threads: HashMap<ThreadId, Vec<Waiter>>,
+    count: usize,
+    next: u64,
+}
+
+struct Waiter {
+    number: u64,
+    /// What was logged up to there is about an earlier life.
+    after: Position,
+    callback: Repeatable<Notice>,
+}
+
+impl Endings {
+    pub(super) fn new(events: Events, callbacks: Callbacks) -> Self {
+        Self {
+            events,
+            waiting: Arc::default(),
+            callbacks,
+        }
+    }
+
+    /// Calls back at the next end of a thread. Answers whether the thread exists.
+    pub(super) async fn add(
+        &self,
+        thread: ThreadId,
+        callback: Repeatable<Notice>,
+    ) -> Result<(Ticket, bool), ApiError> {
+        let _reading = loop {
+            self.read_on().await.map_err(ServiceError::Store)?;
+            let is_reading = self.waiting.is_reading.read().await;
+            // it may have stopped in between, when nobody waited any more
+            if *is_reading {
+                break is_reading;
+            }
+        };
+        // it asks for nothing to be logged, only where the log is
+        let backend = self.events.backend();
+        let watched = backend.watch(&[thread], Duration::from_millis(1)).await;
+        let watched = watched.map_err(ServiceError::Store)?;
+        let (after, exists) = match watched.first() {
+            Some(watched) => (watched.head, watched.stamp.version > 0),
+            None => (Position::default(), true),
+        };
+        let ticket = self.waiting.list().add(thread, after, callback)?;
+        Ok((ticket, exists))
+    }
+
+    /// Calls back no more.
+    pub(super) fn forget(&self, ticket: Ticket) {
+        self.waiting.list().forget(ticket);
+    }
+
+    /// Has the log read, if it is not yet.
+    async fn read_on(&self) -> Result<(), StoreError> {
+        if *self.waiting.is_reading.read().await {
+            return Ok(());
+        }
+        let mut is_reading = self.waiting.is_reading.write().await;
+        if !*is_reading {
+            let types = [EventType::ThreadDestroyed].into_iter().collect();
+            let reader = Reader {
+                stream: self.events.global_stream(types, None).await?,
+                backend: Arc::clone(self.events.backend()),
+                waiting: Arc::clone(&self.waiting),
+                callbacks: self.callbacks.clone(),
+            };
+            self.events.spawn_until_stopped(reader.run());
+            *is_reading = true;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the ends of all threads for as long as anybody waits for one.
+struct Reader {
+    stream: GlobalStream,
+    backend: Arc<dyn Backend>,
+    waiting: Arc<Waiting>,
+    callbacks: Callbacks,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        loop {
+            match self.stream.next().await {
+                Ok(Some(GlobalItem::Event { event, .. })) => {
+                    let mut is_reading = self.waiting.is_reading.write().await;
+                    let waiters = {
+                        let mut list = self.waiting.list();
+                        *is_reading = list.count > 0;
+                        list.take(&event.thread, event.id.position)
+                    };
+                    let goes_on = *is_reading;
+                    drop(is_reading);
+                    if !waiters.is_empty() {
+                        let notice = self.notice(&event).await;
+                        for waiter in waiters {
+                            self.callbacks.call(waiter.callback, notice.clone());
+                        }
+                    }
+                    if !goes_on {
+                        return;
+                    }
+                }
+                Ok(Some(GlobalItem::Reset { .. })) => {
+                    tracing::warn!("ends of threads may have been missed: the log was shortened");
+                }
+                Ok(None) => return,
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// The event with what the thread left, as soon as that can be read.
+    async fn notice(&self, event: &Event) -> Notice {
+        loop {
+            match Notice::of(&*self.backend, event).await {
+                Ok(notice) => return notice,
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn list(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl List {
+    fn add(
+        &mut self,
+        thread: ThreadId,
+        after: Position,
+        callback: Repeatable<Notice>,
+    ) -> Result<Ticket, ApiError> {
+        let of_thread = self.threads.get(&thread).map_or(0, Vec::len);
+        if self.count >= MOST || of_thread >= MOST_OF_ONE {
+            let what = "too many callbacks wait for the ends of threads";
+            return Err(ApiError::Internal { what, source: None });
+        }
+        self.next += 1;
+        self.count += 1;
+        let number = self.next;
+        self.threads.entry(thread).or_default().push(Waiter {
+            number,
+            after,
+            callback,
+        });
+        Ok(Ticket { thread, number })
+    }
+
+    fn forget(&mut self, ticket: Ticket) {
+        self.remove(&ticket.thread, |waiter| waiter.number == ticket.number);
+    }
+
+    /// Those that wait for an end which was logged there.
+    fn take(&mut self, thread: &ThreadId, position: Position) -> Vec<Waiter> {
+        self.remove(thread, |waiter| waiter.after < position)
+    }
+
+    fn remove(&mut self, thread: &ThreadId, which: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
+        let Some(waiters) = self.threads.get_mut(thread) else {
+            return Vec::new();
+        };
+        let removed: Vec<_> = waiters.extract_if(.., |waiter| which(waiter)).collect();
+        self.count -= removed.len();
+        if waiters.is_empty() {
+            self.threads.remove(thread);
+        }
+        removed
+    }
+}
+
+impl fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiter")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,269 @@
+//! Callbacks of an app: at the end of a thread, and of a request.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use threadkeep::actix::{CallbackCounts, Session, Thread};
+use threadkeep::domain::{EndReason, Event, EventKind, ThreadId};
+use threadkeep::events::{EventSettings, Events, Notice};
+use threadkeep::http::ApiError;
+
+use super::Bench;
+use crate::conformance::over_every_store;
+use crate::conformance::room::{Room, Subject, set};
+use crate::support::until;
+
+const QUICK: Duration = Duration::from_millis(5);
+
+/// What was called back.
+#[derive(Debug, Clone, Default)]
+struct Heard(Arc<Mutex<Vec<Notice>>>);
+
+impl Heard {
+    /// A callback that takes each at the attempt of that number.
+    fn at_attempt(
+        &self,
+        attempt: usize,
+    ) -> impl Fn(Notice) -> std::future::Ready<io::Result<()>> + Send + Sync + 'static {
+        let (heard, calls) = (self.clone(), AtomicUsize::new(0));
+        move |notice| {
+            let call = calls.fetch_add(1, Ordering::Relaxed) + 1;
+            if call < attempt {
+                return std::future::ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            heard.0.lock().unwrap().push(notice);
+            std::future::ready(Ok(()))
+        }
+    }
+
+    fn all(&self) -> Vec<Notice> {
+        self.0.lock().unwrap().clone()
+    }
+
+    async fn wait(&self, count: usize) -> Vec<Notice> {
+        until(async || self.all().len() >= count).await;
+        self.all()
+    }
+}
+
+fn bench(room: Room) -> (Bench, Events) {
+    let settings = EventSettings {
+        poll_every: QUICK,
+        ..EventSettings::default()
+    };
+    let events = Events::start(Arc::clone(&room.backend), settings);
+    let mut bench = Bench::new(room);
+    let threads = bench.threads.clone().with_first_pause(QUICK);
+    bench.threads = threads.with_events(events.clone());
+    (bench, events)
+}
+
+/// A handler that calls back at the end of its thread.
+fn registering(
+    heard: &Heard,
+) -> impl actix_web::Handler<(Thread,), Output = Result<HttpResponse, ApiError>> {
+    let heard = heard.clone();
+    move |thread: Thread| {
+        let heard = heard.clone();
+        async move {
+            thread.on_destroyed(heard.at_attempt(1)).await?;
+            Ok(HttpResponse::Ok().finish())
+        }
+    }
+}
+
+fn reason(event: &Event) -> EndReason {
+    match event.kind {
+        EventKind::Destroyed { reason, .. } => reason,
+        _ => panic!("{event:?}"),
+    }
+}
+
+async fn started(room: &Room) -> Subject {
+    let thread = room.subject();
+    thread.merge(&[set("k", "[1.0]")]).await;
+    thread.set_metadata(r#"{"m":1}"#).await.unwrap();
+    thread
+}
+
+async fn a_callback_hears_the_end_of_its_thread_whoever_ends_it(room: Room) {
+    let (expiring, destroyed, other) = (
+        started(&room).await,
+        started(&room).await,
+        started(&room).await,
+    );
+    let (bench, _events) = bench(room);
+    let heard = [Heard::default(), Heard::default()];
+    for (thread, heard) in [&expiring, &destroyed].into_iter().zip(&heard) {
+        let response = bench.call_as(&thread.id, registering(heard)).await;
+        assert_eq!(response.status(), 200);
+    }
+
+    other.destroy().await;
+    destroyed.destroy().await;
+    let told = heard[1].wait(1).await;
+    assert_eq!(reason(&told[0].event), EndReason::Destroyed);
+    assert_eq!(told[0].event.thread, destroyed.id);
+    let left = told[0].left.as_ref().unwrap();
+    assert_eq!(left.state, r#"{"k":[1.0]}"#);
+    assert_eq!(left.head.metadata.as_str(), r#"{"m":1}"#);
+    assert!(heard[0].all().is_empty());
+
+    bench.room.advance(Duration::from_secs(3_601));
+    let told = heard[0].wait(1).await;
+    assert_eq!(reason(&told[0].event), EndReason::Expired);
+    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
+}
+
+async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
+    let thread = room.subject_under(threadkeep::domain::Policy {
+        tombstone: Duration::ZERO,
+        ..threadkeep::domain::Policy::THREAD
+    });
+    let (bench, _events) = bench(room);
+    // the log is being read, for another one
+    let (other, heard) = (Heard::default(), Heard::default());
+    let waiting = started(&bench.room).await;
+    bench.call_as(&waiting.id, registering(&other)).await;
+
+    thread.merge(&[set("k", "1")]).await;
+    thread.destroy().await;
+    thread.merge(&[set("k", "2")]).await;
+    bench.call_as(&thread.id, registering(&heard)).await;
+    thread.destroy().await;
+    heard.wait(1).await;
+    thread.merge(&[set("k", "3")]).await;
+    thread.destroy().await;
+    waiting.destroy().await;
+    other.wait(1).await;
+
+    let told = heard.all();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":2}"#);
+}
+
+async fn a_thread_that_the_request_makes_and_ends_is_told(room: Room) {
+    let (bench, _events) = bench(room);
+    let heard = Heard::default();
+    let listener = heard.clone();
+    let handler = move |thread: Thread| {
+        let listener = listener.clone();
+        async move {
+            thread.on_destroyed(listener.at_attempt(1)).await?;
+            thread.state().set("k", 1)?;
+            thread.flush().await?;
+            thread.destroy().await?;
+            Ok::<_, ApiError>(HttpResponse::Ok().finish())
+        }
+    };
+
+    let response = bench.call(handler).await;
+
+    assert_eq!(response.status(), 200);
+    let told = heard.wait(1).await;
+    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":1}"#);
+}
+
+async fn a_thread_that_is_never_made_is_not_waited_for(room: Room) {
+    let (bench, _events) = bench(room);
+    let heard = Heard::default();
+    let id = ThreadId::random();
+
+    // a hundred for a thread would be too many
+    for _ in 0..150 {
+        let response = bench.call_as(&id, registering(&heard)).await;
+        assert_eq!(response.status(), 200);
+    }
+    let thread = Subject {
+        id,
+        ..bench.room.subject()
+    };
+    thread.merge(&[set("k", "1")]).await;
+    for number in 0..101 {
+        let response = bench.call_as(&id, registering(&heard)).await;
+        let is_refused = response.status() == 500;
+        assert_eq!(is_refused, number == 100, "{number}");
+    }
+    thread.destroy().await;
+
+    assert_eq!(heard.wait(100).await.len(), 100);
+}
+
+async fn a_callback_that_fails_is_called_again_and_fails_no_request(room: Room) {
+    let thread = started(&room).await;
+    let (bench, _events) = bench(room);
+    let heard = [Heard::default(), Heard::default()];
+    let listeners = heard.clone();
+    let handler = move |thread: Thread, session: Session| {
+        let [third, never] = listeners.clone();
+        async move {
+            thread.on_destroyed(third.at_attempt(3)).await?;
+            thread.on_destroyed(never.at_attempt(6)).await?;
+            let panicking = |_| async { panic!("a panic that the test wants") };
+            thread.on_destroyed::<_, _, io::Error>(panicking).await?;
+            session.on_completed(|_| panic!("a panic that the test wants"));
+            let calls = AtomicUsize::new(0);
+            session.try_on_completed(move |_| {
+                let call = calls.fetch_add(1, Ordering::Relaxed);
+                async move { (call > 0).then_some(()).ok_or("not yet") }
+            });
+            Ok::<_, ApiError>(HttpResponse::Ok().finish())
+        }
+    };
+
+    let response = bench.call_as(&thread.id, handler).await;
+    assert_eq!(response.status(), 200);
+    thread.destroy().await;
+
+    let expected = CallbackCounts {
+        done: 2,
+        failed: 2 + 5 + 5 + 1 + 1,
+        given_up: 3,
+    };
+    until(async || bench.threads.callbacks() == expected).await;
+    assert_eq!(heard[0].all().len(), 1);
+    assert!(heard[1].all().is_empty());
+}
+
+async fn callbacks_are_awaited_at_shutdown(room: Room) {
+    let thread = started(&room).await;
+    let (bench, events) = bench(room);
+    let heard = Heard::default();
+    let listener = heard.clone();
+    let handler = move |thread: Thread| {
+        let listener = listener.clone();
+        async move {
+            thread.on_destroyed(listener.at_attempt(4)).await?;
+            Ok::<_, ApiError>(HttpResponse::Ok().finish())
+        }
+    };
+    bench.call_as(&thread.id, handler).await;
+    thread.destroy().await;
+    until(async || bench.threads.callbacks().failed > 0).await;
+
+    events.shutdown().await;
+    assert_eq!(bench.threads.shutdown(Duration::from_secs(30)).await, 0);
+
+    assert_eq!(heard.all().len(), 1);
+}
+
+async fn without_events_nobody_can_wait_for_an_end(room: Room) {
+    let bench = Bench::new(room);
+
+    let response = bench.call(registering(&Heard::default())).await;
+
+    assert_eq!(response.status(), 500);
+}
+
+over_every_store!(
+    a_callback_hears_the_end_of_its_thread_whoever_ends_it,
+    an_earlier_end_and_a_later_one_are_not_told,
+    a_thread_that_the_request_makes_and_ends_is_told,
+    a_thread_that_is_never_made_is_not_waited_for,
+    a_callback_that_fails_is_called_again_and_fails_no_request,
+    callbacks_are_awaited_at_shutdown,
+    without_events_nobody_can_wait_for_an_end,
+);
