@@ -7,7 +7,8 @@ use futures_util::future::try_join_all;
 
 use super::connection::Connection;
 use super::load::Load;
-use super::process::{Process, start_server};
+use super::process::Process;
+use super::product::start_server;
 use super::redis_server::Redis;
 use super::scenario::{self, request};
 

@@ -6,6 +6,7 @@ mod expiry;
 mod floor;
 mod load;
 mod process;
+mod product;
 mod redis_server;
 mod report;
 mod scenario;
@@ -60,14 +61,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let floor = floor::start(workers)?;
-    let server = process::start_server(&redis, workers)?;
+    let server = product::start_server(&redis, workers)?;
 
     eprintln!("making threads");
     let mut rows = vec![row(&Scenario::floor(), &floor, &redis, time).await?];
     let scenarios = scenario::all(server.address()).await?;
     let other = match other {
         Some(program) => {
-            let server = process::start_other(program, &redis, workers)?;
+            let server = product::start_other(program, &redis, workers)?;
             let scenarios = scenario::all(server.address()).await?;
             Some((server, scenarios))
         }

@@ -2,10 +2,8 @@
 
 use actix_web::http::header::ETAG;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
-use serde::Serialize;
-use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
+use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::back_end::BackEnd;
 use super::cursor;
@@ -14,54 +12,11 @@ use super::etag::etag;
 use super::exchange::About;
 use super::negotiation::accepts_json;
 use super::query::Query;
-use super::schemas::{ArchiveProblems, ArchiveWithState, Problem};
+use super::schemas::{ArchiveProblems, Problem};
 use super::thread_object::ThreadObject;
-use crate::domain::{ThreadId, rfc3339};
+use crate::domain::ThreadId;
 use crate::identity::THREAD_ID;
-use crate::store::{Archive, ArchiveHead, ArchivePlace};
-
-/// What is left of a thread, but for its state.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ArchiveObject {
-    id: String,
-    /// Which life of the id, 16 hex digits as in the entity tag.
-    life: String,
-    /// Its last version.
-    version: u64,
-    /// Of the compact serialized state.
-    size_bytes: u64,
-    /// `expired` or `destroyed`.
-    reason: &'static str,
-    /// When it was over.
-    #[schema(format = DateTime)]
-    ended_at: Option<String>,
-    #[schema(value_type = Object)]
-    metadata: Box<RawValue>,
-}
-
-/// A part of the list of archives.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ArchiveList {
-    /// In the order in which they were archived; perhaps fewer than were asked for.
-    archives: Vec<ArchiveObject>,
-    /// Where to go on; null: there are no more.
-    next_cursor: Option<String>,
-}
-
-impl ArchiveObject {
-    fn of(head: &ArchiveHead) -> Self {
-        let metadata = RawValue::from_string(head.metadata.as_str().to_owned());
-        Self {
-            id: head.id.to_string(),
-            life: format!("{:016x}", head.life.0),
-            version: head.version,
-            size_bytes: head.size_bytes,
-            reason: head.reason.as_str(),
-            ended_at: rfc3339(head.ended_ms),
-            metadata: metadata.unwrap_or_default(),
-        }
-    }
-}
+use crate::store::{Archive, ArchivePlace};
 
 /// The archives
 ///

@@ -1,6 +1,7 @@
 //! The HTTP API, version 1: handlers that extract, call the service once and wrap the answer.
 
 mod all_events;
+mod archive_object;
 mod archive_query;
 mod archives;
 mod asking;

@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::{Content, Ref, RefOr};
 use utoipa::{IntoParams, IntoResponses, ToSchema};
-
-use super::archives::ArchiveObject;
 
 /// What was written.
 #[derive(ToSchema)]
@@ -170,16 +168,6 @@ pub(super) struct WriteHeaders {
     /// A repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
-}
-
-/// What is left of a thread.
-#[derive(ToSchema, Serialize)]
-pub(super) struct ArchiveWithState {
-    #[schema(inline)]
-    #[serde(flatten)]
-    head: ArchiveObject,
-    /// The final state.
-    state: BTreeMap<String, Value>,
 }
 
 /// What may come back from any read.
