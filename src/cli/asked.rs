@@ -10,6 +10,7 @@ pub(super) enum Asked {
     ListArchives { since: Option<String> },
     RestoreArchive { id: String, life: Option<String> },
     ListWebhooks,
+    FailedOfWebhook { id: String },
     ReplayWebhook { id: String, events: Vec<String> },
 }
 
@@ -67,6 +68,11 @@ pub(super) fn commands() -> [clap::Command; 3] {
             .about("Ask a running server for its webhook endpoints")
             .subcommand(clap::Command::new("list").about("Print the endpoints, one a line"))
             .subcommand(
+                clap::Command::new("failed")
+                    .about("Print the events that were given up, one a line")
+                    .arg(id("WEBHOOK ID")),
+            )
+            .subcommand(
                 clap::Command::new("replay")
                     .about("Send the events that were given up once more")
                     .arg(id("WEBHOOK ID"))
@@ -99,6 +105,7 @@ pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> Asked {
             id: id(),
             events: all("event"),
         },
+        ("webhooks", "failed") => Asked::FailedOfWebhook { id: id() },
         ("webhooks", _) => Asked::ListWebhooks,
         _ => Asked::Events { types: all("type") },
     }

@@ -22,6 +22,9 @@ use crate::config::ClientSettings;
 const CONNECT: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(45);
 
+/// Items of a list that are asked for at once.
+const PAGE: &str = "1000";
+
 /// A server, and the right to ask it anything.
 struct Remote {
     client: Client,
@@ -45,6 +48,7 @@ pub(super) fn ask(
                 archive::restore(&remote, id, life.as_deref()).await
             }
             Asked::ListWebhooks => webhooks::list(&remote).await,
+            Asked::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,
             Asked::ReplayWebhook { id, events } => webhooks::replay(&remote, id, events).await,
         }
     })
@@ -107,6 +111,30 @@ async fn send(request: RequestBuilder) -> Result<Response, CliError> {
         code: word("code"),
         detail: word("detail"),
     })
+}
+
+/// Prints the items of a list, page by page.
+async fn print_all(
+    remote: &Remote,
+    path: &[&str],
+    member: &str,
+    query: &[(&str, &str)],
+) -> Result<(), CliError> {
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut query = query.to_vec();
+        query.push(("limit", PAGE));
+        query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let answer = text(remote.request(Method::GET, path, &query)).await?;
+        for item in items(&answer, member)? {
+            print_line(&item)?;
+        }
+        let page: Value = serde_json::from_str(&answer).map_err(CliError::Answer)?;
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// The text of the answer to a request.

@@ -170,6 +170,32 @@ async fn a_tail_prints_events_as_they_come(backend: Backend) {
     assert_eq!(destroyed["data"]["state"], json!({"k": 2}));
 }
 
+/// What happened while the server was away comes when it is back.
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn a_tail_goes_on_when_its_server_is_back() {
+    let server = Server::start(Backend::Redis);
+    let other = server.settings().start();
+    let address = server.address();
+    let types = ["events", "tail", "--type=thread.created"];
+    let mut tail = Tail::start(command(&server, &types));
+    until(async || {
+        let metrics = server.client().get("/metrics").ok().await.text();
+        metrics.contains("threadkeep_event_streams{of=\"all\"} 1")
+    })
+    .await;
+    let (before, meanwhile) = (other.client().thread(), other.client().thread());
+    before.put("state/k", "1").ok().await;
+    let [_] = tail.next(&before).await;
+
+    server.kill();
+    meanwhile.put("state/k", "1").ok().await;
+    let _back = server.settings().set("THREADKEEP_LISTEN", address).start();
+
+    let [created] = tail.next(&meanwhile).await;
+    assert_eq!(created["data"]["keys"], json!(["k"]));
+}
+
 async fn endpoints_are_listed_and_replayed(backend: Backend) {
     let server = &Server::builder(backend).start();
     let body = r#"{"url":"https://example.com/hook","events":["session.completed"]}"#;
@@ -182,10 +208,11 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     assert_eq!(listed[0]["id"], id);
     assert!(listed[0].get("secret").is_none());
     let event = "evt_00ff018bcfe5687b0000000007";
-    for args in [
-        &["webhooks", "replay", id][..],
-        &["webhooks", "replay", id, "--event", event],
-    ] {
+    // more than the server takes at once
+    let many = ["--event", event].repeat(101);
+    let many = [&["webhooks", "replay", id][..], &many].concat();
+    for args in [&["webhooks", "replay", id][..], &many] {
         assert_eq!(lines(server, args).await, [json!({"replayed": 0})]);
     }
+    assert!(lines(server, &["webhooks", "failed", id]).await.is_empty());
 }
