@@ -56,6 +56,11 @@ impl Pool {
         self.leases.retain(|_, lease| lease.holder != holder);
     }
 
+    /// Whether nobody takes part.
+    fn is_unused(&self) -> bool {
+        self.holders.is_empty() && self.leases.is_empty()
+    }
+
     /// Whether a slot is a holder's at that time.
     pub(super) fn is_held(&self, slot: u16, holder: &str, now_ms: u64) -> bool {
         let lease = self.leases.get(&slot);
@@ -81,9 +86,33 @@ impl Leases for MemoryStore {
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {
         let mut work = self.0.work();
-        if let Some(pool) = work.pools.get_mut(pool) {
-            pool.release(holder);
+        if let Some(left) = work.pools.get_mut(pool) {
+            left.release(holder);
+            if left.is_unused() {
+                work.pools.remove(pool);
+            }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Clock;
+
+    #[tokio::test]
+    async fn a_pool_that_all_have_left_takes_no_memory() {
+        let store = MemoryStore::new(Clock::system());
+        for holder in ["a", "b"] {
+            let lasts = Duration::from_secs(10);
+            store.hold("pool", 1, holder, lasts).await.unwrap();
+        }
+
+        store.release("pool", "a").await.unwrap();
+        assert_eq!(store.0.work().pools.len(), 1);
+        store.release("pool", "b").await.unwrap();
+
+        assert!(store.0.work().pools.is_empty());
     }
 }
