@@ -91,12 +91,20 @@ impl Finals {
             .range((Bound::Excluded(place), Bound::Unbounded))
     }
 
-    /// Forgets what was archived up to `too_old_ms` and whose event has left the log, at most so
-    /// many. Whether there is more.
-    pub(super) fn tidy(&mut self, too_old_ms: u64, horizon: Position, most: usize) -> bool {
+    /// Moves what was archived up to `too_old_ms` and whose event has left the log into `gone`, at
+    /// most so many. Whether there is more.
+    pub(super) fn tidy(
+        &mut self,
+        too_old_ms: u64,
+        horizon: Position,
+        most: usize,
+        gone: &mut Vec<Final>,
+    ) -> bool {
         for _ in 0..most {
             match self.places.first().copied() {
-                Some(place) if !self.is_wanted(&place, too_old_ms, horizon) => self.remove(&place),
+                Some(place) if !self.is_wanted(&place, too_old_ms, horizon) => {
+                    gone.extend(self.remove(&place));
+                }
                 // those that follow were archived later, and their events are later ones
                 _ => {
                     self.shrink();
@@ -113,17 +121,16 @@ impl Finals {
         place.archived_ms > too_old_ms || last.is_some_and(|last| last.event > horizon)
     }
 
-    fn remove(&mut self, place: &ArchivePlace) {
+    fn remove(&mut self, place: &ArchivePlace) -> Option<Final> {
         self.places.remove(place);
-        let Some((id, life)) = &place.archive else {
-            return;
-        };
-        if let Some(lives) = self.by_id.get_mut(id) {
-            lives.retain(|last| last.living.stamp.life != *life);
-            if lives.is_empty() {
-                self.by_id.remove(id);
-            }
+        let (id, life) = place.archive.as_ref()?;
+        let lives = self.by_id.get_mut(id)?;
+        let is_it = |last: &Final| last.living.stamp.life == *life;
+        let removed = lives.iter().position(is_it).map(|at| lives.remove(at));
+        if lives.is_empty() {
+            self.by_id.remove(id);
         }
+        removed
     }
 
     fn shrink(&mut self) {

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
-use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Value, Write, Written};
+use crate::domain::{Key, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written};
 use ledgers::Work;
 use living::Living;
 use registry::Kinds;
@@ -108,6 +108,13 @@ impl Shards {
 
     fn bucket(&self, bucket: u16) -> Option<MutexGuard<'_, Shard>> {
         self.shards.get(usize::from(bucket)).map(lock)
+    }
+
+    /// Deletes some of what is past its retention in a bucket. Whether there is more.
+    fn tidy(&self, bucket: u16, slowest: Option<Position>, now_ms: u64) -> bool {
+        let mut gone = Vec::new();
+        let shard = self.bucket(bucket);
+        shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut gone))
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {

@@ -72,11 +72,19 @@ impl Past {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
 
-    /// Deletes what is past its retention, at most so much. Whether there is more.
-    pub(super) fn tidy(&mut self, slowest: Option<Position>, now_ms: u64, most: usize) -> bool {
+    /// Deletes what is past its retention, at most so much; final states, which can be large, go
+    /// into `gone`, to be freed when the lock is. Whether there is more.
+    pub(super) fn tidy(
+        &mut self,
+        slowest: Option<Position>,
+        now_ms: u64,
+        most: usize,
+        gone: &mut Vec<Final>,
+    ) -> bool {
         let more = self.log.tidy(now_ms, slowest, &self.retention, most);
         let too_old_ms = self.too_old_ms(now_ms);
-        self.finals.tidy(too_old_ms, self.log.horizon(), most) || more
+        let horizon = self.log.horizon();
+        self.finals.tidy(too_old_ms, horizon, most, gone) || more
     }
 }
 

@@ -31,10 +31,7 @@ fn sweep(shards: &Weak<Shards>) -> bool {
     for place in 0..shards.shards.len() {
         while super::lock(&shards.shards[place]).sweep(now_ms, BATCH) {}
         let slowest = shards.work().slowest(place);
-        while super::lock(&shards.shards[place])
-            .past
-            .tidy(slowest, now_ms, BATCH)
-        {}
+        while shards.tidy(place as u16, slowest, now_ms) {}
     }
     true
 }

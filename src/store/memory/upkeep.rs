@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{BATCH, MemoryStore};
+use super::MemoryStore;
 use crate::domain::{Position, ThreadId};
 use crate::store::{Due, Reaped, StoreError, Upkeep};
 
@@ -28,9 +28,7 @@ impl Upkeep for MemoryStore {
 
     async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError> {
         for (bucket, slowest) in buckets.iter().zip(slowest) {
-            while let Some(mut shard) = self.0.bucket(*bucket)
-                && shard.past.tidy(*slowest, self.0.clock.now_ms(), BATCH)
-            {}
+            while self.0.tidy(*bucket, *slowest, self.0.clock.now_ms()) {}
         }
         Ok(())
     }
