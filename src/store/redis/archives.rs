@@ -198,7 +198,7 @@ impl RedisStore {
     async fn read_heads(&self, members: &[Member]) -> Result<Vec<ArchiveHead>, StoreError> {
         let hmget = |key: String| {
             let mut cmd = redis::cmd("HMGET");
-            cmd.arg(key).arg("M").arg("E").arg("D");
+            cmd.arg(key).arg("M").arg("E").arg("D").arg("R");
             cmd
         };
         let cmds = members.iter().flat_map(|(_, id, life)| -> [Cmd; 2] {
@@ -213,12 +213,13 @@ impl RedisStore {
                 let Value::Array(fields) = reply else {
                     return Err(UNKNOWN);
                 };
-                let [meta, end, metadata] = &fields[..] else {
+                let [meta, end, metadata, restored] = &fields[..] else {
                     return Err(UNKNOWN);
                 };
                 // restored or swept since it was listed
+                let is_there = *restored == Value::Nil;
                 let found = head(*id, meta, end, metadata)?;
-                heads.extend(found.filter(|head| head.life == *life));
+                heads.extend(found.filter(|head| is_there && head.life == *life));
             }
         }
         Ok(heads)
