@@ -1,14 +1,14 @@
 //! What one request or one thread may cost Redis: time, room, connections.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use redis::Connection;
 use threadkeep::domain::{Policy, Position, Retention, ThreadId};
 use threadkeep::store::{Clock, RedisSettings, RedisStore, Store, StoreError};
 
-use crate::conformance::room::{numbered_once, push, push_window, redis_on};
+use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
 use crate::support::redis::RedisServer;
 
 /// Bytes of all fields of all threads.
@@ -180,6 +180,38 @@ async fn a_log_that_nobody_tidied_for_long_is_cut_in_slices() {
     assert_eq!(horizons, [head]);
     let cuts = commands(&mut connection, "xtrim");
     assert!(cuts > EVENTS / 20_000, "{cuts} cuts");
+}
+
+#[tokio::test]
+async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
+    const WRITES: u64 = 100;
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1"), push("l", "1")]).await;
+    let mut connection = redis.connection();
+    let reset = &mut redis::cmd("CONFIG");
+    reset.arg("RESETSTAT").exec(&mut connection).unwrap();
+    let start = Instant::now();
+
+    for _ in 0..WRITES {
+        thread.merge(&[set("k", "2")]).await;
+        thread.merge(&[push_window("l", "2", 10)]).await;
+        thread
+            .merge(&[set("k", "3"), push_window("l", "3", 10)])
+            .await;
+    }
+
+    for name in ["evalsha", "time", "pexpire", "hset"] {
+        assert_eq!(commands(&mut connection, name), 3 * WRITES, "{name}");
+    }
+    // the mark of those who listen to all threads is looked at once a second
+    let looks = 1 + start.elapsed().as_secs();
+    let pttl = commands(&mut connection, "pttl");
+    assert!(pttl <= 3 * WRITES + looks, "{pttl} for {looks}");
+    for name in ["xadd", "zadd", "exists", "get", "zscore"] {
+        assert_eq!(commands(&mut connection, name), 0, "{name}");
+    }
 }
 
 /// How many of these commands Redis was asked for.
