@@ -73,7 +73,7 @@ const NAMES: [(&str, &[&str]); 11] = [
     ("redis::", &["store"]),
     ("deadpool_redis::", &["store"]),
     // who speaks to others by HTTP
-    ("reqwest::", &["webhooks"]),
+    ("reqwest::", &["webhooks", "cli"]),
     // no HTTP below the rooms that speak it
     (
         "actix_web::",
