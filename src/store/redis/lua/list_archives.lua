@@ -1,7 +1,8 @@
 -- Archives after a place. Many have the same time, since threads are ended in batches.
 -- KEYS: 1 archives. ARGV: 1 time, 2 the last one at that time that was listed, 3 how many at most.
 -- Reply: members and their times, in turn.
-local from, after, most, listed, offset = tonumber(ARGV[1]), ARGV[2], 2 * tonumber(ARGV[3]), {}, 0
+local from, after, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local listed, offset = {}, 0
 
 -- Redis sorts by bytes, where Lua compares by the locale of the server.
 local function is_after(member, other)
@@ -13,14 +14,14 @@ local function is_after(member, other)
 end
 
 repeat
-  local got = call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', offset, 100)
+  local got = call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', offset, most)
   for i = 1, #got, 2 do
     local time = tonumber(got[i + 1])
-    if #listed < most and (time > from or is_after(got[i], after)) then
+    if #listed < 2 * most and (time > from or is_after(got[i], after)) then
       -- in digits alone: of round times some servers answer an exponent
       listed[#listed + 1], listed[#listed + 2] = got[i], fmt('%.0f', time)
     end
   end
-  offset = offset + 100
-until #listed == most or #got < 200
+  offset = offset + most
+until #listed == 2 * most or #got < 2 * most
 return listed
