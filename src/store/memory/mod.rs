@@ -32,7 +32,7 @@ use shard::Shard;
 
 const SHARDS: usize = 64;
 /// What is ended, freed or deleted under one lock: about a tenth of a millisecond.
-const BATCH: usize = 256;
+const BATCH: usize = 64;
 
 /// A store in this process' memory. Clones share it; it is gone with the last one.
 ///
