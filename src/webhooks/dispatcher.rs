@@ -7,8 +7,8 @@ use tokio::time::timeout;
 
 use super::delivery::Delivery;
 use super::endpoint::Endpoint;
-use super::endpoints::{Inner, KIND};
 use super::id::WebhookId;
+use super::shared::{Inner, KIND};
 use crate::events::{Outage, Purpose};
 use crate::store::StoreError;
 

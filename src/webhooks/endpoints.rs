@@ -1,25 +1,23 @@
 //! The endpoints of a deployment: those of the settings, and those of the API, which the store
 //! keeps.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::delivery::{Delivery, now_ms};
+use super::delivery::now_ms;
 use super::dispatcher;
 use super::endpoint::Endpoint;
 use super::error::WebhookError;
 use super::id::WebhookId;
 use super::secret::Secret;
 use super::sender::Sender;
+use super::shared::{Inner, KIND, WebhookSettings};
 use super::url::{EndpointUrl, EndpointUrlError};
 use crate::domain::{EventId, EventType, EventTypes};
 use crate::events::{Events, ParkedPage};
 
-/// The kind of the store's records of endpoints.
-pub(super) const KIND: &str = "webhooks";
 /// Endpoints of the API at most.
 const MOST: usize = 100;
 /// How often a change is tried while others change the same endpoint.
@@ -28,31 +26,9 @@ const ATTEMPTS: usize = 10;
 /// who delivers.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
 
-/// How webhooks are handled.
-#[derive(Debug, Clone)]
-pub struct WebhookSettings {
-    /// The endpoints of the settings.
-    pub endpoints: Vec<Endpoint>,
-    /// Whether deliveries may go to private addresses.
-    pub allow_private: bool,
-    /// How often the store is asked for endpoints that others have changed.
-    #[doc(hidden)]
-    pub poll_every: Duration,
-}
-
 /// The endpoints, and the deliveries of this replica. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Webhooks(pub(super) Arc<Inner>);
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) events: Events,
-    pub(super) settings: WebhookSettings,
-    pub(super) sender: Sender,
-    pub(super) running: Mutex<HashMap<WebhookId, Arc<Delivery>>>,
-    /// Something was changed here.
-    pub(super) changed: Notify,
-}
 
 /// A change of an endpoint.
 #[derive(Debug, Clone, Default)]
@@ -63,16 +39,6 @@ pub struct EndpointChange {
     pub types: Option<EventTypes>,
     /// What they are signed with; the former secret signs for another 24 hours.
     pub secret: Option<Secret>,
-}
-
-impl Default for WebhookSettings {
-    fn default() -> Self {
-        Self {
-            endpoints: Vec::new(),
-            allow_private: false,
-            poll_every: Duration::from_secs(2),
-        }
-    }
 }
 
 impl Webhooks {

@@ -16,11 +16,13 @@ mod resolver;
 mod secret;
 mod secrets;
 mod sender;
+mod shared;
 mod url;
 
 pub use endpoint::Endpoint;
-pub use endpoints::{EndpointChange, WebhookSettings, Webhooks};
+pub use endpoints::{EndpointChange, Webhooks};
 pub use error::WebhookError;
 pub use id::{WebhookId, WebhookIdError};
 pub use secret::{Secret, SecretError};
+pub use shared::WebhookSettings;
 pub use url::{EndpointUrl, EndpointUrlError};

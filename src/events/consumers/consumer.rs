@@ -1,30 +1,16 @@
-//! A durable consumer on this replica: holds its share of the slots and has them worked on.
+//! What a durable consumer is on this replica.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
 use super::health::Health;
-use super::slot::{Ended, Slot};
 use super::timing::Timing;
-use super::{heartbeat, open};
-use crate::domain::EventType;
 use crate::events::counters::{DeliveryCounters, EventCounters};
-use crate::events::outage::Outage;
 use crate::events::shares::Pool;
-use crate::events::tail::Tail;
-use crate::events::watcher::{WATCH_AGAIN, WATCH_LASTS};
-use crate::store::{Backend, Clock, Leases};
+use crate::store::{Backend, Clock};
 
 /// Shares that the work of a consumer is cut into.
 const SLOTS: u16 = 4;
-/// How many renewals a ledger may be missing before it is made anew.
-const MISSING_MAX: u32 = 3;
 
 /// What a consumer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +34,6 @@ pub(super) struct Consumer {
     pub(super) counters: Arc<EventCounters>,
 }
 
-/// Slots that are worked on.
-#[derive(Debug, Default)]
-struct Slots(HashMap<u16, JoinHandle<Ended>>);
-
 impl Consumer {
     pub(super) fn now_ms(&self) -> u64 {
         self.clock.now_ms()
@@ -72,153 +54,12 @@ impl Consumer {
         self.pool().buckets_of(&[slot], self.backend.buckets())
     }
 
-    fn pool(&self) -> Pool {
+    pub(super) fn pool(&self) -> Pool {
         Pool {
             name: self.name.clone(),
             slots: SLOTS,
             lasts: self.timing.lease,
             renew_every: self.timing.renew,
-        }
-    }
-
-    /// Works until `stop`, then finishes what runs and gives the slots back. `poke` has it look
-    /// for replays at once.
-    pub(super) async fn run(
-        self: Arc<Self>,
-        tail: Tail,
-        stop: CancellationToken,
-        poke: Arc<Notify>,
-    ) {
-        let (told, held) = watch::channel(Vec::new());
-        // what is done is written down before the right to do so is given back
-        let release = CancellationToken::new();
-        let leases: Arc<dyn Leases> = Arc::clone(&self.backend) as _;
-        let holder = Arc::clone(&self.holder);
-        let hold = self.pool().hold(leases, holder, told, release.clone());
-        let (replay, replays) = watch::channel(0);
-        let work = async {
-            tokio::select! {
-                () = self.watch_replays(replay, &poke) => {}
-                () = heartbeat::go_on(&*self.backend, &self.name) => {}
-                () = self.keep_watch() => {}
-                () = Arc::clone(&self).work(tail, held, replays, stop) => {}
-            }
-            release.cancel();
-        };
-        tokio::join!(hold, work);
-    }
-
-    /// Works on the slots that are held.
-    async fn work(
-        self: Arc<Self>,
-        tail: Tail,
-        mut held: watch::Receiver<Vec<u16>>,
-        replays: watch::Receiver<u64>,
-        stop: CancellationToken,
-    ) {
-        let mut slots = Slots::default();
-        let mut missing = 0;
-        loop {
-            let numbers = held.borrow_and_update().clone();
-            let is_missing = slots.keep(&numbers).await;
-            missing = if is_missing { missing + 1 } else { 0 };
-            if missing > MISSING_MAX {
-                self.make_anew().await;
-                missing = 0;
-            }
-            for number in numbers {
-                slots.0.entry(number).or_insert_with(|| {
-                    tokio::spawn(Slot::work(
-                        Arc::clone(&self),
-                        number,
-                        tail.follow(),
-                        replays.clone(),
-                        stop.clone(),
-                    ))
-                });
-            }
-            tokio::select! {
-                Ok(()) = held.changed() => {}
-                () = sleep(self.timing.renew) => {}
-                () = stop.cancelled() => break,
-            }
-        }
-        slots.drain().await;
-    }
-
-    /// A ledger that is gone though the consumer is not, such as after a store was emptied.
-    async fn make_anew(&self) {
-        let consumer = &self.name;
-        match open::at_the_end(&*self.backend, &self.name).await {
-            Ok(()) => tracing::error!(consumer, "a ledger was gone: it begins anew from now on"),
-            Err(error) => tracing::warn!(%error, consumer, "a ledger is gone"),
-        }
-    }
-
-    /// Has the changes of all threads logged for as long as they are wanted.
-    async fn keep_watch(&self) {
-        let mut outage = Outage::new("changes of threads are not logged for a consumer");
-        loop {
-            let mut pause = WATCH_AGAIN;
-            if self.handler.types().contains(EventType::ThreadUpdated) {
-                match self.backend.watch_all(WATCH_LASTS).await {
-                    Ok(_) => outage.is_over(),
-                    Err(error) => pause = outage.goes_on(&error),
-                }
-            }
-            sleep(pause).await;
-        }
-    }
-
-    async fn watch_replays(&self, replay: watch::Sender<u64>, poke: &Notify) {
-        let mut outage = Outage::new("replays cannot be asked for");
-        loop {
-            let pause = match self.backend.replays(&self.name).await {
-                Ok(count) => {
-                    outage.is_over();
-                    replay.send_if_modified(|known| std::mem::replace(known, count) != count);
-                    self.timing.renew
-                }
-                Err(error) => outage.goes_on(&error),
-            };
-            tokio::select! {
-                () = sleep(pause) => {}
-                () = poke.notified() => {}
-            }
-        }
-    }
-}
-
-impl Slots {
-    /// Ends the work on all but these, at once: they are another replica's. Whether any that is
-    /// left over has no ledger.
-    async fn keep(&mut self, numbers: &[u16]) -> bool {
-        let mut is_missing = false;
-        for (number, task) in std::mem::take(&mut self.0) {
-            if task.is_finished() {
-                is_missing |= matches!(task.await, Ok(Ended::Missing));
-            } else if numbers.contains(&number) {
-                self.0.insert(number, task);
-            } else {
-                task.abort();
-            }
-        }
-        is_missing
-    }
-
-    /// Waits for all to finish, which they were told to.
-    async fn drain(&mut self) {
-        for (_, task) in self.0.drain() {
-            // one that has panicked has nothing to finish
-            let _ = task.await;
-        }
-    }
-}
-
-impl Drop for Slots {
-    fn drop(&mut self) {
-        for task in self.0.values() {
-            task.abort();
         }
     }
 }

@@ -21,6 +21,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod worker;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,0 +1,49 @@
+//! What those who change endpoints and those who deliver to them share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::delivery::Delivery;
+use super::endpoint::Endpoint;
+use super::id::WebhookId;
+use super::sender::Sender;
+use crate::events::Events;
+
+/// The kind of the store's records of endpoints.
+pub(super) const KIND: &str = "webhooks";
+
+/// How webhooks are handled.
+#[derive(Debug, Clone)]
+pub struct WebhookSettings {
+    /// The endpoints of the settings.
+    pub endpoints: Vec<Endpoint>,
+    /// Whether deliveries may go to private addresses.
+    pub allow_private: bool,
+    /// How often the store is asked for endpoints that others have changed.
+    #[doc(hidden)]
+    pub poll_every: Duration,
+}
+
+/// The webhooks of a replica.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) events: Events,
+    pub(super) settings: WebhookSettings,
+    pub(super) sender: Sender,
+    pub(super) running: Mutex<HashMap<WebhookId, Arc<Delivery>>>,
+    /// Something was changed here.
+    pub(super) changed: Notify,
+}
+
+impl Default for WebhookSettings {
+    fn default() -> Self {
+        Self {
+            endpoints: Vec::new(),
+            allow_private: false,
+            poll_every: Duration::from_secs(2),
+        }
+    }
+}
