@@ -8,6 +8,8 @@ pub(super) struct EventLines {
     buffer: Vec<u8>,
     event: String,
     data: Option<String>,
+    /// The cursor of what is coming in, which counts once that is whole.
+    next_id: Option<String>,
     /// The last cursor.
     pub(super) id: Option<String>,
 }
@@ -41,6 +43,7 @@ impl EventLines {
 
     fn line(&mut self, line: &str) -> Option<Sent> {
         if line.is_empty() {
+            self.id = self.next_id.take().or(self.id.take());
             let event = std::mem::take(&mut self.event);
             let data = self.data.take()?;
             return Some(Sent { event, data });
@@ -50,7 +53,7 @@ impl EventLines {
         match field {
             "event" => value.clone_into(&mut self.event),
             "data" => self.data = Some(value.to_owned()),
-            "id" => self.id = Some(value.to_owned()),
+            "id" => self.next_id = Some(value.to_owned()),
             _ => {}
         }
         None
@@ -84,5 +87,16 @@ mod tests {
             );
             assert_eq!(lines.id.as_deref(), Some("c"));
         }
+    }
+    #[test]
+    fn the_cursor_of_an_event_that_is_cut_off_does_not_count() {
+        let mut lines = EventLines::default();
+        lines.take(b"event: x\nid: a\ndata: 1\n\nevent: x\nid: b\ndata: 2");
+
+        lines.begin_anew();
+
+        assert_eq!(lines.id.as_deref(), Some("a"));
+        lines.take(b"data: 3\n\n");
+        assert_eq!(lines.id.as_deref(), Some("a"));
     }
 }
