@@ -263,7 +263,8 @@ impl GlobalStream {
                 self.arrived_ms = heads.now_ms;
                 heads.now_ms
             }
-            Some((_, furthest_behind)) => furthest_behind.ms,
+            // the other logs are known up to these heads, and not to what came there since
+            Some((_, furthest_behind)) => furthest_behind.ms.min(heads.now_ms),
         };
         self.reached = self.reached.max(Watermark(reached));
     }
@@ -286,5 +287,30 @@ impl GlobalStream {
         let horizons = self.log.log_horizons(&buckets).await?;
         let mut both = logs.iter().zip(horizons);
         Ok(both.any(|((_, position), horizon)| horizon > *position))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{EventSettings, Events};
+    use crate::store::{Clock, EventLog as _, MemoryStore};
+
+    #[tokio::test]
+    async fn nobody_is_further_than_all_logs_are_known() {
+        let store = MemoryStore::new(Clock::system());
+        let logs = usize::from(store.buckets());
+        let events = Events::start(Arc::new(store), EventSettings::default());
+        let mut stream = events.global_stream(EventTypes::ALL, None).await.unwrap();
+        let now_ms = stream.reached.0;
+        let at = |ms| Position { ms, seq: 0 };
+
+        // one log has gone on since all were looked at, and was read half way; another may have too
+        let mut positions = vec![Position::default(); logs];
+        positions[0] = at(now_ms + 500);
+        stream.positions[0] = at(now_ms + 400);
+        stream.reach(&Heads { now_ms, positions });
+
+        assert_eq!(stream.cursor(), Some(Watermark(now_ms)));
     }
 }
