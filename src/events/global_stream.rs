@@ -63,6 +63,8 @@ pub struct GlobalStream {
     ready: VecDeque<GlobalItem>,
     /// When all logs were last read to their end, by their clock.
     arrived_ms: u64,
+    /// Up to when the reader was told that something is missing, by that clock.
+    told_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
@@ -110,6 +112,7 @@ impl GlobalStream {
             reached: now,
             ready: VecDeque::new(),
             arrived_ms: heads.now_ms,
+            told_ms: 0,
             changes,
             _open: Open::new(&parts.counters, |counters| &counters.global_streams),
             counters: parts.counters,
@@ -131,6 +134,7 @@ impl GlobalStream {
         }
         self.reached = cursor;
         if cursor.0 < since {
+            self.told_ms = now.0;
             self.ready.push_back(GlobalItem::Reset { cursor });
         }
         let before = Position {
@@ -230,6 +234,7 @@ impl GlobalStream {
         let read = self.log.read_log(&behind, MOST).await?;
         let is_near = heads.now_ms.saturating_sub(self.arrived_ms) < NEAR_MS;
         if !is_near && self.is_trimmed(&behind).await? {
+            self.told_ms = heads.now_ms;
             let cursor = self.reached;
             self.ready.push_back(GlobalItem::Reset { cursor });
         }
@@ -282,11 +287,12 @@ impl GlobalStream {
         behind
     }
 
+    /// Whether more was trimmed than the reader was told of: each log may have been.
     async fn is_trimmed(&self, logs: &[(u16, Position)]) -> Result<bool, StoreError> {
         let buckets: Vec<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
         let horizons = self.log.log_horizons(&buckets).await?;
         let mut both = logs.iter().zip(horizons);
-        Ok(both.any(|((_, position), horizon)| horizon > *position))
+        Ok(both.any(|((_, position), horizon)| horizon > *position && horizon.ms >= self.told_ms))
     }
 }
 

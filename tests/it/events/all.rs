@@ -160,6 +160,39 @@ async fn events_that_were_trimmed_are_a_reset(room: Room) {
     assert!(heard.contains(&(2, "reset".into())), "{heard:?}");
 }
 
+async fn logs_that_were_all_trimmed_are_one_reset(room: Room) {
+    let room = room
+        .keeping(Retention {
+            log: Duration::from_secs(60),
+            ..Retention::DEFAULT
+        })
+        .await;
+    let events = replica(&room);
+    let types = only(EventType::ThreadCreated);
+    let cursor = Ears::of(&events, types).await.cursor;
+    // so many that most logs have some
+    for _ in 0..500 {
+        room.subject().merge(&[set("k", "1")]).await;
+    }
+    room.advance(UNWATCHED);
+    room.tidy().await;
+    let new = room.subject();
+
+    let mut ears = Ears::after(&events, types, Some(cursor)).await;
+    assert_eq!(ears.hear(&[]).await.unwrap(), (0, "reset".into()));
+    let is_read = async {
+        while ears.stream.cursor().is_none_or(|reached| reached <= cursor) {
+            let next = tokio::time::timeout(Duration::from_millis(50), ears.stream.next());
+            assert!(next.await.is_err(), "it was told already");
+        }
+    };
+    soon(is_read).await;
+    new.merge(&[set("k", "1")]).await;
+
+    assert_eq!(ears.hear_all(&new, 1).await, [r#"#1 v1 created ["k"]"#]);
+    assert_eq!(events.counters().resets.get(), 1);
+}
+
 async fn changes_that_were_not_logged_are_a_reset(room: Room) {
     let events = replica(&room);
     let cursor = Ears::of(&events, EventTypes::ALL).await.cursor;
@@ -228,6 +261,7 @@ over_every_store!(
     who_comes_back_misses_nothing,
     the_cursor_goes_on_when_all_is_read,
     events_that_were_trimmed_are_a_reset,
+    logs_that_were_all_trimmed_are_one_reset,
     changes_that_were_not_logged_are_a_reset,
     a_cursor_of_the_future_is_a_reset,
     nobody_is_counted_who_has_gone,
