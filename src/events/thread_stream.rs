@@ -8,11 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::counters::{Count, EventCounters};
 use super::listeners::{Heard, Listener};
-use crate::domain::{Event, EventKind, Position, Stamp, ThreadId};
+use crate::domain::{Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
 use crate::store::{Backend, StoreError, Watched};
 
 /// Events of the log that are read at once to catch up.
 const MOST: usize = 256;
+/// Bytes of names of keys in events that wait to be taken, about, at most: a reader that takes
+/// nothing would else hold many events of a thousand keys.
+const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
 
 /// How far a reader of a thread's events is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,6 +236,7 @@ impl ThreadStream {
             }
         }
         let mut is_all = events.len() < MOST;
+        let mut bytes = 0;
         for event in events {
             if event.id.position > until.head {
                 // the listener hears that
@@ -245,7 +249,13 @@ impl ThreadStream {
             }
             // who was told already looks at the thread as it is by now, or later
             let reset = (!told).then_some(until.stamp.version);
+            bytes += bytes_named(&event);
             told |= self.push(Arc::new(event), reset);
+            if bytes >= MOST_BYTES {
+                // the rest is read once more when these are taken
+                is_all = false;
+                break;
+            }
         }
         if is_all || self.read.position >= until.head {
             self.arrive(until, told);
@@ -298,6 +308,16 @@ impl ThreadStream {
     }
 }
 
+/// Bytes of the names of keys that an event holds.
+fn bytes_named(event: &Event) -> usize {
+    match &event.kind {
+        EventKind::Created { keys, .. } | EventKind::Updated { keys, .. } => {
+            keys.as_ref().map_or(0, |keys| keys.as_str().len())
+        }
+        EventKind::Destroyed { .. } | EventKind::Completed(_) => 0,
+    }
+}
+
 /// Whether nothing can have happened between what is known and an event.
 fn follows(event: &Event, known: Stamp) -> bool {
     let is_living = known.version > 0;
@@ -334,7 +354,7 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     use super::*;
-    use crate::domain::{Policy, Write};
+    use crate::domain::{Key, Operation, Policy, Value, Write};
     use crate::events::{EventSettings, Events};
     use crate::store::{Clock, EventLog, MemoryStore, Store};
 
@@ -437,5 +457,35 @@ mod tests {
         scene.watch_again().await;
         write(&scene.store, &scene.id).await;
         assert_eq!(scene.hear(1).await, [4]);
+    }
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
+        let mut scene = Scene::new().await;
+        let start = scene.stream.start();
+        let key = |number| Key::new(format!("{number:0100}")).unwrap();
+        let set = |number| Operation::Set {
+            key: key(number),
+            value: Value::parse("1").unwrap(),
+        };
+        let operations: Vec<_> = (0..500).map(set).collect();
+        let write = Write {
+            operations: &operations,
+            ..Write::new(&Policy::THREAD)
+        };
+        for _ in 0..40 {
+            scene.store.write(&scene.id, &write).await.unwrap();
+        }
+        scene.stream = scene
+            .events
+            .thread_stream(&scene.id, Some(start))
+            .await
+            .unwrap();
+
+        assert_eq!(scene.hear(1).await, [2]);
+
+        assert!(scene.stream.ready.len() < 4, "{}", scene.stream.ready.len());
+        assert_eq!(scene.stream.cursor(), None, "there is more");
+        assert_eq!(scene.hear(39).await, (3..=41).collect::<Vec<_>>());
+        assert_eq!(scene.events.counters().resets.get(), 0);
     }
 }
