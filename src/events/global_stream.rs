@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::counters::EventCounters;
 use super::tail::Follower;
-use super::thread_stream::Open;
+use super::thread_stream::{MOST_BYTES, Open, bytes_named};
 use super::watcher::{WATCH_AGAIN, WATCH_LASTS};
 use crate::domain::{Event, EventType, EventTypes, Position};
 use crate::store::{Backend, Heads, StoreError};
@@ -240,7 +240,12 @@ impl GlobalStream {
         }
         // of the reader that has not got all of this yet
         let cursor = self.reached;
+        let mut bytes = 0;
         for ((bucket, _), events) in behind.iter().zip(read) {
+            if bytes >= MOST_BYTES {
+                // the rest is read once more when these are taken
+                break;
+            }
             self.counters.events_read.add(events.len() as u64);
             let bucket = usize::from(*bucket);
             // one that ends before its head was trimmed to nothing meanwhile
@@ -252,7 +257,8 @@ impl GlobalStream {
             };
             let wanted = events
                 .into_iter()
-                .filter(|event| self.types.contains(event.event_type()));
+                .filter(|event| self.types.contains(event.event_type()))
+                .inspect(|event| bytes += bytes_named(event));
             let items = wanted.map(|event| GlobalItem::Event { event, cursor });
             self.ready.extend(items);
         }
@@ -299,8 +305,9 @@ impl GlobalStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Key, Operation, Policy, ThreadId, Value, Write};
     use crate::events::{EventSettings, Events};
-    use crate::store::{Clock, EventLog as _, MemoryStore};
+    use crate::store::{Clock, EventLog as _, MemoryStore, Store as _};
 
     #[tokio::test]
     async fn nobody_is_further_than_all_logs_are_known() {
@@ -318,5 +325,36 @@ mod tests {
         stream.reach(&Heads { now_ms, positions });
 
         assert_eq!(stream.cursor(), Some(Watermark(now_ms)));
+    }
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
+        let store = MemoryStore::new(Clock::system());
+        let events = Events::start(Arc::new(store.clone()), EventSettings::default());
+        let types = [EventType::ThreadCreated].into_iter().collect();
+        let start = events.global_stream(types, None).await.unwrap().start();
+        let set = |number| Operation::Set {
+            key: Key::new(format!("{number:0100}")).unwrap(),
+            value: Value::parse("1").unwrap(),
+        };
+        let operations: Vec<_> = (0..500).map(set).collect();
+        let write = Write {
+            operations: &operations,
+            ..Write::new(&Policy::THREAD)
+        };
+        for _ in 0..100 {
+            let id = ThreadId::random();
+            store.write(&id, &write).await.unwrap();
+        }
+
+        let mut stream = events.global_stream(types, Some(start)).await.unwrap();
+        let mut most = 0;
+        for _ in 0..100 {
+            let item = stream.next().await.unwrap().unwrap();
+            assert!(matches!(item, GlobalItem::Event { .. }));
+            most = stream.ready.len().max(most);
+        }
+
+        assert!(most < 10, "{most}");
+        assert_eq!(events.counters().resets.get(), 0);
     }
 }

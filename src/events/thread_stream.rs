@@ -15,7 +15,7 @@ use crate::store::{Backend, StoreError, Watched};
 const MOST: usize = 256;
 /// Bytes of names of keys in events that wait to be taken, about, at most: a reader that takes
 /// nothing would else hold many events of a thousand keys.
-const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
+pub(super) const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
 
 /// How far a reader of a thread's events is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,7 +309,7 @@ impl ThreadStream {
 }
 
 /// Bytes of the names of keys that an event holds.
-fn bytes_named(event: &Event) -> usize {
+pub(super) fn bytes_named(event: &Event) -> usize {
     match &event.kind {
         EventKind::Created { keys, .. } | EventKind::Updated { keys, .. } => {
             keys.as_ref().map_or(0, |keys| keys.as_str().len())
