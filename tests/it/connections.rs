@@ -136,15 +136,17 @@ async fn a_redis_that_evicts_living_threads_is_refused() {
 #[tokio::test]
 async fn a_prefix_of_another_layout_is_refused() {
     let redis = RedisServer::start();
-    ::redis::cmd("SET")
-        .arg("tk:layout")
-        .arg("1 128")
-        .exec(&mut redis.connection())
-        .unwrap();
+    for layout in ["2 128", "1 256"] {
+        ::redis::cmd("SET")
+            .arg("tk:layout")
+            .arg(layout)
+            .exec(&mut redis.connection())
+            .unwrap();
 
-    let refusal = refusal(&redis.url(), "tk").await;
+        let refusal = refusal(&redis.url(), "tk").await;
 
-    assert!(refusal.contains("layout"), "{refusal}");
+        assert!(refusal.contains("layout"), "{refusal}");
+    }
     assert!(connect(&redis.url(), "other").await.is_ok());
     assert!(connect(&redis.url(), "other").await.is_ok());
 }

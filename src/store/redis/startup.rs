@@ -8,6 +8,9 @@ use super::keys::{BUCKETS, KeyNames};
 use crate::store::StoreError;
 
 const OLDEST: (u64, u64) = (6, 2);
+/// What is kept of a thread, and where, as `lua/prelude.lua` has it. It was 1 before a thread had a
+/// grace and events.
+const LAYOUT: u32 = 2;
 
 /// Checks version, eviction and layout, and warns of what may lose data.
 ///
@@ -59,9 +62,9 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
 }
 
 /// The layout is recorded at the first start: with another number of buckets all threads would
-/// seem gone.
+/// seem gone, and with other fields they could not be read.
 async fn check_layout(server: &Administration, names: &KeyNames) -> Result<(), StoreError> {
-    let ours = format!("1 {BUCKETS}");
+    let ours = format!("{LAYOUT} {BUCKETS}");
     let mut record = redis::cmd("SET");
     record.arg(names.layout()).arg(&ours).arg("NX");
     server.call(record).await?;
