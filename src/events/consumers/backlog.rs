@@ -99,9 +99,11 @@ impl Backlog {
             let Some(place) = self.places.get_mut(&bucket) else {
                 continue;
             };
-            let is_wanted = wanted.contains(event.event_type());
-            // behind one that is pending it is pending too: the cursor need not wait for it
             let line = self.lines.get(&event.thread);
+            // after a change of hands the log is read once more
+            let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
+            let is_wanted = wanted.contains(event.event_type()) && !is_known;
+            // behind one that is pending it is pending too: the cursor need not wait for it
             let is_blocked = line.is_some_and(Line::is_pending);
             if !place.pass(position, !is_wanted || is_blocked) {
                 continue;
@@ -336,8 +338,17 @@ impl Backlog {
 }
 
 impl Line {
+    /// Whether all of it is pending. Behind one that is not, nothing may be: the cursor stays before
+    /// that one, and who reads on from there would find it behind what came later.
     fn is_pending(&self) -> bool {
-        self.items.front().is_some_and(|item| item.is_pending)
+        self.items.iter().all(|item| item.is_pending)
+    }
+
+    /// Whether an event of that place or a later one is pending. Then all before it was handled, or
+    /// is pending too: nothing is tried before what was logged earlier.
+    fn is_pending_at_or_after(&self, position: Position) -> bool {
+        let mut items = self.items.iter();
+        items.any(|item| item.is_pending && item.record.event.id.position >= position)
     }
 
     fn has(&self, record: &Record) -> bool {
@@ -433,6 +444,75 @@ mod tests {
         backlog.succeed(one, 9);
         assert_eq!(backlog.take_change().cursors, [(0, cursor(2))]);
         assert!(backlog.draft().is_empty());
+    }
+
+    /// What a ledger has as pending after a change.
+    fn records(change: &LedgerChange) -> Vec<Record> {
+        let records = change.pending.iter();
+        let read = records.map(|(_, record)| Record::read(record).unwrap());
+        read.collect()
+    }
+
+    #[test]
+    fn what_is_pending_comes_once_though_the_log_is_read_once_more() {
+        let (one, other) = (ThreadId::random(), ThreadId::random());
+        let events = || {
+            let of_one = [2, 3, 4].map(|ms| event(one, 0, ms));
+            let of_other = event(other, 0, 1);
+            std::iter::once(of_other).chain(of_one).collect()
+        };
+        let mut before = backlog();
+        take(&mut before, events());
+        assert_eq!(next_ms(&mut before, 10), Some(1));
+        assert_eq!(next_ms(&mut before, 10), Some(2));
+        before.succeed(one, 10);
+        assert_eq!(next_ms(&mut before, 10), Some(3));
+        fail(&mut before, one, 10);
+        let change = before.take_change();
+        let cursor = Position::default();
+        assert_eq!(change.cursors, [(0, cursor)], "the first hangs");
+
+        let mut after = backlog();
+        after.resume(records(&change), 10);
+        take(&mut after, events());
+
+        let change = after.take_change();
+        assert_eq!(
+            ids(&change.pending),
+            [0; 0],
+            "it is tried as often as before"
+        );
+        assert_eq!(next_ms(&mut after, 10), Some(1));
+        after.succeed(other, 10);
+        assert_eq!(next_ms(&mut after, 10), None);
+        let due = after.next_due_ms().unwrap();
+        assert_eq!(
+            next_ms(&mut after, due),
+            Some(3),
+            "before it all was handled"
+        );
+        after.succeed(one, due);
+        assert_eq!(next_ms(&mut after, due), Some(4));
+        after.succeed(one, due);
+        assert_eq!(next_ms(&mut after, due), None);
+        let change = after.take_change();
+        assert_eq!(change.cursors, [(0, Position { ms: 4, seq: 0 })]);
+    }
+
+    #[test]
+    fn nothing_is_pending_while_an_earlier_event_of_its_thread_is_not() {
+        let thread = ThreadId::random();
+        let mut backlog = backlog();
+        take(&mut backlog, vec![event(thread, 0, 5)]);
+        backlog.resume([Record::untried(event(thread, 0, 1)).replayed()], 10);
+
+        take(&mut backlog, vec![event(thread, 0, 6)]);
+
+        assert_eq!(ids(&backlog.take_change().pending), [0; 0]);
+        for ms in [1, 5, 6] {
+            assert_eq!(next_ms(&mut backlog, 10), Some(ms));
+            backlog.succeed(thread, 10);
+        }
     }
 
     #[test]
