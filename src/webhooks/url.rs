@@ -11,7 +11,9 @@ use super::address::is_public;
 const MAX_BYTES: usize = 2_048;
 
 /// The address of an endpoint: http or https, with a host and without credentials.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its debug form shows no path, which some receivers take for a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct EndpointUrl {
     /// As it was given.
     text: Box<str>,
@@ -96,9 +98,22 @@ impl fmt::Display for EndpointUrl {
     }
 }
 
+impl fmt::Debug for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/***", self.url.origin().ascii_serialization())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_debug_form_shows_no_path() {
+        let url: EndpointUrl = "https://a.example:8443/services/T0/x?y#z".parse().unwrap();
+
+        assert_eq!(format!("{url:?}"), "https://a.example:8443/***");
+    }
 
     #[test]
     fn a_url_is_kept_as_it_was_given() {
