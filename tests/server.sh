@@ -1,0 +1,85 @@
+# A server of a script's own, and Python packages: read in by the scripts beside this one, from the
+# directory of the project, after `set -eu`. It takes their trap for EXIT.
+#
+# THREADKEEP_BIN names another program than target/debug/threadkeep.
+# shellcheck shell=sh
+
+api_key=an-api-secret-of-the-tests-that-is-long-enough
+dir=$(mktemp -d)
+server=
+redis=
+
+# shellcheck disable=SC2317 # called by the trap
+finish() {
+    status=$?
+    for pid in $server $redis; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$dir"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# Waits up to 30 s until a command succeeds.
+until_it() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 300 ]; then
+            echo "gave up: $*" >&2
+            cat "$dir"/*.log >&2
+            exit 1
+        fi
+        sleep 0.1
+    done
+}
+
+# install_python PACKAGE VERSION: into the virtual environment $venv, below target/.
+install_python() {
+    venv=$PWD/target/$1
+    if ! "$venv/bin/pip" show "$1" 2>/dev/null | grep -qxF "Version: $2"; then
+        python3 -m venv "$venv"
+        "$venv/bin/pip" install --quiet "$1==$2"
+    fi
+}
+
+# start_server memory|redis [SETTING=VALUE...]: sets $server and $address.
+start_server() {
+    store=$1
+    shift
+    case $store in
+    memory) ;;
+    redis)
+        redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" \
+            >"$dir/redis.log" 2>&1 &
+        redis=$!
+        until_it redis-cli -s "$dir/redis.sock" ping
+        set -- "$@" THREADKEEP_REDIS_URL="unix://$dir/redis.sock"
+        ;;
+    *)
+        echo "usage: $0 [memory|redis]" >&2
+        exit 2
+        ;;
+    esac
+    [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+    env -i "$@" \
+        THREADKEEP_LISTEN=127.0.0.1:0 \
+        THREADKEEP_WORKERS=2 \
+        THREADKEEP_SIGNING_KEYS=main:an-hmac-secret-of-the-tests-that-is-long-enough \
+        THREADKEEP_API_KEYS="ops:$api_key" \
+        "${THREADKEEP_BIN:-target/debug/threadkeep}" 2>"$dir/server.log" &
+    server=$!
+    until_it grep -q '"listening"' "$dir/server.log"
+    # shellcheck disable=SC2034 # for the script that reads this in
+    address=$(sed -n '/"listening"/s/.*"address":"\([^"]*\)".*/\1/p' "$dir/server.log" | head -n 1)
+}
+
+# Fails unless the server still runs.
+check_server() {
+    kill -0 "$server" || {
+        echo "the server did not survive" >&2
+        exit 1
+    }
+}
