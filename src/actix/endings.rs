@@ -136,7 +136,8 @@ impl Reader {
                     let waiters = {
                         let mut list = self.waiting.list();
                         *is_reading = list.count > 0;
-                        list.take(&event.thread, event.id.position)
+                        let id = event.thread();
+                        id.map_or_else(Vec::new, |id| list.take(id, event.id.position))
                     };
                     let goes_on = *is_reading;
                     drop(is_reading);

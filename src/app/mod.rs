@@ -21,11 +21,12 @@ use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{CorsOrigins, Settings};
+use crate::domain::scope::ScopePolicies;
 use crate::domain::{KeyRing, SigningKey};
 use crate::events::{EventSettings, Events};
 use crate::http::{Api, envelope};
 use crate::identity::Identity;
-use crate::service::{ArchiveService, ThreadService};
+use crate::service::{ArchiveService, ScopeService, ThreadService};
 use crate::store::StoreError;
 use crate::telemetry::{
     HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events, register_process,
@@ -78,8 +79,16 @@ impl Application {
         let registry = Arc::new(registry);
         let store = ObservedStore::new(Arc::clone(&backend) as _, store_metrics);
         let patience = settings.store.timeout;
+        let service = ThreadService::new(Arc::new(store), settings.policy, patience);
+        let policies = ScopePolicies::DEFAULT;
         let api = Api {
-            service: ThreadService::new(Arc::new(store), settings.policy, patience),
+            scopes: ScopeService::new(
+                Arc::clone(&backend) as _,
+                service.clone(),
+                policies,
+                patience,
+            ),
+            service,
             archives: ArchiveService::new(backend, settings.policy),
             webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),
             events: events.clone(),

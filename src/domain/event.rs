@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::idempotency::Fingerprint;
 use super::json::Json;
+use super::scope::KeptScope;
 use super::thread::Life;
 use super::thread_id::ThreadId;
 
@@ -36,16 +38,17 @@ pub struct EventId {
 pub struct Event {
     /// Which event this is.
     pub id: EventId,
-    /// Whose.
-    pub thread: ThreadId,
+    /// Whose: a thread's, or, of a change of keys or tasks, that of any scope.
+    pub subject: KeptScope,
     /// When it happened, in milliseconds of the Unix epoch. An end that was found late has the time
     /// at which the thread was over.
     pub time_ms: u64,
     /// In which life of the thread; zero for a request about a thread that does not exist.
     pub life: Life,
-    /// The thread's version afterwards; of an end, the last one.
+    /// The thread's version afterwards; of an end, the last one; of a change of keys or tasks, that of
+    /// the scope, which is another one.
     pub version: u64,
-    /// Counts the events of a thread that were logged, from 1; 0 for a request about a thread that
+    /// Counts the events of a subject that were logged, from 1; 0 for a request about a thread that
     /// does not exist.
     pub sequence: u64,
     /// What happened.
@@ -80,6 +83,14 @@ pub enum EventKind {
     },
     /// The end of a request.
     Completed(Completed),
+    /// A write to the keys of a scope that was watched.
+    KvUpdated {
+        /// The keys that were set, deleted or incremented, as a JSON array of strings; none: too
+        /// many to name.
+        keys: Option<Json>,
+    },
+    /// A write to the task list of a scope that was watched.
+    TaskListUpdated,
 }
 
 /// A request that has ended.
@@ -113,11 +124,18 @@ pub enum EventType {
     ThreadDestroyed,
     /// `session.completed`
     SessionCompleted,
+    /// `kv_updated`
+    KvUpdated,
+    /// `task_list_updated`
+    TaskListUpdated,
 }
 
 /// The text is not the type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event type is thread.created, thread.updated, thread.destroyed or session.completed")]
+#[error(
+    "an event type is thread.created, thread.updated, thread.destroyed, session.completed, \
+     kv_updated or task_list_updated"
+)]
 pub struct EventTypeError;
 
 /// The text is not the id of an event.
@@ -138,17 +156,42 @@ impl Event {
             EventKind::Updated { .. } => EventType::ThreadUpdated,
             EventKind::Destroyed { .. } => EventType::ThreadDestroyed,
             EventKind::Completed(_) => EventType::SessionCompleted,
+            EventKind::KvUpdated { .. } => EventType::KvUpdated,
+            EventKind::TaskListUpdated => EventType::TaskListUpdated,
         }
+    }
+
+    /// What tells its subject from others in a small place.
+    #[must_use]
+    pub fn subject_digest(&self) -> Fingerprint {
+        Fingerprint::of(&[self.subject.to_string().as_bytes()])
+    }
+
+    /// Whether it is about a scope, and not about the thread whose scope it may be.
+    #[must_use]
+    pub fn is_of_scope(&self) -> bool {
+        matches!(
+            self.kind,
+            EventKind::KvUpdated { .. } | EventKind::TaskListUpdated
+        )
+    }
+
+    /// The thread that it is about, or whose scope it is about.
+    #[must_use]
+    pub fn thread(&self) -> Option<&ThreadId> {
+        self.subject.thread()
     }
 }
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
         Self::ThreadDestroyed,
         Self::SessionCompleted,
+        Self::KvUpdated,
+        Self::TaskListUpdated,
     ];
 
     /// Its name.
@@ -159,6 +202,8 @@ impl EventType {
             Self::ThreadUpdated => "thread.updated",
             Self::ThreadDestroyed => "thread.destroyed",
             Self::SessionCompleted => "session.completed",
+            Self::KvUpdated => "kv_updated",
+            Self::TaskListUpdated => "task_list_updated",
         }
     }
 }
@@ -174,12 +219,23 @@ impl FromStr for EventType {
 
 impl EventTypes {
     /// Every type.
-    pub const ALL: Self = Self(0b1111);
+    pub const ALL: Self = Self(0b11_1111);
 
     /// Whether it has that type.
     #[must_use]
     pub fn contains(self, event_type: EventType) -> bool {
         self.0 & 1 << event_type as u8 != 0
+    }
+
+    /// Whether it has types that are logged only while somebody wants them.
+    #[must_use]
+    pub fn has_changes(self) -> bool {
+        let changes = [
+            EventType::ThreadUpdated,
+            EventType::KvUpdated,
+            EventType::TaskListUpdated,
+        ];
+        changes.into_iter().any(|change| self.contains(change))
     }
 
     /// Whether it has none.

@@ -67,6 +67,12 @@ impl Json {
         &self.0
     }
 
+    /// What a library writes of a list of texts.
+    #[must_use]
+    pub fn of(texts: &[String]) -> Self {
+        Self::from_compact(serde_json::Value::from(texts).to_string())
+    }
+
     /// Takes text that is compact JSON by construction.
     pub(crate) fn from_compact(text: impl Into<Box<str>>) -> Self {
         Self(text.into())

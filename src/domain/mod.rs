@@ -15,6 +15,7 @@ mod policy;
 mod refusal;
 mod retention;
 mod rfc3339;
+pub mod scope;
 mod signature;
 mod thread;
 mod thread_id;

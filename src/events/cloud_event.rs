@@ -39,11 +39,13 @@ pub async fn cloud_event(
             let left = if *state_lost {
                 None
             } else {
-                archives.get_final(&event.thread, event.life).await?
+                final_state(archives, event).await?
             };
             push_end(&mut json, *reason, left.as_ref(), public_url)?;
         }
         EventKind::Completed(completed) => push_completed(&mut json, completed),
+        EventKind::KvUpdated { keys } => push_keys(&mut json, keys.as_ref()),
+        EventKind::TaskListUpdated => {}
     }
     json.push_str("}}");
     Ok(json)
@@ -55,18 +57,44 @@ pub fn state_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}?life={:016x}", life.0)
 }
 
-/// All up to what only some types have. None of these texts needs an escape.
+/// All up to what only some types have. The subject of a thread's event is its id, that of another
+/// scope's event is the scope.
 fn head(event: &Event) -> String {
     let time = rfc3339(event.time_ms).unwrap_or_else(|| LAST.into());
-    format!(
-        r#"{{"specversion":"1.0","id":"{}","source":"threadkeep","type":"{}","subject":"{thread}","time":"{time}","datacontenttype":"application/json","data":{{"thread_id":"{thread}","life":"{:016x}","sequence":{},"version":{}"#,
+    let (thread, scope) = (event.thread(), &event.subject);
+    let quoted = |text: String| serde_json::Value::from(text).to_string();
+    let subject = thread.map_or_else(|| quoted(scope.to_string()), |id| format!(r#""{id}""#));
+    let mut json = format!(
+        r#"{{"specversion":"1.0","id":"{}","source":"threadkeep","type":"{}","subject":{subject},"time":"{time}","datacontenttype":"application/json","data":{{"#,
         event.id,
         event.event_type().as_str(),
-        event.life.0,
-        event.sequence,
-        event.version,
-        thread = event.thread,
-    )
+    );
+    if let Some(id) = thread {
+        push(&mut json, format_args!(r#""thread_id":"{id}","#));
+    }
+    if event.is_of_scope() {
+        let scope = quoted(scope.to_string());
+        push(&mut json, format_args!(r#""scope":{scope},"#));
+    }
+    push(
+        &mut json,
+        format_args!(
+            r#""life":"{:016x}","sequence":{},"version":{}"#,
+            event.life.0, event.sequence, event.version
+        ),
+    );
+    json
+}
+
+/// What the thread of an end left.
+pub(super) async fn final_state(
+    archives: &dyn Archives,
+    event: &Event,
+) -> Result<Option<Archive>, StoreError> {
+    match event.thread() {
+        Some(id) => archives.get_final(id, event.life).await,
+        None => Ok(None),
+    }
 }
 
 fn push_keys(json: &mut String, keys: Option<&Json>) {
@@ -122,6 +150,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
+    use crate::domain::scope::KeptScope;
     use crate::domain::{EventId, Policy, Position, Thread};
     use crate::store::{ArchiveHead, ArchivePage, ArchivePlace, WriteError};
 
@@ -191,7 +220,7 @@ mod tests {
                     seq: 7,
                 },
             },
-            thread: ID.parse().unwrap(),
+            subject: KeptScope::Thread(ID.parse().unwrap()),
             time_ms: 1_700_000_000_123,
             life: Life(10),
             version: 3,

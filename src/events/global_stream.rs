@@ -13,7 +13,7 @@ use super::counters::EventCounters;
 use super::tail::Follower;
 use super::thread_stream::{MOST_BYTES, Open, bytes_named};
 use super::watcher::{WATCH_AGAIN, WATCH_LASTS};
-use crate::domain::{Event, EventType, EventTypes, Position};
+use crate::domain::{Event, EventTypes, Position};
 use crate::store::{Backend, Heads, StoreError};
 
 /// Logs that are read at once, those that are furthest behind first.
@@ -95,7 +95,7 @@ impl GlobalStream {
         after: Option<Watermark>,
         parts: Parts,
     ) -> Result<Self, StoreError> {
-        let changes = if types.contains(EventType::ThreadUpdated) {
+        let changes = if types.has_changes() {
             let again = Instant::now() + WATCH_AGAIN;
             let since = parts.log.watch_all(WATCH_LASTS).await?;
             Some(Changes { since, again })
@@ -305,7 +305,7 @@ impl GlobalStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Key, Operation, Policy, ThreadId, Value, Write};
+    use crate::domain::{EventType, Key, Operation, Policy, ThreadId, Value, Write};
     use crate::events::{EventSettings, Events};
     use crate::store::{Clock, EventLog as _, MemoryStore, Store as _};
 

@@ -111,7 +111,8 @@ impl Listeners {
         log.position = Some(last.id.position);
         let mut cut = 0;
         for event in events {
-            if let Some(listened) = log.threads.get_mut(&event.thread) {
+            let thread = event.thread().filter(|_| !event.is_of_scope());
+            if let Some(listened) = thread.and_then(|id| log.threads.get_mut(id)) {
                 cut += listened.tell(&Heard::Event(Arc::new(event)));
             }
         }
@@ -223,6 +224,7 @@ impl Drop for Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::scope::KeptScope;
     use crate::domain::{EventId, EventKind, Life, Stamp};
 
     const BUCKET: u16 = 7;
@@ -237,7 +239,7 @@ mod tests {
                 bucket: BUCKET,
                 position: at(ms),
             },
-            thread,
+            subject: KeptScope::Thread(thread),
             time_ms: ms,
             life: Life(1),
             version: 1,

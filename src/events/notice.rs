@@ -1,5 +1,6 @@
 //! Events as the code of an app gets them.
 
+use super::cloud_event::final_state;
 use crate::domain::{Event, EventKind};
 use crate::store::{Archive, Archives, StoreError};
 
@@ -22,7 +23,7 @@ impl Notice {
         let left = match &event.kind {
             EventKind::Destroyed {
                 state_lost: false, ..
-            } => archives.get_final(&event.thread, event.life).await?,
+            } => final_state(archives, event).await?,
             _ => None,
         };
         Ok(Self {

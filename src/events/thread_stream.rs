@@ -243,7 +243,7 @@ impl ThreadStream {
                 is_all = true;
                 break;
             }
-            if event.thread != self.id {
+            if event.thread() != Some(&self.id) || event.is_of_scope() {
                 self.read.position = event.id.position;
                 continue;
             }
@@ -311,10 +311,10 @@ impl ThreadStream {
 /// Bytes of the names of keys that an event holds.
 pub(super) fn bytes_named(event: &Event) -> usize {
     match &event.kind {
-        EventKind::Created { keys, .. } | EventKind::Updated { keys, .. } => {
-            keys.as_ref().map_or(0, |keys| keys.as_str().len())
-        }
-        EventKind::Destroyed { .. } | EventKind::Completed(_) => 0,
+        EventKind::Created { keys, .. }
+        | EventKind::Updated { keys, .. }
+        | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, |keys| keys.as_str().len()),
+        EventKind::Destroyed { .. } | EventKind::Completed(_) | EventKind::TaskListUpdated => 0,
     }
 }
 
@@ -331,7 +331,7 @@ fn follows(event: &Event, known: Stamp) -> bool {
         EventKind::Destroyed { state_lost, .. } => {
             !is_living || state_lost || event.life == known.life && event.version == known.version
         }
-        EventKind::Completed(_) => true,
+        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
     }
 }
 
@@ -343,7 +343,7 @@ fn after(event: &Event, known: Stamp) -> Stamp {
             life: event.life,
         },
         EventKind::Destroyed { .. } => Stamp::default(),
-        EventKind::Completed(_) => known,
+        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => known,
     }
 }
 

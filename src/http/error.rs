@@ -11,6 +11,7 @@ use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value, json};
 
 use super::etag::etag;
+use super::scope_errors::{scope_members, scope_row, task_row};
 use super::session::SessionId;
 use crate::domain::{
     EventTypeError, JsonError, KeyError, ObjectError, ObjectFault, Refusal, Stamp,
@@ -228,6 +229,7 @@ impl ApiError {
             Self::BodyTooLarge { limit_bytes, .. } => json!({"limit_bytes": limit_bytes}),
             Self::TooManyWebhooks { limit } => json!({"limit": limit}),
             Self::Service(ServiceError::Refused(refusal)) => refusal_members(refusal),
+            Self::Service(ServiceError::ScopeRefused(refusal)) => scope_members(refusal),
             _ => json!({}),
         }
     }
@@ -256,6 +258,8 @@ fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
         ServiceError::ThreadExists => (StatusCode::CONFLICT, "thread_exists"),
         ServiceError::ArchiveNotFound => (StatusCode::NOT_FOUND, "not_found"),
         ServiceError::Refused(refusal) => refusal_row(refusal),
+        ServiceError::ScopeRefused(refusal) => scope_row(refusal),
+        ServiceError::Tasks(error) => task_row(error),
         ServiceError::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
     }
 }

@@ -28,6 +28,7 @@ mod query;
 mod receipt;
 mod routes;
 mod schemas;
+mod scope_errors;
 mod session;
 mod shape;
 mod state;
@@ -42,7 +43,7 @@ mod webhooks;
 
 use crate::events::Events;
 use crate::identity::{ApiKeys, Identity};
-use crate::service::{ArchiveService, ThreadService};
+use crate::service::{ArchiveService, ScopeService, ThreadService};
 use crate::webhooks::Webhooks;
 
 pub use envelope::envelope;
@@ -55,6 +56,8 @@ pub use session::{SESSION_ID, SessionId};
 pub struct Api {
     /// The threads.
     pub service: ThreadService,
+    /// What models, tools and applications keep.
+    pub scopes: ScopeService,
     /// What is left of threads that are over.
     pub archives: ArchiveService,
     /// What happens to threads.
@@ -71,8 +74,10 @@ impl Api {
     /// The API as one worker thread should use it; see [`ThreadService::for_worker`].
     #[must_use]
     pub fn for_worker(&self) -> Self {
+        let service = self.service.for_worker();
         Self {
-            service: self.service.for_worker(),
+            scopes: self.scopes.for_worker(&service),
+            service,
             ..self.clone()
         }
     }

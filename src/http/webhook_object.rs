@@ -37,7 +37,11 @@ pub(super) struct FailedEvent {
     /// Its id.
     event: String,
     r#type: &'static str,
-    thread_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_id: Option<String>,
+    /// Of a change of keys or tasks: which scope's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
     /// When it happened.
     #[schema(format = DateTime)]
     time: Option<String>,
@@ -119,6 +123,10 @@ pub(super) enum EventTypeName {
     ThreadDestroyed,
     #[serde(rename = "session.completed")]
     SessionCompleted,
+    #[serde(rename = "kv_updated")]
+    KvUpdated,
+    #[serde(rename = "task_list_updated")]
+    TaskListUpdated,
 }
 
 impl WebhookObject {
@@ -148,7 +156,8 @@ impl FailedEvent {
         Self {
             event: event.id.to_string(),
             r#type: event.event_type().as_str(),
-            thread_id: event.thread.to_string(),
+            thread_id: event.thread().map(ToString::to_string),
+            scope: event.is_of_scope().then(|| event.subject.to_string()),
             time: rfc3339(event.time_ms),
             attempts: parked.attempts,
             first_attempt_at: rfc3339(parked.first_attempt_ms),

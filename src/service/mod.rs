@@ -4,6 +4,8 @@ mod archives;
 mod error;
 mod patch;
 mod read;
+mod scopes;
+mod state_events;
 mod write;
 
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use crate::store::Store;
 
 pub use archives::ArchiveService;
 pub use error::ServiceError;
+pub use scopes::ScopeService;
 pub use write::{NewThread, ThreadPatch};
 
 /// The threads of a store under a policy.

@@ -1,9 +1,15 @@
 //! All that a back end does.
 
-use super::{Archives, EventLog, Leases, Ledgers, Registry, Store, Upkeep};
+use super::{Archives, EventLog, Leases, Ledgers, Listings, Registry, Scopes, Store, Upkeep};
 
 /// Threads, and all that is around them. Each part is a trait of its own, for those who need no
 /// more of it.
-pub trait Backend: Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry {}
+pub trait Backend:
+    Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry + Scopes + Listings
+{
+}
 
-impl<T: Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry> Backend for T {}
+impl<T> Backend for T where
+    T: Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry + Scopes + Listings
+{
+}

@@ -6,12 +6,15 @@ mod backend;
 mod clock;
 mod error;
 mod event_log;
+mod held_scope;
 mod leases;
 mod ledgers;
+mod listings;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
+mod scopes;
 mod tls;
 mod upkeep;
 
@@ -34,10 +37,12 @@ pub use error::{StoreError, WriteError};
 pub use event_log::{EventLog, Heads, Watched};
 pub use leases::Leases;
 pub use ledgers::{Holding, Ledger, LedgerChange, Ledgers};
+pub use listings::{Listing, Listings};
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::{RedisSettings, RedisStore};
 pub use registry::Registry;
+pub use scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes};
 pub(crate) use tls::install_tls_provider;
 pub use upkeep::{Due, Reaped, Upkeep};
 

@@ -15,7 +15,7 @@ use super::secret::Secret;
 use super::sender::Sender;
 use super::shared::{Inner, KIND, WebhookSettings};
 use super::url::{EndpointUrl, EndpointUrlError};
-use crate::domain::{EventId, EventType, EventTypes};
+use crate::domain::{EventId, EventTypes};
 use crate::events::{Events, ParkedPage};
 
 /// Endpoints of the API at most.
@@ -217,7 +217,7 @@ impl Webhooks {
 
     /// Has the changes of threads logged at once if they are wanted.
     async fn watch(&self, types: EventTypes) -> Result<(), WebhookError> {
-        if types.contains(EventType::ThreadUpdated) {
+        if types.has_changes() {
             self.0.events.backend().watch_all(WATCH_LASTS).await?;
         }
         Ok(())

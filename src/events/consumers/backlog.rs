@@ -1,4 +1,4 @@
-//! What a slot has before it: a line of events for each thread, of which the first alone is
+//! What a slot has before it: a line of events for each subject, of which the first alone is
 //! delivered. All rules of order, retries and parking are here; nothing here waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -9,7 +9,7 @@ use super::draft::Draft;
 use super::place::Place;
 use super::record::Record;
 use super::timing::Timing;
-use crate::domain::{Event, EventTypes, Position, ThreadId};
+use crate::domain::{Event, EventTypes, Fingerprint, Position};
 use crate::store::{LedgerChange, millis};
 
 /// Events that are pending at most before no more of the log is read.
@@ -21,17 +21,17 @@ const BUFFERED_MAX: usize = 256;
 pub(super) struct Backlog {
     timing: Timing,
     places: BTreeMap<u16, Place>,
-    lines: HashMap<ThreadId, Line>,
+    lines: HashMap<Fingerprint, Line>,
     /// Threads whose first event may be delivered now.
-    ready: VecDeque<ThreadId>,
+    ready: VecDeque<Fingerprint>,
     /// Threads whose first event is to be tried again, and when.
-    waiting: BTreeSet<(u64, ThreadId)>,
+    waiting: BTreeSet<(u64, Fingerprint)>,
     draft: Draft,
     pending: usize,
     buffered: usize,
 }
 
-/// The events of a thread, in order.
+/// The events of a subject, in order.
 #[derive(Debug)]
 struct Line {
     items: VecDeque<Item>,
@@ -99,7 +99,7 @@ impl Backlog {
             let Some(place) = self.places.get_mut(&bucket) else {
                 continue;
             };
-            let line = self.lines.get(&event.thread);
+            let line = self.lines.get(&event.subject_digest());
             // after a change of hands the log is read once more
             let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
             let is_wanted = wanted.contains(event.event_type()) && !is_known;
@@ -114,7 +114,7 @@ impl Backlog {
                 self.draft.pass(bucket);
             }
             if is_wanted {
-                let thread = event.thread;
+                let subject = event.subject_digest();
                 let record = Record::untried(event);
                 if is_blocked {
                     self.draft.pend(record.clone());
@@ -122,7 +122,7 @@ impl Backlog {
                 } else {
                     self.buffered += 1;
                 }
-                self.append(thread, record, is_blocked);
+                self.append(subject, record, is_blocked);
             }
         }
     }
@@ -138,36 +138,36 @@ impl Backlog {
     /// Takes records that the ledger has as pending, but for those that are known.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
-            let (id, thread) = (record.event.id, record.event.thread);
-            let line = self.lines.get(&thread);
+            let (id, subject) = (record.event.id, record.event.subject_digest());
+            let line = self.lines.get(&subject);
             let is_known = line.is_some_and(|line| line.has(&record));
             if is_known || self.draft.has(id) || !self.places.contains_key(&id.bucket) {
                 continue;
             }
             self.pending += 1;
-            self.insert(thread, record, now_ms);
+            self.insert(subject, record, now_ms);
         }
     }
 
-    fn append(&mut self, thread: ThreadId, record: Record, is_pending: bool) {
+    fn append(&mut self, subject: Fingerprint, record: Record, is_pending: bool) {
         let item = Item { record, is_pending };
-        match self.lines.get_mut(&thread) {
+        match self.lines.get_mut(&subject) {
             Some(line) => line.items.push_back(item),
             None => {
-                self.ready.push_back(thread);
+                self.ready.push_back(subject);
                 let items = VecDeque::from([item]);
                 let stage = Stage::Ready;
-                self.lines.insert(thread, Line { items, stage });
+                self.lines.insert(subject, Line { items, stage });
             }
         }
     }
 
-    /// Puts a pending event in its place in the line of its thread.
-    fn insert(&mut self, thread: ThreadId, record: Record, now_ms: u64) {
+    /// Puts a pending event in its place in the line of its subject.
+    fn insert(&mut self, subject: Fingerprint, record: Record, now_ms: u64) {
         let is_pending = true;
-        let Some(line) = self.lines.get_mut(&thread) else {
-            self.append(thread, record, is_pending);
-            return self.settle(thread, now_ms);
+        let Some(line) = self.lines.get_mut(&subject) else {
+            self.append(subject, record, is_pending);
+            return self.settle(subject, now_ms);
         };
         let position = record.event.id.position;
         let place = line
@@ -177,46 +177,46 @@ impl Backlog {
         let place = place.max(usize::from(line.stage == Stage::Busy));
         line.items.insert(place, Item { record, is_pending });
         if line.stage != Stage::Busy {
-            self.settle(thread, now_ms);
+            self.settle(subject, now_ms);
         }
     }
 
     /// Brings a line to where its first event belongs.
-    fn settle(&mut self, thread: ThreadId, now_ms: u64) {
-        let Some(line) = self.lines.get_mut(&thread) else {
+    fn settle(&mut self, subject: Fingerprint, now_ms: u64) {
+        let Some(line) = self.lines.get_mut(&subject) else {
             return;
         };
         if let Stage::Waiting(until) = line.stage {
-            self.waiting.remove(&(until, thread));
+            self.waiting.remove(&(until, subject));
         }
         let was_ready = line.stage == Stage::Ready;
         let Some(first) = line.items.front() else {
-            self.lines.remove(&thread);
+            self.lines.remove(&subject);
             return;
         };
         let at = first.record.next_attempt_ms;
         if at > now_ms {
             line.stage = Stage::Waiting(at);
-            self.waiting.insert((at, thread));
+            self.waiting.insert((at, subject));
             if was_ready {
-                self.ready.retain(|ready| *ready != thread);
+                self.ready.retain(|ready| *ready != subject);
             }
         } else if !was_ready {
             line.stage = Stage::Ready;
-            self.ready.push_back(thread);
+            self.ready.push_back(subject);
         }
     }
 
     /// The next event to deliver; of its thread no other follows before it has ended.
     pub(super) fn next(&mut self, now_ms: u64) -> Option<Event> {
-        while let Some((at, thread)) = self.waiting.first().copied()
+        while let Some((at, subject)) = self.waiting.first().copied()
             && at <= now_ms
         {
             self.waiting.pop_first();
-            self.settle(thread, now_ms);
+            self.settle(subject, now_ms);
         }
-        let thread = self.ready.pop_front()?;
-        let line = self.lines.get_mut(&thread)?;
+        let subject = self.ready.pop_front()?;
+        let line = self.lines.get_mut(&subject)?;
         line.stage = Stage::Busy;
         line.items.front().map(|item| item.record.event.clone())
     }
@@ -227,14 +227,14 @@ impl Backlog {
     }
 
     /// Notes that the first event of a thread was delivered, or is not wanted any more.
-    pub(super) fn succeed(&mut self, thread: ThreadId, now_ms: u64) {
-        if let Some(item) = self.pop(thread) {
+    pub(super) fn succeed(&mut self, subject: Fingerprint, now_ms: u64) {
+        if let Some(item) = self.pop(subject) {
             let id = item.record.event.id;
             if item.is_pending {
                 self.draft.finish(id);
             }
             self.release(&item);
-            self.settle(thread, now_ms);
+            self.settle(subject, now_ms);
         }
     }
 
@@ -242,12 +242,12 @@ impl Backlog {
     /// since `failing_since_ms`.
     pub(super) fn fail(
         &mut self,
-        thread: ThreadId,
+        subject: Fingerprint,
         error: String,
         now_ms: u64,
         failing_since_ms: Option<u64>,
     ) -> Failed {
-        let Some(mut item) = self.pop(thread) else {
+        let Some(mut item) = self.pop(subject) else {
             return Failed::Pending;
         };
         let record = &mut item.record;
@@ -258,11 +258,11 @@ impl Backlog {
         if self.is_over(&item.record, now_ms, failing_since_ms) {
             self.draft.park(item.record.clone());
             self.release(&item);
-            self.settle(thread, now_ms);
+            self.settle(subject, now_ms);
             return Failed::Parked;
         }
-        self.put_back(thread, item);
-        self.settle(thread, now_ms);
+        self.put_back(subject, item);
+        self.settle(subject, now_ms);
         Failed::Pending
     }
 
@@ -278,14 +278,14 @@ impl Backlog {
         is_hopeless || record.first_attempt_ms.is_some_and(is_long_ago)
     }
 
-    fn pop(&mut self, thread: ThreadId) -> Option<Item> {
-        let line = self.lines.get_mut(&thread)?;
+    fn pop(&mut self, subject: Fingerprint) -> Option<Item> {
+        let line = self.lines.get_mut(&subject)?;
         line.items.pop_front()
     }
 
     /// Makes an event pending that stays the first of its line, and with it all behind it.
-    fn put_back(&mut self, thread: ThreadId, item: Item) {
-        let Some(line) = self.lines.get_mut(&thread) else {
+    fn put_back(&mut self, subject: Fingerprint, item: Item) {
+        let Some(line) = self.lines.get_mut(&subject) else {
             return;
         };
         self.draft.pend(item.record.clone());
@@ -360,7 +360,8 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Completed, EventId, EventKind, EventType, Life};
+    use crate::domain::scope::KeptScope;
+    use crate::domain::{Completed, EventId, EventKind, EventType, Life, ThreadId};
 
     const HOUR_MS: u64 = 3_600_000;
     const DAY_MS: u64 = 24 * HOUR_MS;
@@ -378,7 +379,7 @@ mod tests {
                 bucket,
                 position: Position { ms, seq: 0 },
             },
-            thread,
+            subject: KeptScope::Thread(thread),
             time_ms: ms,
             life: Life(1),
             version: 1,
@@ -391,6 +392,10 @@ mod tests {
         }
     }
 
+    fn subject(thread: ThreadId) -> Fingerprint {
+        event(thread, 0, 0).subject_digest()
+    }
+
     fn take(backlog: &mut Backlog, events: Vec<Event>) {
         backlog.take(events, EventTypes::ALL);
     }
@@ -401,7 +406,7 @@ mod tests {
     }
 
     fn fail(backlog: &mut Backlog, thread: ThreadId, now_ms: u64) -> Failed {
-        backlog.fail(thread, "no".into(), now_ms, None)
+        backlog.fail(subject(thread), "no".into(), now_ms, None)
     }
 
     fn ids(records: &[(EventId, Bytes)]) -> Vec<u64> {
@@ -420,7 +425,7 @@ mod tests {
         assert_eq!(next_ms(&mut backlog, 9), Some(1));
         assert_eq!(next_ms(&mut backlog, 9), Some(3));
         assert_eq!(next_ms(&mut backlog, 9), None);
-        backlog.succeed(one, 9);
+        backlog.succeed(subject(one), 9);
 
         assert_eq!(next_ms(&mut backlog, 9), Some(2));
     }
@@ -438,10 +443,10 @@ mod tests {
         assert_eq!(backlog.take_change().cursors, [(4, cursor(7))]);
         backlog.next(9);
         backlog.next(9);
-        backlog.succeed(other, 9);
+        backlog.succeed(subject(other), 9);
         assert!(backlog.draft().is_urgent());
         assert_eq!(backlog.take_change().cursors, [(0, cursor(0))]);
-        backlog.succeed(one, 9);
+        backlog.succeed(subject(one), 9);
         assert_eq!(backlog.take_change().cursors, [(0, cursor(2))]);
         assert!(backlog.draft().is_empty());
     }
@@ -465,7 +470,7 @@ mod tests {
         take(&mut before, events());
         assert_eq!(next_ms(&mut before, 10), Some(1));
         assert_eq!(next_ms(&mut before, 10), Some(2));
-        before.succeed(one, 10);
+        before.succeed(subject(one), 10);
         assert_eq!(next_ms(&mut before, 10), Some(3));
         fail(&mut before, one, 10);
         let change = before.take_change();
@@ -483,7 +488,7 @@ mod tests {
             "it is tried as often as before"
         );
         assert_eq!(next_ms(&mut after, 10), Some(1));
-        after.succeed(other, 10);
+        after.succeed(subject(other), 10);
         assert_eq!(next_ms(&mut after, 10), None);
         let due = after.next_due_ms().unwrap();
         assert_eq!(
@@ -491,9 +496,9 @@ mod tests {
             Some(3),
             "before it all was handled"
         );
-        after.succeed(one, due);
+        after.succeed(subject(one), due);
         assert_eq!(next_ms(&mut after, due), Some(4));
-        after.succeed(one, due);
+        after.succeed(subject(one), due);
         assert_eq!(next_ms(&mut after, due), None);
         let change = after.take_change();
         assert_eq!(change.cursors, [(0, Position { ms: 4, seq: 0 })]);
@@ -511,7 +516,7 @@ mod tests {
         assert_eq!(ids(&backlog.take_change().pending), [0; 0]);
         for ms in [1, 5, 6] {
             assert_eq!(next_ms(&mut backlog, 10), Some(ms));
-            backlog.succeed(thread, 10);
+            backlog.succeed(subject(thread), 10);
         }
     }
 
@@ -534,7 +539,7 @@ mod tests {
         assert_eq!(next_ms(&mut backlog, due_ms - 1), None);
         for ms in 1..=3 {
             assert_eq!(next_ms(&mut backlog, due_ms), Some(ms));
-            backlog.succeed(thread, due_ms);
+            backlog.succeed(subject(thread), due_ms);
         }
         let done: Vec<_> = backlog.take_change().done;
         assert_eq!(done.len(), 3);
@@ -597,7 +602,8 @@ mod tests {
         backlog.resume([replayed], now_ms);
         while backlog.next(now_ms).is_some() {}
 
-        let outcomes = threads.map(|thread| backlog.fail(thread, String::new(), now_ms, since));
+        let outcomes =
+            threads.map(|thread| backlog.fail(subject(thread), String::new(), now_ms, since));
 
         assert_eq!(outcomes, [Failed::Parked, Failed::Pending, Failed::Pending]);
     }
@@ -615,9 +621,9 @@ mod tests {
         backlog.resume([Record::untried(event(thread, 0, 0))], 10);
         assert_eq!(next_ms(&mut backlog, 10), None);
 
-        backlog.succeed(thread, 10);
+        backlog.succeed(subject(thread), 10);
         assert_eq!(next_ms(&mut backlog, 10), Some(0));
-        backlog.succeed(thread, 10);
+        backlog.succeed(subject(thread), 10);
         assert_eq!(next_ms(&mut backlog, 10), None);
         assert_eq!(next_ms(&mut backlog, 2_000), Some(2));
     }
@@ -632,7 +638,7 @@ mod tests {
         assert_eq!(backlog.pending, 1);
 
         backlog.next(10);
-        backlog.succeed(thread, 10);
+        backlog.succeed(subject(thread), 10);
         // done here, which the ledger does not know yet
         backlog.resume([record.clone()], 10);
         assert_eq!(next_ms(&mut backlog, 10), None);

@@ -95,6 +95,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::scope::KeptScope;
     use crate::domain::{Completed, EndReason, EventId, EventKind, Json, Life, Position, ThreadId};
 
     fn event(kind: EventKind) -> Event {
@@ -103,7 +104,7 @@ mod tests {
                 bucket: 200,
                 position: Position { ms: 1, seq: 2 },
             },
-            thread: ThreadId::random(),
+            subject: KeptScope::Thread(ThreadId::random()),
             time_ms: 3,
             life: Life(u64::MAX),
             version: u64::MAX,
@@ -141,6 +142,10 @@ mod tests {
                 status: 503,
                 duration_ms: 7,
             }),
+            EventKind::KvUpdated {
+                keys: Some(Json::parse(r#"["","a\nb"]"#).unwrap()),
+            },
+            EventKind::TaskListUpdated,
         ] {
             let record = Record {
                 attempts: 3,
@@ -152,6 +157,16 @@ mod tests {
 
             assert_eq!(Record::read(&record.to_bytes()), Some(record));
         }
+    }
+
+    #[test]
+    fn events_of_scopes_are_read_back_from_their_bytes() {
+        let record = Record::untried(Event {
+            subject: "session:a\"b".parse().unwrap(),
+            ..event(EventKind::TaskListUpdated)
+        });
+
+        assert_eq!(Record::read(&record.to_bytes()), Some(record));
     }
 
     #[test]

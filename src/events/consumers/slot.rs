@@ -13,7 +13,7 @@ use super::backlog::{Backlog, Failed};
 use super::consumer::Consumer;
 use super::handler::Failure;
 use super::record::Record;
-use crate::domain::{Position, ThreadId};
+use crate::domain::{Fingerprint, Position};
 use crate::events::outage::Outage;
 use crate::events::tail::Follower;
 use crate::store::{Heads, Holding, Ledger, LedgerChange, StoreError};
@@ -35,7 +35,7 @@ pub(super) struct Slot {
     /// Replays that were asked for before the ledger was last read.
     replays: u64,
     deliveries: JoinSet<Result<(), Failure>>,
-    threads: HashMap<task::Id, ThreadId>,
+    subjects: HashMap<task::Id, Fingerprint>,
     /// Since when something waits to be written down.
     changed: Option<Instant>,
     /// What is being written down.
@@ -100,7 +100,7 @@ impl Slot {
             number,
             replays: 0,
             deliveries: JoinSet::new(),
-            threads: HashMap::new(),
+            subjects: HashMap::new(),
             changed: None,
             unsent: None,
             turn: 0,
@@ -170,16 +170,16 @@ impl Slot {
             let Some(event) = self.backlog.next(now_ms) else {
                 return;
             };
-            let thread = event.thread;
+            let subject = event.subject_digest();
             if !types.contains(event.event_type()) {
                 // it was wanted when it was read
-                self.backlog.succeed(thread, now_ms);
+                self.backlog.succeed(subject, now_ms);
                 continue;
             }
             let handler = Arc::clone(&self.consumer.handler);
             let delivery = async move { handler.deliver(&event).await };
             let started = self.deliveries.spawn(delivery);
-            self.threads.insert(started.id(), thread);
+            self.subjects.insert(started.id(), subject);
         }
     }
 
@@ -194,7 +194,7 @@ impl Slot {
             let failure = Failure::new("the handler panicked");
             (error.id(), Err(failure))
         });
-        let Some(thread) = self.threads.remove(&id) else {
+        let Some(subject) = self.subjects.remove(&id) else {
             return;
         };
         let consumer = &self.consumer;
@@ -202,7 +202,7 @@ impl Slot {
         let note = match result {
             Ok(()) => {
                 consumer.counters().delivered.inc();
-                self.backlog.succeed(thread, now_ms);
+                self.backlog.succeed(subject, now_ms);
                 consumer.health.succeed()
             }
             Err(failure) => {
@@ -211,7 +211,7 @@ impl Slot {
                 let since = consumer.health.failing_since_ms();
                 let failed = self
                     .backlog
-                    .fail(thread, failure.into_text(), now_ms, since);
+                    .fail(subject, failure.into_text(), now_ms, since);
                 if failed == Failed::Parked {
                     consumer.counters().parked.inc();
                     tracing::warn!(consumer = consumer.name, "an event was parked");

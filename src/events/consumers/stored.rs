@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::domain::scope::KeptScope;
 use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life};
 
 /// An event as JSON. Keys stand in it as their own text.
@@ -13,7 +14,11 @@ pub(super) struct StoredEvent<'a> {
     id: Cow<'a, str>,
     #[serde(rename = "type")]
     event_type: Cow<'a, str>,
-    thread: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thread: Option<Cow<'a, str>>,
+    /// Of what is no thread's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
     time_ms: u64,
     life: u64,
     version: u64,
@@ -44,7 +49,8 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
         let base = Self {
             id: event.id.to_string().into(),
             event_type: event.event_type().as_str().into(),
-            thread: event.thread.as_str().into(),
+            thread: event.thread().map(|id| id.as_str().into()),
+            scope: event.thread().is_none().then(|| event.subject.to_string()),
             time_ms: event.time_ms,
             life: event.life.0,
             version: event.version,
@@ -72,6 +78,11 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
                 state_lost: *state_lost,
                 ..base
             },
+            EventKind::KvUpdated { keys } => Self {
+                keys: keys.as_ref().and_then(raw),
+                ..base
+            },
+            EventKind::TaskListUpdated => base,
             EventKind::Completed(completed) => Self {
                 session: Some(StoredCompletion {
                     id: completed.session.as_str().into(),
@@ -107,6 +118,8 @@ impl StoredEvent<'_> {
                 },
                 state_lost: self.state_lost,
             },
+            EventType::KvUpdated => EventKind::KvUpdated { keys },
+            EventType::TaskListUpdated => EventKind::TaskListUpdated,
             EventType::SessionCompleted => {
                 let session = self.session?;
                 EventKind::Completed(Completed {
@@ -118,7 +131,10 @@ impl StoredEvent<'_> {
         };
         Some(Event {
             id: self.id.parse().ok()?,
-            thread: self.thread.parse().ok()?,
+            subject: match (self.thread, self.scope) {
+                (Some(thread), _) => KeptScope::Thread(thread.parse().ok()?),
+                (None, scope) => scope?.parse().ok()?,
+            },
             time_ms: self.time_ms,
             life: Life(self.life),
             version: self.version,

@@ -219,7 +219,7 @@ async fn each_event_comes_once_and_those_of_a_thread_in_order_whatever_fails() {
     let taken = recorder.taken();
     assert_eq!(taken.len(), 400);
     for thread in threads {
-        let of_thread = taken.iter().filter(|event| event.thread == thread);
+        let of_thread = taken.iter().filter(|event| event.thread() == Some(&thread));
         assert!(of_thread.map(number).eq(0..20));
     }
 }
@@ -245,7 +245,7 @@ async fn threads_are_delivered_side_by_side_and_one_that_hangs_holds_up_no_other
 async fn a_failing_thread_holds_up_no_other() {
     let bench = Bench::new();
     let [bad, good] = threads();
-    let recorder = Recorder::new(move |event, _| event.thread != bad);
+    let recorder = Recorder::new(move |event, _| event.thread() != Some(&bad));
     let events = bench.consume(&recorder).await;
 
     for number in 0..50 {
@@ -254,7 +254,12 @@ async fn a_failing_thread_holds_up_no_other() {
     }
     until(async || recorder.count() == 50).await;
 
-    assert!(recorder.taken().iter().all(|event| event.thread == good));
+    assert!(
+        recorder
+            .taken()
+            .iter()
+            .all(|event| event.thread() == Some(&good))
+    );
     until(async || bench.pending().await == 50).await;
     assert!(events.counters().subscribers.failed.get() > 0);
 }

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use super::consumer::Consumer;
 use super::slot::{Ended, Slot};
 use super::{heartbeat, open};
-use crate::domain::EventType;
 use crate::events::outage::Outage;
 use crate::events::tail::Tail;
 use crate::events::watcher::{WATCH_AGAIN, WATCH_LASTS};
@@ -104,7 +103,7 @@ impl Consumer {
         let mut outage = Outage::new("changes of threads are not logged for a consumer");
         loop {
             let mut pause = WATCH_AGAIN;
-            if self.handler.types().contains(EventType::ThreadUpdated) {
+            if self.handler.types().has_changes() {
                 match self.backend.watch_all(WATCH_LASTS).await {
                     Ok(_) => outage.is_over(),
                     Err(error) => pause = outage.goes_on(&error),

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use super::answered::{self, Answered, Packed};
 use super::living::Living;
 use super::names;
 use super::past::Step;
-use super::records::{Answered, Records};
+use super::records::Records;
+use super::slots::Due;
+use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{
     Completed, EndReason, EventKind, Life, Policy, Precondition, Refusal, Stamp, Thread, Write,
     Written,
 };
+use crate::store::held_scope::{HeldScope, check_version};
 use crate::store::{Destroy, Destroyed, millis};
 
 /// A thread, its tombstone, the answers that are remembered with it, and whether its changes are
@@ -18,13 +22,15 @@ use crate::store::{Destroy, Destroyed, millis};
 pub(super) struct Entry {
     living: Option<Living>,
     tombstone_ends_ms: u64,
-    records: Records,
+    records: Records<Answered>,
+    /// The answers that its scope has given; those of most threads give none.
+    scope_records: Option<Box<Records<ScopeWritten>>>,
     watched_until_ms: u64,
 }
 
 impl Entry {
     /// The thread, its end moved to now + TTL.
-    pub(super) fn touch(&mut self, now_ms: u64) -> Option<&Living> {
+    pub(super) fn touch(&mut self, now_ms: u64) -> Option<&mut Living> {
         let living = self.living_at(now_ms)?;
         living.slide(now_ms);
         Some(living)
@@ -43,20 +49,12 @@ impl Entry {
         self.living.is_some()
     }
 
-    /// When there is something to be done here, as it stands now.
-    pub(super) fn due_ms(&self) -> u64 {
-        match &self.living {
-            Some(living) => living.expires_ms(),
-            None => self
-                .tombstone_ends_ms
-                .max(self.records.ends_ms())
-                .max(self.watched_until_ms),
-        }
-    }
-
     /// Ends a thread whose time has passed, and frees what has passed. Whether it ended one.
     pub(super) fn sweep(&mut self, step: &mut Step<'_>) -> bool {
         self.records.sweep(step.now_ms);
+        if let Some(records) = &mut self.scope_records {
+            records.sweep(step.now_ms);
+        }
         let expired = self
             .living
             .take_if(|living| living.expires_ms() <= step.now_ms);
@@ -77,7 +75,7 @@ impl Entry {
         self.sweep(step);
         if let Some(key) = write.idempotency {
             match self.records.find(key, now_ms)? {
-                Some(Answered::Written(written)) => return Ok(written),
+                Some(Answered::Written(first)) => return Ok(first.replay()),
                 Some(Answered::Destroyed(_)) => return Err(Refusal::IdempotencyKeyReused),
                 None => {}
             }
@@ -97,7 +95,7 @@ impl Entry {
             }
         };
         if let Some(key) = write.idempotency {
-            let answer = Answered::Written(written.clone());
+            let answer = Answered::Written(Packed::new(written.clone()));
             self.records.add(key, answer, now_ms, self.due_ms());
         }
         Ok(written)
@@ -112,7 +110,12 @@ impl Entry {
         self.sweep(step);
         if let Some(key) = destroy.idempotency {
             match self.records.find(key, now_ms)? {
-                Some(Answered::Destroyed(destroyed)) => return Ok(destroyed),
+                Some(Answered::Destroyed(first)) => {
+                    return Ok(Destroyed {
+                        replayed: true,
+                        ..*first
+                    });
+                }
                 Some(Answered::Written(_)) => return Err(Refusal::IdempotencyKeyReused),
                 None => {}
             }
@@ -127,6 +130,9 @@ impl Entry {
             step.end(living, EndReason::Destroyed, now_ms);
             self.tombstone_ends_ms = now_ms.saturating_add(millis(destroy.tombstone));
             self.records.end_by(self.tombstone_ends_ms, now_ms);
+            if let Some(records) = &mut self.scope_records {
+                records.end_by(self.tombstone_ends_ms, now_ms);
+            }
         }
         if let Some(key) = destroy.idempotency {
             let answer = Answered::Destroyed(destroyed);
@@ -161,6 +167,50 @@ impl Entry {
         Ok(Some(self.living.insert(living).describe()))
     }
 
+    /// Does a write to the thread's scope. One that could be done if there were a thread is refused
+    /// for just that.
+    pub(super) fn write_scope(
+        &mut self,
+        write: &ScopeWrite<'_>,
+        step: &mut Step<'_>,
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let now_ms = step.now_ms;
+        self.sweep(step);
+        if let Some(key) = write.idempotency
+            && let Some(records) = &self.scope_records
+            && let Some(first) = records.find(key, now_ms)?
+        {
+            return Ok(answered::replay(first));
+        }
+        let Some(living) = &mut self.living else {
+            HeldScope::new(Life::default(), now_ms).write(write, now_ms)?;
+            return Err(ScopeRefusal::NoThread);
+        };
+        let written = living.write_scope(write, now_ms)?;
+        if let Some(key) = write.idempotency {
+            let ends_ms = living.expires_ms();
+            let records = self.scope_records.get_or_insert_default();
+            records.add(key, written.clone(), now_ms, ends_ms);
+        }
+        Ok(written)
+    }
+
+    /// Takes the thread's scope away, which is for the caller to drop.
+    pub(super) fn end_scope(
+        &mut self,
+        expected: Option<u64>,
+        now_ms: u64,
+    ) -> Result<Option<Box<HeldScope>>, ScopeRefusal> {
+        let living = self.living_at(now_ms);
+        let scope = living.as_ref().and_then(|living| living.scope.as_ref());
+        let stamp = scope.map(|scope| scope.stamp());
+        check_version(expected, stamp.unwrap_or_default())?;
+        Ok(living.and_then(|living| {
+            living.slide(now_ms);
+            living.scope.take()
+        }))
+    }
+
     /// Has changes logged until then.
     pub(super) fn watch(&mut self, until_ms: u64) {
         self.watched_until_ms = self.watched_until_ms.max(until_ms);
@@ -174,6 +224,20 @@ impl Entry {
     fn living_at(&mut self, now_ms: u64) -> Option<&mut Living> {
         let living = self.living.as_mut();
         living.filter(|living| living.expires_ms() > now_ms)
+    }
+}
+
+impl Due for Entry {
+    fn due_ms(&self) -> u64 {
+        let scope_records = self.scope_records.as_ref();
+        match &self.living {
+            Some(living) => living.expires_ms(),
+            None => self
+                .tombstone_ends_ms
+                .max(self.records.ends_ms())
+                .max(scope_records.map_or(0, |records| records.ends_ms()))
+                .max(self.watched_until_ms),
+        }
     }
 }
 

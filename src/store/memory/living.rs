@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
+use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
+use crate::store::held_scope::HeldScope;
 use crate::store::millis;
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Living {
     pub(super) stamp: Stamp,
     pub(super) document: Document,
+    /// The scope of the thread, once it was written to.
+    pub(super) scope: Option<Box<HeldScope>>,
     /// Counts the events that were logged.
     pub(super) sequence: u64,
     metadata: Option<Json>,
@@ -29,6 +33,7 @@ impl Living {
                 life: Life::random(),
             },
             document: Document::default(),
+            scope: None,
             sequence,
             metadata: None,
             created_ms: now_ms,
@@ -39,17 +44,23 @@ impl Living {
         }
     }
 
-    /// A new life with all that this one had, and the number of the last event before it.
-    pub(super) fn revived(&self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+    /// A new life with all that this one had, and the number of the last event before it. What the
+    /// scope holds is moved, the rest copied: nobody asks for the scope of this one any more.
+    pub(super) fn revive(&mut self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+        let life = Life::random();
+        let scope = self.scope.take();
         let mut revived = Self {
             stamp: Stamp {
                 version: self.stamp.version + 1,
-                life: Life::random(),
+                life,
             },
+            document: self.document.clone(),
+            scope: scope.map(|scope| Box::new(scope.reborn(life))),
             sequence,
+            metadata: self.metadata.clone(),
             updated_ms: now_ms,
             ends_ms: ends_ms(policy, now_ms),
-            ..self.clone()
+            ..*self
         };
         revived.slide(now_ms);
         revived
@@ -82,6 +93,24 @@ impl Living {
             thread: write.describe.then(|| self.describe()),
             replayed: false,
         })
+    }
+
+    pub(super) fn write_scope(
+        &mut self,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let written = match &mut self.scope {
+            Some(scope) => scope.write(write, now_ms)?,
+            None => {
+                let mut scope = Box::new(HeldScope::new(self.stamp.life, now_ms));
+                let written = scope.write(write, now_ms)?;
+                self.scope = Some(scope);
+                written
+            }
+        };
+        self.slide(now_ms);
+        Ok(written)
     }
 
     fn check_metadata(&self, write: &Write<'_>) -> Result<(), Refusal> {

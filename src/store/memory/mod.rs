@@ -1,18 +1,23 @@
 //! The embedded store: the domain's reference meaning behind locks.
 
+mod answered;
 mod archives;
 mod entry;
 mod event_log;
 mod finals;
 mod leases;
 mod ledgers;
+mod listings;
 mod living;
 mod log;
 mod names;
 mod past;
 mod records;
 mod registry;
+mod scope_entry;
+mod scopes;
 mod shard;
+mod slots;
 mod sweeper;
 mod upkeep;
 
@@ -24,8 +29,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use crate::domain::scope::KeptScope;
 use crate::domain::{Key, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written};
 use ledgers::Work;
+use listings::Lists;
 use living::Living;
 use registry::Kinds;
 use shard::Shard;
@@ -47,6 +54,7 @@ struct Shards {
     clock: Clock,
     work: Mutex<Work>,
     kinds: Mutex<Kinds>,
+    lists: Mutex<Lists>,
 }
 
 impl MemoryStore {
@@ -67,16 +75,18 @@ impl MemoryStore {
             clock,
             work: Mutex::default(),
             kinds: Mutex::default(),
+            lists: Mutex::default(),
         });
         sweeper::start(&shards);
         Self(shards)
     }
 
     /// What takes up memory: ids (of threads, tombstones, remembered answers and threads that are
-    /// watched), final states, and events.
+    /// watched), scopes that are not of threads, final states, events, and members of lists.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.each().map(|shard| shard.len()).sum()
+        let shards: usize = self.0.each().map(|shard| shard.len()).sum();
+        shards + self.0.lists().len()
     }
 
     /// Whether nothing takes up memory.
@@ -89,7 +99,7 @@ impl MemoryStore {
     fn read<T>(&self, id: &ThreadId, read: impl FnOnce(&Living) -> T) -> Option<Found<T>> {
         // the time after the lock, so that times of one id never go back
         let mut shard = self.0.of(id);
-        let living = shard.touch(id, self.0.clock.now_ms())?;
+        let living = &*shard.touch(id, self.0.clock.now_ms())?;
         Some(Found {
             stamp: living.stamp,
             content: read(living),
@@ -106,8 +116,21 @@ impl Shards {
         lock(&self.shards[self.place_of(id)])
     }
 
+    fn of_scope(&self, scope: &KeptScope) -> MutexGuard<'_, Shard> {
+        match scope.thread() {
+            Some(id) => self.of(id),
+            None => lock(&self.shards[self.hasher.hash_one(scope) as usize % SHARDS]),
+        }
+    }
+
     fn bucket(&self, bucket: u16) -> Option<MutexGuard<'_, Shard>> {
         self.shards.get(usize::from(bucket)).map(lock)
+    }
+
+    /// Ends and frees some of what has passed in a shard. Whether there is more.
+    fn sweep(&self, place: usize, now_ms: u64) -> bool {
+        let mut gone = Vec::new();
+        lock(&self.shards[place]).sweep(now_ms, BATCH, &mut gone)
     }
 
     /// Deletes some of what is past its retention in a bucket. Whether there is more.
@@ -119,6 +142,10 @@ impl Shards {
 
     fn work(&self) -> MutexGuard<'_, Work> {
         lock(&self.work)
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        lock(&self.lists)
     }
 
     fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {

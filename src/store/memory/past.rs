@@ -3,6 +3,7 @@
 use super::finals::{Final, Finals};
 use super::living::Living;
 use super::log::Log;
+use crate::domain::scope::KeptScope;
 use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, Life, Policy, Position, Retention, Stamp,
     ThreadId,
@@ -113,7 +114,7 @@ impl Step<'_> {
         let sequence = self.past.finals.sequence(self.id);
         let last = self.past.finals.get_mut(self.id, life)?;
         last.is_restored = true;
-        Some(last.living.revived(policy, sequence, self.now_ms))
+        Some(last.living.revive(policy, sequence, self.now_ms))
     }
 
     /// Ends a life: it is logged and archived.
@@ -145,7 +146,7 @@ impl Step<'_> {
                 bucket: self.past.bucket,
                 position: Position::default(),
             },
-            thread: *self.id,
+            subject: KeptScope::Thread(*self.id),
             time_ms,
             life: stamp.life,
             version: stamp.version,

@@ -2,23 +2,29 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::super::Destroyed;
 use crate::domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
-use crate::domain::{Answer, Fingerprint, IdempotencyKey, Refusal, Written};
+use crate::domain::scope::ScopeRefusal;
+use crate::domain::{Fingerprint, IdempotencyKey, Refusal};
 use crate::store::millis;
 
-/// An answer that was given.
-#[derive(Debug, Clone)]
-pub(super) enum Answered {
-    Written(Written),
-    Destroyed(Destroyed),
+/// An answer that can be remembered.
+pub(super) trait Remembered {
+    /// What it counts for.
+    fn cost_bytes(&self) -> u64;
+}
+
+/// An idempotency key that cannot be used.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unusable {
+    Reused,
+    TooMany { retry_after_ms: u64 },
 }
 
 /// The answers that one id has given, by idempotency key: each for at least a minute, the newest
-/// for as long as the thread was to live, but no longer than a day.
-#[derive(Debug, Default)]
-pub(super) struct Records {
-    by_key: HashMap<Fingerprint, Record>,
+/// for as long as what it stands for was to live, but no longer than a day.
+#[derive(Debug)]
+pub(super) struct Records<A> {
+    by_key: HashMap<Fingerprint, Record<A>>,
     /// When each was added, the oldest first.
     order: VecDeque<(u64, Fingerprint)>,
     cost_bytes: u64,
@@ -26,54 +32,54 @@ pub(super) struct Records {
 }
 
 #[derive(Debug)]
-struct Record {
+struct Record<A> {
     request: Fingerprint,
-    answered: Answered,
-    /// Operations that answered nothing, which are not kept one by one.
-    done: usize,
+    answered: A,
 }
 
-impl Records {
+impl<A> Default for Records<A> {
+    fn default() -> Self {
+        Self {
+            by_key: HashMap::new(),
+            order: VecDeque::new(),
+            cost_bytes: 0,
+            ends_ms: 0,
+        }
+    }
+}
+
+impl<A: Remembered> Records<A> {
+    /// When all are forgotten; 0: there was none.
     pub(super) fn ends_ms(&self) -> u64 {
         self.ends_ms
     }
 
-    /// The answer that the same request was given before, marked as replayed.
-    pub(super) fn find(
-        &self,
-        key: IdempotencyKey,
-        now_ms: u64,
-    ) -> Result<Option<Answered>, Refusal> {
+    /// The answer that the same request was given before.
+    pub(super) fn find(&self, key: IdempotencyKey, now_ms: u64) -> Result<Option<&A>, Unusable> {
         match self.by_key.get(&key.digest) {
-            Some(record) if record.request == key.request => Ok(Some(record.replay())),
-            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            Some(record) if record.request == key.request => Ok(Some(&record.answered)),
+            Some(_) => Err(Unusable::Reused),
             None => self.check_room(now_ms).map(|()| None),
         }
     }
 
-    fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
+    fn check_room(&self, now_ms: u64) -> Result<(), Unusable> {
         let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= MOST_COST_BYTES;
         let over_ms = self
             .order
             .front()
             .map_or(0, |(added_ms, _)| added_ms + millis(REMEMBERED));
         if is_full && over_ms > now_ms {
-            return Err(Refusal::TooManyIdempotencyKeys {
+            return Err(Unusable::TooMany {
                 retry_after_ms: over_ms - now_ms,
             });
         }
         Ok(())
     }
 
-    /// Remembers an answer, and forgets, of those past the newest, the two oldest whose minute is
-    /// over: more than come in.
-    pub(super) fn add(
-        &mut self,
-        key: IdempotencyKey,
-        answered: Answered,
-        now_ms: u64,
-        thread_ends_ms: u64,
-    ) {
+    /// Remembers an answer of what ends then, and forgets, of those past the newest, the two oldest
+    /// whose minute is over: more than come in.
+    pub(super) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for _ in 0..2 {
             match self.order.front() {
                 Some((added_ms, _))
@@ -85,20 +91,20 @@ impl Records {
                 _ => break,
             }
         }
-        let record = Record::new(key.request, answered);
-        self.cost_bytes += record.cost_bytes();
-        self.by_key.insert(key.digest, record);
+        self.cost_bytes += answered.cost_bytes();
+        let request = key.request;
+        self.by_key.insert(key.digest, Record { request, answered });
         self.order.push_back((now_ms, key.digest));
         // an earlier answer may be remembered for longer than this one
         let longest_ms = now_ms + millis(LONGEST);
-        let ends_ms = self.ends_ms.max(thread_ends_ms.min(longest_ms));
+        let ends_ms = self.ends_ms.max(its_end_ms.min(longest_ms));
         self.end_by(ends_ms, now_ms);
     }
 
     fn forget_oldest(&mut self) {
         let oldest = self.order.pop_front();
         if let Some(record) = oldest.and_then(|(_, digest)| self.by_key.remove(&digest)) {
-            self.cost_bytes -= record.cost_bytes();
+            self.cost_bytes -= record.answered.cost_bytes();
         }
     }
 
@@ -114,52 +120,20 @@ impl Records {
     }
 }
 
-impl Record {
-    fn new(request: Fingerprint, mut answered: Answered) -> Self {
-        let mut done = 0;
-        if let Answered::Written(written) = &mut answered
-            && written.answers.iter().all(|answer| *answer == Answer::Done)
-        {
-            done = written.answers.len();
-            written.answers = Vec::new();
-        }
-        Self {
-            request,
-            answered,
-            done,
+impl From<Unusable> for Refusal {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Reused => Self::IdempotencyKeyReused,
+            Unusable::TooMany { retry_after_ms } => Self::TooManyIdempotencyKeys { retry_after_ms },
         }
     }
+}
 
-    /// The bytes of its metadata, and 8 for each result of an operation.
-    fn cost_bytes(&self) -> u64 {
-        let Answered::Written(written) = &self.answered else {
-            return 0;
-        };
-        let results = written
-            .answers
-            .iter()
-            .filter(|answer| **answer != Answer::Done);
-        let metadata = written
-            .thread
-            .as_ref()
-            .map_or(0, |thread| thread.metadata.as_str().len());
-        (8 * results.count() + metadata) as u64
-    }
-
-    fn replay(&self) -> Answered {
-        match &self.answered {
-            Answered::Written(written) => {
-                let mut written = written.clone();
-                written.replayed = true;
-                written
-                    .answers
-                    .resize(written.answers.len() + self.done, Answer::Done);
-                Answered::Written(written)
-            }
-            Answered::Destroyed(destroyed) => Answered::Destroyed(Destroyed {
-                replayed: true,
-                ..*destroyed
-            }),
+impl From<Unusable> for ScopeRefusal {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Reused => Self::IdempotencyKeyReused,
+            Unusable::TooMany { retry_after_ms } => Self::TooManyIdempotencyKeys { retry_after_ms },
         }
     }
 }

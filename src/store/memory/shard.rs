@@ -1,48 +1,40 @@
 //! A share of the ids behind one lock.
 
-use std::collections::{BTreeSet, HashMap};
-
 use super::entry::Entry;
 use super::living::Living;
 use super::past::{Past, Step};
+use super::scope_entry::ScopeEntry;
+use super::slots::Slots;
+use crate::domain::scope::KeptScope;
 use crate::domain::{
     Completed, Life, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
 };
+use crate::store::held_scope::HeldScope;
 use crate::store::{Destroy, Destroyed, Reaped, Watched};
 
-/// Entries, when to look at each again, and what has happened to them.
-///
-/// An entry stands in the queue at a time when it may be due, not at each use: one that was used
-/// since is moved to its real deadline when it comes up, so a use costs nothing here.
+/// Threads, what has happened to them, and scopes that are not of threads.
 #[derive(Debug)]
 pub(super) struct Shard {
-    slots: HashMap<ThreadId, Slot>,
-    queue: BTreeSet<(u64, ThreadId)>,
+    slots: Slots<ThreadId, Entry>,
+    scopes: Slots<KeptScope, ScopeEntry>,
     pub(super) past: Past,
-}
-
-#[derive(Debug, Default)]
-struct Slot {
-    entry: Entry,
-    /// Its place in the queue.
-    queued_ms: u64,
 }
 
 impl Shard {
     pub(super) fn new(bucket: u16, retention: Retention) -> Self {
         Self {
-            slots: HashMap::new(),
-            queue: BTreeSet::new(),
+            slots: Slots::default(),
+            scopes: Slots::default(),
             past: Past::new(bucket, retention),
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.len() + self.past.len()
+        self.slots.len() + self.scopes.len() + self.past.len()
     }
 
-    pub(super) fn touch(&mut self, id: &ThreadId, now_ms: u64) -> Option<&Living> {
-        self.slots.get_mut(id)?.entry.touch(now_ms)
+    pub(super) fn touch(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {
+        self.slots.get_mut(id)?.touch(now_ms)
     }
 
     pub(super) fn write(
@@ -87,8 +79,8 @@ impl Shard {
         self.change(id, now_ms, |entry, step| entry.complete(completed, step));
     }
 
-    /// Changes an entry, which is made for it if there is none and kept only if that is needed.
-    fn change<T>(
+    /// Changes a thread's entry in one step.
+    pub(super) fn change<T>(
         &mut self,
         id: &ThreadId,
         now_ms: u64,
@@ -96,30 +88,30 @@ impl Shard {
     ) -> T {
         let past = &mut self.past;
         let mut step = Step { id, now_ms, past };
-        if let Some(slot) = self.slots.get_mut(id) {
-            let changed = change(&mut slot.entry, &mut step);
-            let due_ms = slot.entry.due_ms();
-            if due_ms < slot.queued_ms {
-                self.queue.remove(&(slot.queued_ms, *id));
-                slot.queued_ms = due_ms;
-                self.queue.insert((due_ms, *id));
-            }
-            return changed;
-        }
-        let mut entry = Entry::default();
-        let changed = change(&mut entry, &mut step);
-        let queued_ms = entry.due_ms();
-        if queued_ms > 0 {
-            self.queue.insert((queued_ms, *id));
-            self.slots.insert(*id, Slot { entry, queued_ms });
-        }
-        changed
+        self.slots.change(id, |entry| change(entry, &mut step))
+    }
+
+    /// A scope that is not of a thread, its end moved if it lives for so long after its last use.
+    pub(super) fn touch_scope(
+        &mut self,
+        scope: &KeptScope,
+        now_ms: u64,
+    ) -> Option<(&mut HeldScope, Option<u64>)> {
+        self.scopes.get_mut(scope)?.touch(now_ms)
+    }
+
+    /// Changes a scope that is not of a thread.
+    pub(super) fn change_scope<T>(
+        &mut self,
+        scope: &KeptScope,
+        change: impl FnOnce(&mut ScopeEntry) -> T,
+    ) -> T {
+        self.scopes.change(scope, change)
     }
 
     /// Threads whose time in the queue has come, the earliest first.
     pub(super) fn due(&self, now_ms: u64, most: usize) -> Vec<ThreadId> {
-        let passed = self.queue.iter().take_while(|place| place.0 <= now_ms);
-        let ids = passed.map(|place| place.1);
+        let ids = self.slots.passed(now_ms).copied();
         ids.filter(|id| self.has_thread(id)).take(most).collect()
     }
 
@@ -130,7 +122,7 @@ impl Shard {
             if !self.has_thread(id) {
                 continue;
             }
-            if self.look_at(*id, now_ms) {
+            if self.look_at(id, now_ms) {
                 reaped.ended += 1;
             } else {
                 reaped.moved += 1;
@@ -140,42 +132,26 @@ impl Shard {
     }
 
     fn has_thread(&self, id: &ThreadId) -> bool {
-        let slot = self.slots.get(id);
-        slot.is_some_and(|slot| slot.entry.has_thread())
+        self.slots.get(id).is_some_and(Entry::has_thread)
     }
 
-    /// Ends and frees what is due, at most `most` entries. Whether more is due.
-    pub(super) fn sweep(&mut self, now_ms: u64, most: usize) -> bool {
-        for _ in 0..most {
-            match self.queue.first() {
-                Some(&(queued_ms, id)) if queued_ms <= now_ms => {
-                    self.look_at(id, now_ms);
-                }
-                _ => break,
-            }
-        }
-        if self.slots.len() < self.slots.capacity() / 4 {
-            self.slots.shrink_to_fit();
-        }
-        self.queue.first().is_some_and(|next| next.0 <= now_ms)
-    }
-
-    /// Ends what has passed of an entry, and gives it its real place in the queue, or frees it.
-    /// Whether a thread ended.
-    fn look_at(&mut self, id: ThreadId, now_ms: u64) -> bool {
-        let Some(slot) = self.slots.get_mut(&id) else {
-            return false;
-        };
+    /// Ends and frees what is due, at most `most` threads and as many scopes; these, which can be
+    /// large, go into `gone`, to be freed when the lock is. Whether more is due.
+    pub(super) fn sweep(&mut self, now_ms: u64, most: usize, gone: &mut Vec<HeldScope>) -> bool {
         let past = &mut self.past;
-        let id = &id;
-        let ended = slot.entry.sweep(&mut Step { id, now_ms, past });
-        self.queue.remove(&(slot.queued_ms, *id));
-        slot.queued_ms = slot.entry.due_ms();
-        if slot.queued_ms > now_ms {
-            self.queue.insert((slot.queued_ms, *id));
-        } else {
-            self.slots.remove(id);
-        }
-        ended
+        let more = self.slots.sweep(now_ms, most, |id, entry| {
+            entry.sweep(&mut Step { id, now_ms, past });
+        });
+        let more_scopes = self.scopes.sweep(now_ms, most, |_, entry| {
+            gone.extend(entry.sweep(now_ms));
+        });
+        more || more_scopes
+    }
+
+    /// Ends what has passed of an entry. Whether a thread ended.
+    fn look_at(&mut self, id: &ThreadId, now_ms: u64) -> bool {
+        let past = &mut self.past;
+        let look = |entry: &mut Entry| entry.sweep(&mut Step { id, now_ms, past });
+        self.slots.look_at(id, now_ms, look).unwrap_or(false)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use super::{BATCH, Shards};
+use super::Shards;
 
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -29,7 +29,7 @@ fn sweep(shards: &Weak<Shards>) -> bool {
     };
     let now_ms = shards.clock.now_ms();
     for place in 0..shards.shards.len() {
-        while super::lock(&shards.shards[place]).sweep(now_ms, BATCH) {}
+        while shards.sweep(place, now_ms) {}
         let slowest = shards.work().slowest(place);
         while shards.tidy(place as u16, slowest, now_ms) {}
     }

@@ -254,7 +254,7 @@ fn add_guard(cmd: &mut Cmd, guard: &Guard) {
 }
 
 /// A number in so many bytes, the high one first; what does not fit is the most that does.
-fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
+pub(super) fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
     let most = u64::MAX >> (64 - 8 * bytes);
     packed.extend_from_slice(&number.min(most).to_be_bytes()[8 - bytes..]);
 }

@@ -4,6 +4,7 @@ use redis::Value;
 
 use super::meta::take;
 use super::replies::{UNKNOWN, array, bytes, text};
+use crate::domain::scope::KeptScope;
 use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Position, ThreadId,
 };
@@ -27,20 +28,23 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
         return Err(CORRUPT);
     };
     let (packed, more) = (bytes(packed)?, text(more)?);
-    let (header, thread) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
+    let (header, subject) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
     let mut rest = header;
     let (kind, flags) = (take(&mut rest, 1), take(&mut rest, 1));
     let time_ms = take(&mut rest, 6);
     let version = take(&mut rest, 6);
     let sequence = take(&mut rest, 4);
     let life = Life(take(&mut rest, 8));
-    let thread = std::str::from_utf8(thread).map_err(|_| CORRUPT)?;
+    let subject = std::str::from_utf8(subject).map_err(|_| CORRUPT)?;
     Ok(Event {
         id: EventId {
             bucket,
             position: position(text(place)?)?,
         },
-        thread: thread.parse::<ThreadId>().map_err(|_| CORRUPT)?,
+        subject: match subject.parse::<ThreadId>() {
+            Ok(id) => KeptScope::Thread(id),
+            Err(_) => subject.parse().map_err(|_| CORRUPT)?,
+        },
         time_ms,
         life,
         version,
@@ -63,6 +67,10 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
                 state_lost: flags == 2,
             },
             (4, _) => EventKind::Completed(read_completed(more)?),
+            (5, _) => EventKind::KvUpdated {
+                keys: scope_keys(more)?,
+            },
+            (6, _) => EventKind::TaskListUpdated,
             _ => return Err(CORRUPT),
         },
     })
@@ -129,4 +137,15 @@ fn names(fields: &str) -> Result<Option<Json>, StoreError> {
     sorted.push(b']');
     let sorted = String::from_utf8(sorted).map_err(|_| CORRUPT)?;
     Ok(Some(Json::from_compact(sorted)))
+}
+
+/// Keys of a scope in the order of their bytes, as a JSON array.
+fn scope_keys(list: &str) -> Result<Option<Json>, StoreError> {
+    if list == "!" {
+        return Ok(None);
+    }
+    let keys = serde_json::from_str::<Vec<String>>(&format!("[{list}]"));
+    let mut keys = keys.map_err(|_| CORRUPT)?;
+    keys.sort_unstable();
+    Ok(Some(Json::of(&keys)))
 }

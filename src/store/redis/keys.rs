@@ -1,7 +1,9 @@
 //! The names of keys. A thread's bucket is one cluster slot, so all that changes with the thread
 //! can change in one script.
 
-use crate::domain::ThreadId;
+use crate::domain::scope::KeptScope;
+use crate::domain::{Fingerprint, Life, ThreadId};
+use crate::store::Listing;
 
 /// Buckets of a deployment. Recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
@@ -41,6 +43,31 @@ pub(super) struct ConsumerKeys {
     pub(super) parked: String,
     /// The parked events in order.
     pub(super) parked_order: String,
+}
+
+/// What a scope is kept in, all in one slot.
+#[derive(Debug)]
+pub(super) struct ScopeKeys<'a> {
+    pub(super) bucket: &'a Bucket,
+    pub(super) scope: String,
+    pub(super) history: String,
+    /// What the ids of the history stand for.
+    pub(super) ids: String,
+    pub(super) answers: String,
+    /// The thread, of the scope of one.
+    pub(super) thread: Option<String>,
+}
+
+/// What a list is kept in, all in one slot.
+#[derive(Debug)]
+pub(super) struct ListKeys {
+    pub(super) members: String,
+    /// When to look at whom.
+    pub(super) due: String,
+    /// Whose each is.
+    pub(super) owners: String,
+    /// What belongs to the owner.
+    pub(super) part: Option<String>,
 }
 
 impl KeyNames {
@@ -99,6 +126,38 @@ impl KeyNames {
     pub(super) fn thread(&self, id: &ThreadId) -> String {
         self.bucket_of(id).thread(id)
     }
+
+    /// What a scope is kept in. Names are free text, so they come digested.
+    pub(super) fn scope(&self, scope: &KeptScope) -> ScopeKeys<'_> {
+        if let Some(id) = scope.thread() {
+            let bucket = self.bucket_of(id);
+            return ScopeKeys {
+                thread: Some(bucket.thread(id)),
+                ..bucket.scope(id.as_str())
+            };
+        }
+        let name = digest(&scope.to_string());
+        let bucket = &self.buckets[hash(name.as_bytes())];
+        bucket.scope(&name)
+    }
+
+    /// What a list is kept in.
+    pub(super) fn list(&self, listing: &Listing<'_>) -> ListKeys {
+        let key = |kind| format!("{}:{{list.{}}}:{kind}", self.prefix, listing.name);
+        ListKeys {
+            members: key("members"),
+            due: key("due"),
+            owners: key("owners"),
+            part: listing
+                .owner
+                .map(|owner| format!("{}:{}", key("of"), digest(owner))),
+        }
+    }
+}
+
+/// Free text as a part of a key's name.
+fn digest(text: &str) -> String {
+    hex::encode(Fingerprint::of(&[text.as_bytes()]).0)
 }
 
 impl Bucket {
@@ -133,19 +192,37 @@ impl Bucket {
         self.name(":w:", id)
     }
 
+    /// What the scope of a life of a thread is kept in beside its archive.
+    pub(super) fn final_scope(&self, id: &ThreadId, life: Life) -> ScopeKeys<'_> {
+        self.scope(&format!("{id}:{:016x}", life.0))
+    }
+
+    fn scope(&self, name: &str) -> ScopeKeys<'_> {
+        let key = |kind: &str| [&self.start, kind, name].concat();
+        ScopeKeys {
+            bucket: self,
+            scope: key(":k:"),
+            history: key(":y:"),
+            ids: key(":z:"),
+            answers: key(":j:"),
+            thread: None,
+        }
+    }
+
     fn name(&self, kind: &str, id: &ThreadId) -> String {
         [&self.start, kind, id.as_str()].concat()
     }
 }
 
-/// FNV-1a over the id: ids made elsewhere need not be random in any one place.
 pub(super) fn bucket_number(id: &ThreadId) -> usize {
-    let hash = id
-        .as_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    hash(id.as_bytes())
+}
+
+/// FNV-1a over a name: ids made elsewhere need not be random in any one place.
+fn hash(name: &[u8]) -> usize {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     // the low bits of FNV mix worst, so the high ones come in too
     ((hash ^ (hash >> 32)) % BUCKETS as u64) as usize
 }

@@ -13,10 +13,14 @@ mod keys;
 mod leases;
 mod ledgers;
 mod link;
+mod listings;
 mod log;
 mod meta;
 mod registry;
 mod replies;
+mod scope_arguments;
+mod scope_replies;
+mod scopes;
 mod scripts;
 mod slices;
 mod startup;
@@ -102,6 +106,13 @@ impl RedisStore {
         })
     }
 
+    fn with_another_link(&self) -> Self {
+        Self {
+            link: Arc::new(self.link.another()),
+            ..self.clone()
+        }
+    }
+
     fn ahead(&self) -> u64 {
         self.clock.ahead_ms()
     }
@@ -162,10 +173,7 @@ impl RedisStore {
 #[async_trait]
 impl Store for RedisStore {
     fn for_worker(&self) -> Arc<dyn Store> {
-        Arc::new(Self {
-            link: Arc::new(self.link.another()),
-            ..self.clone()
-        })
+        Arc::new(self.with_another_link())
     }
 
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {

@@ -7,6 +7,8 @@ use redis::Cmd;
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const RECORDS: &str = include_str!("lua/records.lua");
 const LOG: &str = include_str!("lua/log.lua");
+const INTEGERS: &str = include_str!("lua/integers.lua");
+const SCOPE: &str = include_str!("lua/scope.lua");
 
 /// A script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +38,15 @@ pub(super) enum Script {
     Commit,
     Replay,
     PutRecord,
+    ReadScope,
+    WriteScope,
+    EndScope,
+    ListAdd,
+    ListRemove,
+    ListLookAgain,
 }
 
-const ALL: [Script; 25] = [
+const ALL: [Script; 31] = [
     Script::Touch,
     Script::ReadThread,
     Script::ReadKeys,
@@ -64,6 +72,12 @@ const ALL: [Script; 25] = [
     Script::Commit,
     Script::Replay,
     Script::PutRecord,
+    Script::ReadScope,
+    Script::WriteScope,
+    Script::EndScope,
+    Script::ListAdd,
+    Script::ListRemove,
+    Script::ListLookAgain,
 ];
 
 impl Script {
@@ -83,7 +97,7 @@ impl Script {
             Self::ReadSlice => (&[], include_str!("lua/read_slice.lua")),
             Self::Set => (&[], include_str!("lua/set.lua")),
             Self::Push => (&[], include_str!("lua/push.lua")),
-            Self::Write => (&[RECORDS, LOG], include_str!("lua/write.lua")),
+            Self::Write => (&[RECORDS, LOG, INTEGERS], include_str!("lua/write.lua")),
             Self::Destroy => (&[RECORDS, LOG], include_str!("lua/destroy.lua")),
             Self::ListArchives => (&[], include_str!("lua/list_archives.lua")),
             Self::Restore => (&[LOG], include_str!("lua/restore.lua")),
@@ -101,6 +115,15 @@ impl Script {
             Self::Commit => (&[], include_str!("lua/commit.lua")),
             Self::Replay => (&[], include_str!("lua/replay.lua")),
             Self::PutRecord => (&[], include_str!("lua/put_record.lua")),
+            Self::ReadScope => (&[LOG, SCOPE], include_str!("lua/read_scope.lua")),
+            Self::WriteScope => (
+                &[RECORDS, LOG, INTEGERS, SCOPE],
+                include_str!("lua/write_scope.lua"),
+            ),
+            Self::EndScope => (&[LOG, SCOPE], include_str!("lua/end_scope.lua")),
+            Self::ListAdd => (&[], include_str!("lua/list_add.lua")),
+            Self::ListRemove => (&[], include_str!("lua/list_remove.lua")),
+            Self::ListLookAgain => (&[], include_str!("lua/list_look_again.lua")),
         };
         [PRELUDE, &shared.concat(), code].concat()
     }

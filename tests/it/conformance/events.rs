@@ -31,7 +31,7 @@ async fn a_first_write_is_told_with_the_keys_that_the_thread_then_has(room: Room
         room.story(&thread).await,
         [r#"#1 v1 created ["a\"","b","é"]"#]
     );
-    assert_eq!(events[0].thread, thread.id);
+    assert_eq!(events[0].thread(), Some(&thread.id));
     assert_eq!(events[0].life, written.stamp.life);
     assert_eq!(events[0].time_ms, object.created_ms);
     assert_eq!(events[0].id.bucket, room.bucket(&thread));
@@ -417,7 +417,7 @@ async fn a_log_is_read_from_a_time_on(room: Room) {
         };
         let read = room.log(room.bucket(&thread), before).await;
 
-        assert!(read.iter().any(|event| event.thread == thread.id));
+        assert!(read.iter().any(|event| event.thread() == Some(&thread.id)));
         assert!(read.iter().all(|event| event.id.position.ms >= now_ms));
     }
 }

@@ -4,13 +4,20 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
+use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{
-    Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, MetadataChange, Operation, Policy,
-    Precondition, Refusal, Retention, Slice, Stamp, Thread, ThreadId, Value, Write, Written,
+    Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing, MetadataChange, Operation,
+    Policy, Precondition, Refusal, Retention, SigningKey, Slice, Stamp, Thread, ThreadId, Value,
+    Write, Written,
 };
+use threadkeep::events::Events;
+use threadkeep::http::Api;
+use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
+use threadkeep::service::{ArchiveService, ScopeService, ThreadService};
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
 use threadkeep::store::{RedisSettings, RedisStore};
+use threadkeep::webhooks::{WebhookSettings, Webhooks};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -75,6 +82,31 @@ async fn redis_keeping(server: Arc<RedisServer>, clock: Clock, retention: Retent
 }
 
 impl Room {
+    /// The services over the store.
+    pub(crate) fn services(&self) -> (ThreadService, ScopeService) {
+        let patience = Duration::from_secs(30);
+        let threads = ThreadService::new(Arc::clone(&self.store), Policy::THREAD, patience);
+        let backend = Arc::clone(&self.backend) as _;
+        let policies = ScopePolicies::DEFAULT;
+        let scopes = ScopeService::new(backend, threads.clone(), policies, patience);
+        (threads, scopes)
+    }
+
+    /// The API over the store, with the api key `secret`.
+    pub(crate) fn api(&self, events: Events, webhooks: WebhookSettings) -> Api {
+        let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
+        let (service, scopes) = self.services();
+        Api {
+            service,
+            scopes,
+            archives: ArchiveService::new(Arc::clone(&self.backend) as _, Policy::THREAD),
+            webhooks: Webhooks::start(events.clone(), webhooks),
+            events,
+            identity: Identity::new(ring, CookieSettings::default()),
+            api_keys: ApiKeys::new(vec![ApiKey::new("ops", b"secret")]),
+        }
+    }
+
     /// An embedded store that the test knows by more than the trait.
     pub(crate) fn of(store: &MemoryStore, clock: Clock) -> Self {
         Self {

@@ -41,7 +41,7 @@ impl Room {
     /// All that the log has of a thread.
     pub(crate) async fn events(&self, thread: &Subject) -> Vec<Event> {
         let mut events = self.log(self.bucket(thread), Position::default()).await;
-        events.retain(|event| event.thread == thread.id);
+        events.retain(|event| event.thread() == Some(&thread.id));
         events
     }
 
@@ -119,6 +119,8 @@ pub(crate) fn words(event: &Event) -> String {
             "completed {} {} {}",
             completed.session, completed.status, completed.duration_ms
         ),
+        EventKind::KvUpdated { keys } => format!("kv {}", list(keys)),
+        EventKind::TaskListUpdated => "tasks".into(),
     };
     format!("#{} v{} {what}", event.sequence, event.version)
 }

@@ -10,27 +10,17 @@ use actix_web::body::MessageBody;
 use actix_web::dev::ServiceResponse;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, call_service, init_service};
-use threadkeep::domain::{KeyRing, Policy, SigningKey, ThreadId};
+use threadkeep::domain::ThreadId;
 use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, envelope};
-use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity, THREAD_ID};
-use threadkeep::service::{ArchiveService, ThreadService};
-use threadkeep::webhooks::{WebhookSettings, Webhooks};
+use threadkeep::identity::THREAD_ID;
+use threadkeep::webhooks::WebhookSettings;
 
 use super::{over_every_store, replica_with, soon};
 use crate::conformance::room::{Room, Subject, set};
 
 fn api(room: &Room, events: &Events) -> Api {
-    let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
-    let patience = Duration::from_secs(2);
-    Api {
-        service: ThreadService::new(Arc::clone(&room.store), Policy::THREAD, patience),
-        archives: ArchiveService::new(Arc::clone(&room.backend) as _, Policy::THREAD),
-        webhooks: Webhooks::start(events.clone(), WebhookSettings::default()),
-        events: events.clone(),
-        identity: Identity::new(ring, CookieSettings::default()),
-        api_keys: ApiKeys::new(vec![ApiKey::new("ops", b"secret")]),
-    }
+    room.api(events.clone(), WebhookSettings::default())
 }
 
 fn quick() -> EventSettings {

@@ -125,7 +125,10 @@ impl Ears {
                 }
             };
             self.cursor = cursor;
-            if let Some(place) = of.iter().position(|thread| thread.id == event.thread) {
+            if let Some(place) = of
+                .iter()
+                .position(|thread| Some(&thread.id) == event.thread())
+            {
                 return Some((place, words(&event)));
             }
         }

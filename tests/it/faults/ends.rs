@@ -196,7 +196,7 @@ async fn ends_in_the_log(redis: &RedisServer) -> HashSet<String> {
         let from = [(bucket, Position::default())];
         let log = store.read_log(&from, 100_000).await.unwrap().pop().unwrap();
         for event in log {
-            let id: ThreadId = event.thread;
+            let id: ThreadId = *event.thread().unwrap();
             if let EventKind::Destroyed { state_lost, .. } = event.kind {
                 assert!(!state_lost);
                 let last = store.get_final(&id, event.life).await.unwrap().unwrap();

@@ -106,7 +106,7 @@ async fn a_callback_hears_the_end_of_its_thread_whoever_ends_it(room: Room) {
     destroyed.destroy().await;
     let told = heard[1].wait(1).await;
     assert_eq!(reason(&told[0].event), EndReason::Destroyed);
-    assert_eq!(told[0].event.thread, destroyed.id);
+    assert_eq!(told[0].event.thread(), Some(&destroyed.id));
     let left = told[0].left.as_ref().unwrap();
     assert_eq!(left.state, r#"{"k":[1.0]}"#);
     assert_eq!(left.head.metadata.as_str(), r#"{"m":1}"#);

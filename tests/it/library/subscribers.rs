@@ -74,7 +74,7 @@ async fn live_and_end(thread: &Subject) {
 fn types_of(notices: &[Notice], thread: ThreadId) -> Vec<EventType> {
     let of_thread = notices
         .iter()
-        .filter(|notice| notice.event.thread == thread);
+        .filter(|notice| notice.event.thread() == Some(&thread));
     of_thread.map(|notice| notice.event.event_type()).collect()
 }
 
@@ -122,7 +122,7 @@ async fn replicas_of_a_group_handle_each_event_once(room: Room) {
     let ids: HashSet<_> = threads.iter().map(|thread| thread.id).collect();
     let taken = || {
         let all = replicas.iter().flat_map(Replica::taken);
-        let ours = all.filter(|notice| ids.contains(&notice.event.thread));
+        let ours = all.filter(|notice| notice.event.thread().is_some_and(|id| ids.contains(id)));
         ours.collect::<Vec<_>>()
     };
     until(async || taken().len() >= 200).await;
@@ -191,7 +191,11 @@ async fn changes_are_logged_while_somebody_wants_them(room: Room) {
     .await;
 
     let taken = replica.taken();
-    assert!(taken.iter().all(|notice| notice.event.thread == thread.id));
+    assert!(
+        taken
+            .iter()
+            .all(|notice| notice.event.thread() == Some(&thread.id))
+    );
     replica.events.shutdown().await;
 }
 

@@ -70,6 +70,8 @@ impl History {
                 EventKind::Updated { .. } => "updated",
                 EventKind::Destroyed { reason, .. } => reason.as_str(),
                 EventKind::Completed(_) => "completed",
+                EventKind::KvUpdated { .. } => "kv",
+                EventKind::TaskListUpdated => "tasks",
             };
             (event.sequence, ((event.version, *life), word))
         });

@@ -127,7 +127,7 @@ impl Player {
         };
         let read = self.backend.read_log(&[(bucket, start)], 100_000).await;
         let mut events = read.unwrap().remove(0);
-        events.retain(|event| event.thread == self.subject.id);
+        events.retain(|event| event.thread() == Some(&self.subject.id));
         let events: Vec<_> = events
             .into_iter()
             .map(|event| {

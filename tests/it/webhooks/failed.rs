@@ -9,12 +9,9 @@ use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, call_service, init_service};
 use serde_json::{Value, json};
-use threadkeep::domain::{KeyRing, Policy, SigningKey};
 use threadkeep::events::{EventSettings, Events, Timing};
 use threadkeep::http::{Api, envelope};
-use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
-use threadkeep::service::{ArchiveService, ThreadService};
-use threadkeep::webhooks::{WebhookSettings, Webhooks};
+use threadkeep::webhooks::WebhookSettings;
 
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject, set};
@@ -39,16 +36,7 @@ fn api(room: &Room) -> Api {
         allow_private: true,
         ..WebhookSettings::default()
     };
-    let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
-    let patience = Duration::from_secs(2);
-    Api {
-        service: ThreadService::new(Arc::clone(&room.store), Policy::THREAD, patience),
-        archives: ArchiveService::new(Arc::clone(&room.backend) as _, Policy::THREAD),
-        webhooks: Webhooks::start(events.clone(), webhooks),
-        events,
-        identity: Identity::new(ring, CookieSettings::default()),
-        api_keys: ApiKeys::new(vec![ApiKey::new("ops", b"secret")]),
-    }
+    room.api(events, webhooks)
 }
 
 async fn send(api: &Api, method: Method, path: &str, body: &Value) -> (u16, Value) {

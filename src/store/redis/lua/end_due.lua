@@ -27,6 +27,7 @@ for i = 3, #ARGV do
       end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
     else
       call('ZREM', k.deadlines, id)
+      drop_scope(k.thread)
       log_event(k.log, DESTROYED, LOST, score, 0, 0, NO_LIFE, id, '', ahead)
       lost = lost + 1
     end

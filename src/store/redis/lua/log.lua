@@ -1,11 +1,12 @@
 -- Shared by the scripts that log events, and those that end threads.
-local CREATED, UPDATED, DESTROYED, COMPLETED = 1, 2, 3, 4
+local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS = 1, 2, 3, 4, 5, 6
 local EXPIRED, DESTROYED_BY_HAND, LOST = 0, 1, 2
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
 -- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or
 -- what else belongs to the type.
+-- The last is the text of the scope, of an event of one that is no thread's.
 -- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed,
 -- 2 expired and its data lost.
 -- Answers the time of its place in the log, which does not go back when the clock does.
@@ -64,6 +65,34 @@ local function hex(bytes)
   return (string.gsub(bytes, '.', function(c) return fmt('%02x', byte(c)) end))
 end
 
+-- What a thread's scope is kept in, in the slot of the thread: see scope.lua.
+local BESIDE = {':k:', ':y:', ':z:'}
+
+local function beside(thread, kind)
+  local at = find(thread, '}:t:', 1, true)
+  return sub(thread, 1, at) .. kind .. sub(thread, at + 4)
+end
+
+-- Deletes what a thread's scope was kept in: whose life it was is not known any more.
+local function drop_scope(thread)
+  for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind)) end
+end
+
+-- Moves what a thread's scope holds beside the archive of that life.
+local function archive_scope(thread, life, archive_ms)
+  local m = call('HGET', beside(thread, ':k:'), 'M')
+  if not m then return end
+  if sub(m, 2, 9) ~= life then return drop_scope(thread) end
+  for _, kind in ipairs(BESIDE) do
+    local from = beside(thread, kind)
+    if call('EXISTS', from) == 1 then
+      local to = from .. ':' .. hex(life)
+      call('RENAME', from, to)
+      call('PEXPIRE', to, archive_ms)
+    end
+  end
+end
+
 -- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log,
 -- archive, archives and deadlines. An archive of an earlier life makes room. It has the time of its
 -- event's place, so that who knows how far the log goes back knows which archives it wants.
@@ -73,6 +102,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   if call('PTTL', k.thread) <= ahead then
     -- only by the clock that tests put ahead: else the key were gone
     call('UNLINK', k.thread)
+    drop_scope(k.thread)
     log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
     return
   end
@@ -84,6 +114,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   call('HSET', k.archive, 'M', sub(m, 1, 54) .. pack('>I4I6', sequence, 0),
     'E', pack('>BI6I6', flags, ended, archived))
   call('PEXPIRE', k.archive, archive_ms + ahead)
+  archive_scope(k.thread, life, archive_ms + ahead)
   call('ZADD', k.archives, archived, id .. '-' .. hex(life))
 end
 
@@ -92,6 +123,7 @@ local function begin_life(k, deadline, ahead)
   local id = id_of(k.thread)
   if call('ZADD', k.deadlines, 'NX', deadline, id) == 1 then return end
   local lost = tonumber(call('ZSCORE', k.deadlines, id))
+  drop_scope(k.thread)
   log_event(k.log, DESTROYED, LOST, lost, 0, 0, NO_LIFE, id, '', ahead)
   call('ZADD', k.deadlines, deadline, id)
 end

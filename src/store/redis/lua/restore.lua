@@ -34,6 +34,15 @@ call('COPY', from, k.thread)
 call('HDEL', k.thread, 'E')
 call('HSET', from, 'R', '1')
 call('ZREM', k.archives, id .. '-' .. hex(its_life))
+drop_scope(k.thread)
+for _, kind in ipairs(BESIDE) do
+  local to = beside(k.thread, kind)
+  if call('COPY', to .. ':' .. hex(its_life), to) == 1 then call('PERSIST', to) end
+end
+local scope = call('HGET', beside(k.thread, ':k:'), 'M')
+if scope then
+  call('HSET', beside(k.thread, ':k:'), 'M', sub(scope, 1, 1) .. life .. sub(scope, 10))
+end
 m = pack(META, format, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
   sequence, watched_until(KEYS[6], ahead))
 call('HSET', k.thread, 'M', m)

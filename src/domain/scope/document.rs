@@ -1,0 +1,328 @@
+//! The reference meaning of a write to a scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+
+use super::history::{Appended, History};
+use super::key::{ScopeKey, ScopeValue};
+use super::operation::{KvAnswer, KvOperation};
+use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
+use super::refusal::ScopeRefusal;
+use super::task::TaskList;
+use super::write::ScopeWrite;
+use crate::domain::{IntegerError, Stamp, add};
+
+/// All that a scope holds.
+#[derive(Debug, Clone, Default)]
+pub struct ScopeDocument {
+    entries: BTreeMap<ScopeKey, Entry>,
+    bytes: u64,
+    tasks: TaskList,
+    /// The version at which the tasks were last written.
+    tasks_version: u64,
+    record: Option<Bytes>,
+    history: History,
+    is_sealed: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    value: ScopeValue,
+    expires_ms: Option<u64>,
+}
+
+/// What a write that was done came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// One for each operation.
+    pub answers: Vec<KvAnswer>,
+    /// One for each item of the history.
+    pub appended: Vec<Appended>,
+    /// Keys that were set, deleted or counted up.
+    pub keys: BTreeSet<ScopeKey>,
+}
+
+impl ScopeDocument {
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &ScopeKey, now_ms: u64) -> Option<&ScopeValue> {
+        let entry = self.entries.get(key)?;
+        entry.lives(now_ms).then_some(&entry.value)
+    }
+
+    /// Keys and values, sorted by the keys' bytes.
+    pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = (&ScopeKey, &ScopeValue)> {
+        let living = self
+            .entries
+            .iter()
+            .filter(move |(_, entry)| entry.lives(now_ms));
+        living.map(|(key, entry)| (key, &entry.value))
+    }
+
+    /// Forgets keys whose time has passed.
+    pub fn purge(&mut self, now_ms: u64) {
+        let bytes = &mut self.bytes;
+        self.entries.retain(|_, entry| {
+            let lives = entry.lives(now_ms);
+            if !lives {
+                *bytes -= entry.bytes();
+            }
+            lives
+        });
+    }
+
+    /// Bytes of all values.
+    #[must_use]
+    pub fn kv_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Number of keys.
+    #[must_use]
+    pub fn keys(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    /// The task list.
+    #[must_use]
+    pub fn tasks(&self) -> &TaskList {
+        &self.tasks
+    }
+
+    /// The version at which the tasks were last written; 0: never.
+    #[must_use]
+    pub fn tasks_version(&self) -> u64 {
+        self.tasks_version
+    }
+
+    /// What whoever made the scope keeps with it.
+    #[must_use]
+    pub fn record(&self) -> Option<&Bytes> {
+        self.record.as_ref()
+    }
+
+    /// The list that is only added to.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whether it takes no more writes.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
+    /// Does what a write says, or nothing. `stamp` is what the scope is; its next version is one
+    /// higher.
+    ///
+    /// # Errors
+    /// [`ScopeRefusal`]: nothing has changed.
+    pub fn apply(
+        &mut self,
+        write: &ScopeWrite<'_>,
+        stamp: Stamp,
+        now_ms: u64,
+    ) -> Result<Applied, ScopeRefusal> {
+        self.purge(now_ms);
+        self.check(write, stamp)?;
+        let mut draft = Draft::of(self);
+        let answers = draft.run(write.operations, now_ms)?;
+        let Draft {
+            bytes,
+            changes,
+            is_cleared,
+            ..
+        } = draft;
+        let cleared;
+        let history = if write.clears_history {
+            let mut emptied = self.history.clone();
+            emptied.clear();
+            cleared = emptied;
+            &cleared
+        } else {
+            &self.history
+        };
+        let appended = history.plan(write.history, &write.policy.history)?;
+
+        // nothing refuses any more
+        let mut keys = BTreeSet::new();
+        if is_cleared {
+            keys.extend(std::mem::take(&mut self.entries).into_keys());
+        }
+        for (key, entry) in changes {
+            match entry {
+                Some(entry) => self.entries.insert(key.clone(), entry),
+                None => self.entries.remove(&key),
+            };
+            keys.insert(key);
+        }
+        self.bytes = bytes;
+        if let Some(tasks) = write.tasks {
+            self.tasks = tasks.new.clone();
+            self.tasks_version = stamp.version + 1;
+        }
+        if let Some(record) = write.record {
+            self.record = Some(record.new.clone());
+        }
+        if write.clears_history {
+            self.history.clear();
+        }
+        let limit = &write.policy.history;
+        self.history.append(write.history, &appended, limit, now_ms);
+        self.is_sealed |= write.seals;
+        Ok(Applied {
+            answers,
+            appended,
+            keys,
+        })
+    }
+
+    fn check(&self, write: &ScopeWrite<'_>, stamp: Stamp) -> Result<(), ScopeRefusal> {
+        if self.is_sealed {
+            return Err(ScopeRefusal::Sealed);
+        }
+        if let Some(precondition) = write.precondition
+            && !precondition.is_met_by(stamp)
+        {
+            return Err(ScopeRefusal::VersionMismatch { current: stamp });
+        }
+        let expected_record = write.record.and_then(|record| record.expected.as_ref());
+        if expected_record.is_some_and(|expected| self.record.as_ref() != Some(expected)) {
+            return Err(ScopeRefusal::Changed);
+        }
+        let its = Stamp {
+            version: self.tasks_version,
+            life: stamp.life,
+        };
+        let expected_tasks = write.tasks.and_then(|tasks| tasks.expected);
+        if expected_tasks.is_some_and(|expected| expected != its) {
+            return Err(ScopeRefusal::Changed);
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn lives(&self, now_ms: u64) -> bool {
+        self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.value.as_str().len() as u64
+    }
+}
+
+/// What operations make of the entries, beside them.
+struct Draft<'a> {
+    base: &'a BTreeMap<ScopeKey, Entry>,
+    changes: BTreeMap<ScopeKey, Option<Entry>>,
+    is_cleared: bool,
+    bytes: u64,
+    keys: u32,
+}
+
+impl<'a> Draft<'a> {
+    fn of(document: &'a ScopeDocument) -> Self {
+        Self {
+            base: &document.entries,
+            changes: BTreeMap::new(),
+            is_cleared: false,
+            bytes: document.bytes,
+            keys: document.keys(),
+        }
+    }
+
+    fn run(
+        &mut self,
+        operations: &[KvOperation],
+        now_ms: u64,
+    ) -> Result<Vec<KvAnswer>, ScopeRefusal> {
+        let mut answers = Vec::with_capacity(operations.len());
+        for (operation, step) in operations.iter().enumerate() {
+            answers.push(self.step(step, operation, now_ms)?);
+        }
+        if self.bytes > KV_MAX_BYTES {
+            return Err(ScopeRefusal::KvTooLarge {
+                limit_bytes: KV_MAX_BYTES,
+                attempted_bytes: self.bytes,
+            });
+        }
+        if self.keys > KV_MAX_KEYS {
+            return Err(ScopeRefusal::TooManyKeys {
+                limit_keys: KV_MAX_KEYS,
+            });
+        }
+        Ok(answers)
+    }
+
+    fn step(
+        &mut self,
+        step: &KvOperation,
+        operation: usize,
+        now_ms: u64,
+    ) -> Result<KvAnswer, ScopeRefusal> {
+        Ok(match step {
+            KvOperation::Set {
+                key,
+                value,
+                ttl,
+                if_absent,
+            } => {
+                let is_free = self.get(key).is_none();
+                if is_free || !if_absent {
+                    let expires_ms = ttl.map(|ttl| now_ms.saturating_add(ttl.as_millis() as u64));
+                    let value = value.clone();
+                    self.put(key, Some(Entry { value, expires_ms }));
+                }
+                KvAnswer::Set(is_free || !if_absent)
+            }
+            KvOperation::Delete { key } => {
+                let was_there = self.get(key).is_some();
+                if was_there {
+                    self.put(key, None);
+                }
+                KvAnswer::Deleted(was_there)
+            }
+            KvOperation::Increment { key, by } => {
+                let old = self.get(key);
+                let expires_ms = old.and_then(|old| old.expires_ms);
+                let text = old.map_or("0", |old| old.value.as_str());
+                let sum = add(text, *by).map_err(|error| match error {
+                    IntegerError::NotAnInteger => ScopeRefusal::NotAnInteger { operation },
+                    IntegerError::Overflow => ScopeRefusal::IntegerOverflow { operation },
+                })?;
+                let value = ScopeValue::from_stored(sum.to_string());
+                self.put(key, Some(Entry { value, expires_ms }));
+                KvAnswer::Value(sum)
+            }
+            KvOperation::Clear => {
+                (self.is_cleared, self.bytes, self.keys) = (true, 0, 0);
+                self.changes.clear();
+                KvAnswer::Cleared
+            }
+        })
+    }
+
+    fn get(&self, key: &ScopeKey) -> Option<&Entry> {
+        match self.changes.get(key) {
+            Some(changed) => changed.as_ref(),
+            None if self.is_cleared => None,
+            None => self.base.get(key),
+        }
+    }
+
+    fn put(&mut self, key: &ScopeKey, entry: Option<Entry>) {
+        let old = self.get(key).map(Entry::bytes);
+        if let Some(old) = old {
+            self.bytes -= old;
+            self.keys -= 1;
+        }
+        if let Some(entry) = &entry {
+            self.bytes += entry.bytes();
+            self.keys += 1;
+        }
+        self.changes.insert(key.clone(), entry);
+    }
+}

@@ -1,0 +1,70 @@
+//! What is no scope, no key, no task.
+
+/// A text that is no scope, or no part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeError {
+    /// No such kind of scope.
+    #[error(
+        "a scope is thread:<id>, state:<uuid>, session:<id>, run:<uuid>, tool:<name>, personality:<id> or request"
+    )]
+    Kind,
+    /// The id of a session, a tool or a personality is none.
+    #[error("the id of a session, tool or personality has 1 to 128 visible characters")]
+    Name,
+    /// The id of a thread, a state handle or a run is none.
+    #[error("the id of that scope is malformed")]
+    Id,
+    /// A key outside the namespaced rule.
+    #[error("a key is segments parted by /, using [A-Za-z0-9_.-]")]
+    KeyFormat,
+    /// A key that is too long.
+    #[error("a key has at most {limit_bytes} bytes")]
+    KeyTooLong {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// A value that is too long.
+    #[error("a value has at most {limit_bytes} bytes")]
+    ValueTooLarge {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// The id of an item of a history is none.
+    #[error("the id of an item has 1 to 128 visible ASCII characters")]
+    ItemId,
+}
+
+/// A change of a task list that is none, or that the list does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TaskError {
+    /// A task without content.
+    #[error("task content must not be empty")]
+    NoContent,
+    /// Two tasks of one id.
+    #[error("two tasks have the same id")]
+    SameId,
+    /// An id outside the rule.
+    #[error("a task id has 1 to 64 visible ASCII characters")]
+    Id,
+    /// More tasks than a list may have.
+    #[error("tasks exceed {limit} tasks")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// More bytes than a list may have.
+    #[error("tasks exceed {limit_bytes} bytes")]
+    TooLarge {
+        /// The limit, in bytes of the list as JSON.
+        limit_bytes: usize,
+    },
+    /// No such task.
+    #[error("there is no such task")]
+    NotFound,
+    /// Work that is not completed would be dropped.
+    #[error("unfinished tasks would be dropped: {count}")]
+    WouldDropUnfinished {
+        /// How many.
+        count: usize,
+    },
+}

@@ -1,0 +1,267 @@
+//! Lists that are only added to.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::ScopeError;
+use super::refusal::ScopeRefusal;
+use crate::domain::{Fingerprint, Json};
+
+const ID_MAX_BYTES: usize = 128;
+/// What an item costs beside its id and its value.
+pub(crate) const ITEM_BYTES: u64 = 64;
+
+/// What a client recognizes an item by, so that adding it again is harmless: 1 to 128 visible ASCII
+/// characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ItemId(Box<str>);
+
+/// Something to be added.
+#[derive(Debug, Clone)]
+pub struct HistoryItem {
+    /// Its id, which stands for this value alone.
+    pub id: ItemId,
+    /// Any JSON.
+    pub value: Json,
+}
+
+/// An item as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its place: from 1, without gaps.
+    pub seq: u64,
+    /// The client's id.
+    pub id: ItemId,
+    /// When it was added, in milliseconds of the Unix epoch, by the store's clock.
+    pub at_ms: u64,
+    /// What was added.
+    pub value: Json,
+}
+
+/// What became of an item that was to be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Its place.
+    pub seq: u64,
+    /// Whether it was there already.
+    pub repeated: bool,
+}
+
+/// What a history may grow to. An item counts with the bytes of its id and its value, and 64 more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryLimit {
+    /// Bytes of all items.
+    pub max_bytes: u64,
+    /// Whether the oldest items make room; else what is too much is refused.
+    pub drops_oldest: bool,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySummary {
+    /// The place of the oldest item that is kept.
+    pub first_seq: u64,
+    /// The place that the next one gets.
+    pub next_seq: u64,
+    /// Bytes of all items, as [`HistoryLimit`] counts them.
+    pub bytes: u64,
+}
+
+/// A list that is only added to.
+#[derive(Debug, Clone)]
+pub struct History {
+    items: VecDeque<Kept>,
+    known: HashMap<ItemId, (u64, Fingerprint)>,
+    summary: HistorySummary,
+}
+
+impl ItemId {
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ItemId {
+    type Err = ScopeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if text.is_empty() || text.len() > ID_MAX_BYTES || !is_visible {
+            return Err(ScopeError::ItemId);
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl HistoryItem {
+    /// What it counts for.
+    #[must_use]
+    pub fn cost_bytes(&self) -> u64 {
+        cost_bytes(&self.id, &self.value)
+    }
+
+    /// What the value is recognized by.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&[self.value.as_str().as_bytes()])
+    }
+}
+
+fn cost_bytes(id: &ItemId, value: &Json) -> u64 {
+    (id.0.len() + value.as_str().len()) as u64 + ITEM_BYTES
+}
+
+impl HistorySummary {
+    /// Nothing yet.
+    pub const EMPTY: Self = Self {
+        first_seq: 1,
+        next_seq: 1,
+        bytes: 0,
+    };
+
+    /// Items that are kept.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.next_seq - self.first_seq
+    }
+
+    /// Whether none is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            items: VecDeque::new(),
+            known: HashMap::new(),
+            summary: HistorySummary::EMPTY,
+        }
+    }
+}
+
+impl History {
+    /// How much there is.
+    #[must_use]
+    pub fn summary(&self) -> HistorySummary {
+        self.summary
+    }
+
+    /// Items after a place, or before it, the nearest first, at most so many.
+    #[must_use]
+    pub fn read(&self, from: u64, backwards: bool, most: usize) -> Vec<Kept> {
+        let place =
+            |seq: u64| (seq.saturating_sub(self.summary.first_seq) as usize).min(self.items.len());
+        if backwards {
+            let before = self.items.range(..place(from));
+            before.rev().take(most).cloned().collect()
+        } else {
+            let after = self.items.range(place(from.saturating_add(1))..);
+            after.take(most).cloned().collect()
+        }
+    }
+
+    /// Forgets all items. Places are not given again.
+    pub fn clear(&mut self) {
+        *self = Self {
+            summary: HistorySummary {
+                first_seq: self.summary.next_seq,
+                next_seq: self.summary.next_seq,
+                bytes: 0,
+            },
+            ..Self::default()
+        };
+    }
+
+    /// What adding these items comes to, or why it cannot be. Nothing has changed yet.
+    ///
+    /// # Errors
+    /// [`ScopeRefusal::ItemIdReused`] or [`ScopeRefusal::HistoryTooLarge`].
+    pub fn plan(
+        &self,
+        items: &[HistoryItem],
+        limit: &HistoryLimit,
+    ) -> Result<Vec<Appended>, ScopeRefusal> {
+        let mut new: HashMap<&ItemId, (u64, Fingerprint)> = HashMap::new();
+        let mut appended = Vec::with_capacity(items.len());
+        let (mut next_seq, mut added) = (self.summary.next_seq, 0);
+        for (index, item) in items.iter().enumerate() {
+            let fingerprint = item.fingerprint();
+            let known = self.known.get(&item.id).or_else(|| new.get(&item.id));
+            match known {
+                Some((seq, known)) if *known == fingerprint => appended.push(Appended {
+                    seq: *seq,
+                    repeated: true,
+                }),
+                Some(_) => return Err(ScopeRefusal::ItemIdReused { item: index }),
+                None => {
+                    new.insert(&item.id, (next_seq, fingerprint));
+                    appended.push(Appended {
+                        seq: next_seq,
+                        repeated: false,
+                    });
+                    next_seq += 1;
+                    added += item.cost_bytes();
+                }
+            }
+        }
+        let attempted_bytes = self.summary.bytes + added;
+        let room = if limit.drops_oldest {
+            added
+        } else {
+            attempted_bytes
+        };
+        if room > limit.max_bytes && added > 0 {
+            return Err(ScopeRefusal::HistoryTooLarge {
+                limit_bytes: limit.max_bytes,
+                size_bytes: self.summary.bytes,
+                attempted_bytes,
+            });
+        }
+        Ok(appended)
+    }
+
+    /// Adds items as they were planned.
+    pub fn append(
+        &mut self,
+        items: &[HistoryItem],
+        planned: &[Appended],
+        limit: &HistoryLimit,
+        now_ms: u64,
+    ) {
+        for (item, planned) in items.iter().zip(planned) {
+            if planned.repeated {
+                continue;
+            }
+            self.known
+                .insert(item.id.clone(), (planned.seq, item.fingerprint()));
+            self.items.push_back(Kept {
+                seq: planned.seq,
+                id: item.id.clone(),
+                at_ms: now_ms,
+                value: item.value.clone(),
+            });
+            self.summary.next_seq = planned.seq + 1;
+            self.summary.bytes += item.cost_bytes();
+        }
+        while self.summary.bytes > limit.max_bytes && limit.drops_oldest {
+            let Some(oldest) = self.items.pop_front() else {
+                break;
+            };
+            self.known.remove(&oldest.id);
+            self.summary.first_seq = oldest.seq + 1;
+            self.summary.bytes -= cost_bytes(&oldest.id, &oldest.value);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Scopes: where models, their tools and applications keep small state, and what it means to write
+//! there.
+
+mod document;
+mod error;
+mod history;
+mod id;
+mod key;
+mod name;
+mod operation;
+mod policy;
+mod refusal;
+mod task;
+mod write;
+
+pub use document::{Applied, ScopeDocument};
+pub use error::{ScopeError, TaskError};
+pub use history::{Appended, History, HistoryItem, HistoryLimit, HistorySummary, ItemId, Kept};
+pub use id::{KeptScope, Scope};
+pub use key::{KeyRule, ScopeKey, ScopeValue};
+pub use name::ScopeName;
+pub use operation::{KvAnswer, KvOperation};
+pub use policy::{
+    KV_MAX_BYTES, KV_MAX_KEYS, Lifetime, ScopePolicies, ScopePolicy, TASKS_MAX, TASKS_MAX_BYTES,
+    VALUE_MAX_BYTES,
+};
+pub use refusal::ScopeRefusal;
+pub use task::{NewTask, Task, TaskChange, TaskList, TaskRef, TaskStatus};
+pub use write::{RecordChange, ScopeWrite, ScopeWritten, TasksChange};

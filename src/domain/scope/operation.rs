@@ -1,0 +1,59 @@
+//! Steps on the keys of a scope.
+
+use std::time::Duration;
+
+use super::key::{ScopeKey, ScopeValue};
+
+/// One step on the keys. A write runs all of its steps in order, or none.
+#[derive(Debug, Clone)]
+pub enum KvOperation {
+    /// Sets a key. A set without `ttl` clears an older one.
+    Set {
+        /// Which.
+        key: ScopeKey,
+        /// What.
+        value: ScopeValue,
+        /// How long it lives; none: as long as the scope. At least a second.
+        ttl: Option<Duration>,
+        /// Leaves a key that is there as it is.
+        if_absent: bool,
+    },
+    /// Deletes a key; deleting an absent one is no error.
+    Delete {
+        /// Which.
+        key: ScopeKey,
+    },
+    /// Adds to a decimal integer, which keeps its time to live; an absent one counts as 0.
+    Increment {
+        /// Which.
+        key: ScopeKey,
+        /// What is added.
+        by: i64,
+    },
+    /// Deletes all keys.
+    Clear,
+}
+
+/// What a step answers once the write is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KvAnswer {
+    /// Of set: whether it was set; false only of one that was to be set if absent.
+    Set(bool),
+    /// Of delete: whether there was such a key.
+    Deleted(bool),
+    /// Of increment: the sum.
+    Value(i64),
+    /// Of clear.
+    Cleared,
+}
+
+impl KvOperation {
+    /// The key that it is about; none: all.
+    #[must_use]
+    pub fn key(&self) -> Option<&ScopeKey> {
+        match self {
+            Self::Set { key, .. } | Self::Delete { key } | Self::Increment { key, .. } => Some(key),
+            Self::Clear => None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a scope may grow to, and how long it lives.
+
+use std::time::Duration;
+
+use super::history::HistoryLimit;
+use super::id::KeptScope;
+use super::key::KeyRule;
+
+/// Bytes of a value at most.
+pub const VALUE_MAX_BYTES: usize = 32_768;
+/// Bytes of all values of a scope together at most.
+pub const KV_MAX_BYTES: u64 = 131_072;
+/// Keys of a scope at most.
+pub const KV_MAX_KEYS: u32 = 256;
+/// Tasks of a list at most.
+pub const TASKS_MAX: usize = 1_000;
+/// Bytes of a task list as JSON at most.
+pub const TASKS_MAX_BYTES: usize = 131_072;
+
+/// How long a scope lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// As long as its thread.
+    Thread,
+    /// So long after the last use.
+    Idle(Duration),
+    /// Until it is ended, or as long as was asked for when it was made.
+    Kept,
+}
+
+/// The rules of a kind of scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScopePolicy {
+    /// What its keys look like, where no wire has a stricter rule.
+    pub keys: KeyRule,
+    /// How long it lives.
+    pub lifetime: Lifetime,
+    /// Whether it must have been made before it is written to.
+    pub is_made: bool,
+    /// What its history may grow to.
+    pub history: HistoryLimit,
+}
+
+/// The rules of all kinds of scopes. All have the same limits of keys, values and tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScopePolicies {
+    /// How long a session lives after its last use.
+    pub session_ttl: Duration,
+    /// How long a run lives after its last use.
+    pub run_ttl: Duration,
+    /// What a history may grow to.
+    pub history: HistoryLimit,
+}
+
+impl ScopePolicies {
+    /// The documented defaults: 30 days, 7 days, and 8 MiB that refuse what is too much.
+    pub const DEFAULT: Self = Self {
+        session_ttl: Duration::from_secs(30 * 86_400),
+        run_ttl: Duration::from_secs(7 * 86_400),
+        history: HistoryLimit {
+            max_bytes: 8_388_608,
+            drops_oldest: false,
+        },
+    };
+
+    /// The rules of a scope.
+    #[must_use]
+    pub fn of(&self, scope: &KeptScope) -> ScopePolicy {
+        let (keys, lifetime, is_made) = match scope {
+            KeptScope::Thread(_) => (KeyRule::Namespaced, Lifetime::Thread, false),
+            KeptScope::State(_) => (KeyRule::Namespaced, Lifetime::Kept, true),
+            KeptScope::Session(_) => (KeyRule::Free, Lifetime::Idle(self.session_ttl), false),
+            KeptScope::Run(_) => (KeyRule::Namespaced, Lifetime::Idle(self.run_ttl), true),
+            KeptScope::Tool(_) | KeptScope::Personality(_) => {
+                (KeyRule::Free, Lifetime::Kept, false)
+            }
+        };
+        ScopePolicy {
+            keys,
+            lifetime,
+            is_made,
+            history: self.history,
+        }
+    }
+}

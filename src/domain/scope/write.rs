@@ -1,0 +1,108 @@
+//! A write to a scope as one thing: what it changes, and on what conditions.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::history::{Appended, HistoryItem};
+use super::operation::{KvAnswer, KvOperation};
+use super::policy::ScopePolicy;
+use super::task::TaskList;
+use crate::domain::{IdempotencyKey, Precondition, Stamp};
+
+/// One atomic change of a scope. It is checked in this order: idempotency key, whether there is
+/// such a scope and it takes writes, precondition, record, tasks, operations, limits, history; and
+/// it is done whole or not at all.
+#[derive(Debug, Clone, Copy)]
+pub struct ScopeWrite<'a> {
+    /// Whether it makes the scope, which must not exist then.
+    pub makes: bool,
+    /// Steps on the keys, in order.
+    pub operations: &'a [KvOperation],
+    /// A new task list.
+    pub tasks: Option<&'a TasksChange>,
+    /// A new record.
+    pub record: Option<&'a RecordChange>,
+    /// Whether the history begins anew, before items are added.
+    pub clears_history: bool,
+    /// What is added to the history, at most 1,000 items.
+    pub history: &'a [HistoryItem],
+    /// Whether this is the last write that the scope takes.
+    pub seals: bool,
+    /// When a scope of the lifetime [`Kept`] ends, from now on; none: as it was.
+    ///
+    /// [`Kept`]: super::Lifetime::Kept
+    pub ttl: Option<Duration>,
+    /// What the scope must be.
+    pub precondition: Option<Precondition>,
+    /// What a repeat is recognized by.
+    pub idempotency: Option<IdempotencyKey>,
+    /// Limits and lifetime.
+    pub policy: &'a ScopePolicy,
+}
+
+impl<'a> ScopeWrite<'a> {
+    /// A write without conditions that changes nothing but the version.
+    #[must_use]
+    pub fn new(policy: &'a ScopePolicy) -> Self {
+        Self {
+            makes: false,
+            operations: &[],
+            tasks: None,
+            record: None,
+            clears_history: false,
+            history: &[],
+            seals: false,
+            ttl: None,
+            precondition: None,
+            idempotency: None,
+            policy,
+        }
+    }
+
+    /// Whether it does nothing but add to the history, so that one which adds nothing new is none.
+    #[must_use]
+    pub fn only_adds_history(&self) -> bool {
+        !self.history.is_empty()
+            && !(self.makes || self.clears_history || self.seals)
+            && self.operations.is_empty()
+            && self.tasks.is_none()
+            && self.record.is_none()
+            && self.ttl.is_none()
+    }
+}
+
+/// A new task list, and what it was worked out from.
+#[derive(Debug, Clone)]
+pub struct TasksChange {
+    /// The whole list.
+    pub new: TaskList,
+    /// The stamp of the list that it was worked out from; none: whatever it is.
+    pub expected: Option<Stamp>,
+}
+
+/// A new record, and what it was worked out from.
+#[derive(Debug, Clone)]
+pub struct RecordChange {
+    /// What whoever made the scope keeps with it. At most 64 KiB.
+    pub new: Bytes,
+    /// The record that it was worked out from; none: whatever it is.
+    pub expected: Option<Bytes>,
+}
+
+/// What an accepted write answers, or answered when it was first done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeWritten {
+    /// Version and life afterwards.
+    pub stamp: Stamp,
+    /// Bytes of all values afterwards.
+    pub kv_bytes: u64,
+    /// Number of keys afterwards.
+    pub keys: u32,
+    /// One for each operation.
+    pub answers: Vec<KvAnswer>,
+    /// One for each item of the history.
+    pub appended: Vec<Appended>,
+    /// Whether this is the answer to an earlier write with the same idempotency key.
+    pub replayed: bool,
+}

@@ -1,0 +1,357 @@
+//! Scopes: what models, tools and applications keep there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{ServiceError, ThreadService, WriteOptions, state_events};
+use crate::domain::ThreadId;
+use crate::domain::scope::{
+    HistoryItem, KeptScope, KvOperation, NewTask, RecordChange, ScopePolicies, ScopePolicy,
+    ScopeRefusal, ScopeWrite, ScopeWritten, TaskChange, TaskList, TaskRef, TasksChange,
+};
+use crate::store::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, millis};
+
+/// The scopes of a store under their policies.
+#[derive(Debug, Clone)]
+pub struct ScopeService {
+    scopes: Arc<dyn Scopes>,
+    threads: ThreadService,
+    policies: Arc<ScopePolicies>,
+    timeout: Duration,
+}
+
+impl ScopeService {
+    /// A service over a store, which bounds its own calls. `threads` makes the thread of a scope
+    /// that is written to first. A change that keeps meeting other writers gives up after `timeout`.
+    #[must_use]
+    pub fn new(
+        scopes: Arc<dyn Scopes>,
+        threads: ThreadService,
+        policies: ScopePolicies,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            scopes,
+            threads,
+            policies: Arc::new(policies),
+            timeout,
+        }
+    }
+
+    /// The service as one worker thread should use it, beside that worker's threads.
+    #[must_use]
+    pub fn for_worker(&self, threads: &ThreadService) -> Self {
+        Self {
+            scopes: self.scopes.scopes_for_worker(),
+            threads: threads.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// The same service over other scopes.
+    #[must_use]
+    pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
+        Self {
+            scopes,
+            ..self.clone()
+        }
+    }
+
+    /// The rules of a scope.
+    #[must_use]
+    pub fn policy(&self, scope: &KeptScope) -> ScopePolicy {
+        self.policies.of(scope)
+    }
+
+    /// Some parts of a scope, at one version. One that need not have been made reads as empty, at
+    /// version 0, before its first write.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    pub async fn read(
+        &self,
+        scope: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<ScopeView, ServiceError> {
+        match self.scopes.read_scope(scope, parts).await? {
+            Some(view) => Ok(view),
+            None if self.policy(scope).is_made => Err(ScopeRefusal::NotFound.into()),
+            None => Ok(ScopeView::absent(parts)),
+        }
+    }
+
+    /// Runs operations on the keys in order, all or none.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    pub async fn write(
+        &self,
+        scope: &KeptScope,
+        operations: &[KvOperation],
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let policy = self.policy(scope);
+        let write = ScopeWrite {
+            operations,
+            ..plain(&policy, options)
+        };
+        self.commit(scope, &write).await
+    }
+
+    /// Puts a whole new task list in place of the old one. With `keep_unfinished`, not if that
+    /// would drop a task that is not completed.
+    ///
+    /// # Errors
+    /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    pub async fn write_tasks(
+        &self,
+        scope: &KeptScope,
+        tasks: &[NewTask],
+        keep_unfinished: bool,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let new = TaskList::new(tasks.to_vec())?;
+        if !keep_unfinished {
+            let expected = None;
+            return self
+                .put_tasks(scope, TasksChange { new, expected }, &[], options)
+                .await;
+        }
+        self.change_tasks(scope, &[], options, |old| {
+            old.check_keeps_unfinished(tasks)?;
+            Ok(new.clone())
+        })
+        .await
+    }
+
+    /// Changes one task.
+    ///
+    /// # Errors
+    /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    pub async fn update_task(
+        &self,
+        scope: &KeptScope,
+        which: &TaskRef,
+        change: &TaskChange,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        self.change_tasks(scope, &[], options, |old| Ok(old.update(which, change)?))
+            .await
+    }
+
+    /// Deletes all keys and tasks. With `keep_unfinished`, not if there is a task that is not
+    /// completed.
+    ///
+    /// # Errors
+    /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    pub async fn clear(
+        &self,
+        scope: &KeptScope,
+        keep_unfinished: bool,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let clear = [KvOperation::Clear];
+        self.change_tasks(scope, &clear, options, |old| {
+            if keep_unfinished {
+                old.check_keeps_unfinished(&[])?;
+            }
+            Ok(TaskList::default())
+        })
+        .await
+    }
+
+    /// Adds items to the history. One whose id is there with the same value is not added again.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    pub async fn append(
+        &self,
+        scope: &KeptScope,
+        items: &[HistoryItem],
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let policy = self.policy(scope);
+        let write = ScopeWrite {
+            history: items,
+            ..plain(&policy, options)
+        };
+        self.commit(scope, &write).await
+    }
+
+    /// A part of the history, at most so many items.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn history(
+        &self,
+        scope: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<HistoryPage, ServiceError> {
+        match self.scopes.read_history(scope, from, most).await? {
+            Some(page) => Ok(page),
+            None if self.policy(scope).is_made => Err(ScopeRefusal::NotFound.into()),
+            None => Ok(HistoryPage {
+                items: Vec::new(),
+                summary: crate::domain::scope::HistorySummary::EMPTY,
+            }),
+        }
+    }
+
+    /// A part of the history that a life of a thread left, or the last one that ended.
+    ///
+    /// # Errors
+    /// [`ServiceError::ArchiveNotFound`] or [`ServiceError::Store`].
+    pub async fn final_history(
+        &self,
+        id: &ThreadId,
+        life: Option<crate::domain::Life>,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<HistoryPage, ServiceError> {
+        let page = self.scopes.read_final_history(id, life, from, most).await?;
+        page.ok_or(ServiceError::ArchiveNotFound)
+    }
+
+    /// Ends a scope with all that it holds, unless it has another version. Whether there was one.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    pub async fn end(
+        &self,
+        scope: &KeptScope,
+        expected: Option<u64>,
+    ) -> Result<bool, ServiceError> {
+        let policy = self.policy(scope);
+        Ok(self.scopes.end_scope(scope, expected, &policy).await?)
+    }
+
+    /// Changes the record of a scope, worked out from what it is; `change` sees the scope with its
+    /// record, and answers the write that its new record goes with. Repeated while others change
+    /// the record.
+    ///
+    /// # Errors
+    /// Those of `change`, [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    pub(crate) async fn change_record<'a, W>(
+        &self,
+        scope: &KeptScope,
+        change: W,
+    ) -> Result<ScopeWritten, ServiceError>
+    where
+        W: Fn(&ScopeView) -> Result<(bytes::Bytes, ScopeWrite<'a>), ServiceError>,
+    {
+        let parts = ScopeParts {
+            record: true,
+            ..ScopeParts::default()
+        };
+        self.until_unchanged(async || {
+            let view = self.read(scope, &parts).await?;
+            let (new, write) = change(&view)?;
+            let record = RecordChange {
+                new,
+                expected: view.record,
+            };
+            let write = ScopeWrite {
+                record: Some(&record),
+                ..write
+            };
+            self.commit(scope, &write).await
+        })
+        .await
+    }
+
+    /// Does a write as it stands; a thread that does not exist is made for it.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`], [`ServiceError::Refused`] by the thread, or
+    /// [`ServiceError::Store`].
+    pub(crate) async fn commit(
+        &self,
+        scope: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let told = state_events::items(scope, write);
+        let history = [write.history, &told].concat();
+        let write = ScopeWrite {
+            history: &history,
+            ..*write
+        };
+        let thread = scope.thread();
+        let deadline = tokio::time::Instant::now() + self.timeout;
+        loop {
+            match (self.scopes.write_scope(scope, &write).await, thread) {
+                (Err(crate::store::ScopeWriteError::Refused(ScopeRefusal::NoThread)), Some(id))
+                    if tokio::time::Instant::now() < deadline =>
+                {
+                    // whatever it is when this is done, it exists
+                    self.threads.merge(id, &[], WriteOptions::default()).await?;
+                }
+                (written, _) => return Ok(written?),
+            }
+        }
+    }
+
+    async fn change_tasks(
+        &self,
+        scope: &KeptScope,
+        operations: &[KvOperation],
+        options: WriteOptions,
+        change: impl Fn(&TaskList) -> Result<TaskList, ServiceError>,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let parts = ScopeParts {
+            tasks: true,
+            ..ScopeParts::default()
+        };
+        self.until_unchanged(async || {
+            let view = self.read(scope, &parts).await?;
+            let change = TasksChange {
+                new: change(&view.tasks)?,
+                expected: Some(view.tasks_stamp),
+            };
+            self.put_tasks(scope, change, operations, options).await
+        })
+        .await
+    }
+
+    async fn put_tasks(
+        &self,
+        scope: &KeptScope,
+        change: TasksChange,
+        operations: &[KvOperation],
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let policy = self.policy(scope);
+        let write = ScopeWrite {
+            operations,
+            tasks: Some(&change),
+            ..plain(&policy, options)
+        };
+        self.commit(scope, &write).await
+    }
+
+    /// Repeats what was worked out from something that has changed meanwhile.
+    async fn until_unchanged(
+        &self,
+        attempt: impl AsyncFn() -> Result<ScopeWritten, ServiceError>,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let attempts = async {
+            loop {
+                match attempt().await {
+                    Err(ServiceError::ScopeRefused(ScopeRefusal::Changed)) => {}
+                    result => return result,
+                }
+            }
+        };
+        let bounded = tokio::time::timeout(self.timeout, attempts).await;
+        bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
+    }
+}
+
+/// A write that changes nothing yet.
+pub(crate) fn plain(policy: &ScopePolicy, options: WriteOptions) -> ScopeWrite<'_> {
+    ScopeWrite {
+        precondition: options.precondition,
+        idempotency: options.idempotency,
+        ..ScopeWrite::new(policy)
+    }
+}

@@ -1,0 +1,45 @@
+//! What a run tells of its state: changes of its keys and tasks are items of its history, written
+//! in the same step.
+
+use uuid::{Builder, Uuid};
+
+use crate::domain::Json;
+use crate::domain::scope::{HistoryItem, KeptScope, KvOperation, ScopeWrite};
+
+/// The items that a write is told by: none for what is no run.
+pub(super) fn items(scope: &KeptScope, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
+    if !matches!(scope, KeptScope::Run(_)) {
+        return Vec::new();
+    }
+    let mut items = Vec::new();
+    if !write.operations.is_empty() {
+        items.push(item(serde_json::json!({
+            "type": "kv_updated",
+            "keys": keys(write.operations),
+        })));
+    }
+    if let Some(tasks) = write.tasks {
+        items.push(item(serde_json::json!({
+            "type": "task_list_updated",
+            "tasks": tasks.new.tasks(),
+        })));
+    }
+    items
+}
+
+/// The keys in order, each once; none: all were deleted.
+fn keys(operations: &[KvOperation]) -> Option<Vec<&str>> {
+    let keys = operations.iter().map(|operation| operation.key());
+    let mut keys: Vec<&str> = keys.map(|key| Some(key?.as_str())).collect::<Option<_>>()?;
+    keys.sort_unstable();
+    keys.dedup();
+    Some(keys)
+}
+
+fn item(value: serde_json::Value) -> HistoryItem {
+    let id: Uuid = Builder::from_random_bytes(rand::random()).into_uuid();
+    HistoryItem {
+        id: id.to_string().parse().expect("a UUID is visible ASCII"),
+        value: Json::from_compact(value.to_string()),
+    }
+}

@@ -1,0 +1,131 @@
+//! A scope in this process' memory: its document, version and times.
+
+use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
+use crate::domain::scope::{ScopeDocument, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten};
+use crate::domain::{Life, Stamp};
+
+/// A scope that exists, or one that nothing was written to yet.
+#[derive(Debug, Clone)]
+pub(super) struct HeldScope {
+    document: ScopeDocument,
+    version: u64,
+    life: Life,
+    created_ms: u64,
+    updated_ms: u64,
+}
+
+impl HeldScope {
+    /// A scope that nothing was written to yet.
+    pub(super) fn new(life: Life, now_ms: u64) -> Self {
+        Self {
+            document: ScopeDocument::default(),
+            version: 0,
+            life,
+            created_ms: now_ms,
+            updated_ms: now_ms,
+        }
+    }
+
+    /// All that it has, in another life.
+    pub(super) fn reborn(self, life: Life) -> Self {
+        Self { life, ..self }
+    }
+
+    /// Version and life; those of no scope before the first write.
+    pub(super) fn stamp(&self) -> Stamp {
+        match self.version {
+            0 => Stamp::default(),
+            version => Stamp {
+                version,
+                life: self.life,
+            },
+        }
+    }
+
+    /// Does a write, or nothing. What is remembered by idempotency keys is for the caller to look
+    /// up before.
+    pub(super) fn write(
+        &mut self,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let exists = self.version > 0;
+        if write.makes && exists {
+            return Err(ScopeRefusal::Exists);
+        }
+        if write.policy.is_made && !write.makes && !exists {
+            return Err(ScopeRefusal::NotFound);
+        }
+        let applied = self.document.apply(write, self.stamp(), now_ms)?;
+        let adds_nothing = applied.appended.iter().all(|appended| appended.repeated);
+        if !(adds_nothing && write.only_adds_history()) {
+            self.version += 1;
+            self.updated_ms = now_ms;
+        }
+        Ok(ScopeWritten {
+            stamp: self.stamp(),
+            kv_bytes: self.document.kv_bytes(),
+            keys: self.document.keys(),
+            answers: applied.answers,
+            appended: applied.appended,
+            replayed: false,
+        })
+    }
+
+    /// What is asked for of it.
+    pub(super) fn view(
+        &mut self,
+        parts: &ScopeParts<'_>,
+        expires_ms: Option<u64>,
+        now_ms: u64,
+    ) -> ScopeView {
+        self.document.purge(now_ms);
+        let document = &self.document;
+        let value = |key| document.get(key, now_ms).cloned();
+        let values: Vec<Option<ScopeValue>> = parts.values.iter().map(value).collect();
+        let keys = document.iter(now_ms).map(|(key, _)| key);
+        let keys = parts.keys.then(|| keys.cloned().collect());
+        let tasks = parts.tasks.then(|| document.tasks().clone());
+        let record = document.record().filter(|_| parts.record);
+        ScopeView {
+            stamp: self.stamp(),
+            kv_bytes: document.kv_bytes(),
+            key_count: document.keys(),
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            expires_ms,
+            is_sealed: document.is_sealed(),
+            values,
+            keys: keys.unwrap_or_default(),
+            tasks: tasks.unwrap_or_default(),
+            tasks_stamp: Stamp {
+                version: document.tasks_version(),
+                life: self.stamp().life,
+            },
+            record: record.cloned(),
+            history: document.history().summary(),
+        }
+    }
+
+    /// Items of its history.
+    pub(super) fn page(&self, from: HistoryFrom, most: usize) -> HistoryPage {
+        let history = self.document.history();
+        HistoryPage {
+            items: match from {
+                HistoryFrom::After(seq) => history.read(seq, false, most),
+                HistoryFrom::Before(seq) => history.read(seq, true, most),
+            },
+            summary: history.summary(),
+        }
+    }
+}
+
+/// That a scope has a version; none: whichever.
+pub(super) fn check_version(expected: Option<u64>, current: Stamp) -> Result<(), ScopeRefusal> {
+    match expected {
+        Some(expected) if expected != current.version => {
+            Err(ScopeRefusal::VersionMismatch { current })
+        }
+        _ => Ok(()),
+    }
+}

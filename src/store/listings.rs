@@ -1,0 +1,72 @@
+//! Lists of what was made, for those who page through them.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::StoreError;
+
+/// A list, or the part of it that belongs to somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Listing<'a> {
+    /// Its name: 1 to 64 characters of `[A-Za-z0-9._-]`.
+    pub name: &'a str,
+    /// Whose part: free text; none: the whole list.
+    pub owner: Option<&'a str>,
+}
+
+/// Names in the order in which they were added. A list says what was made, and is no promise that
+/// it is still there: who lists looks, and removes what is gone.
+#[async_trait]
+pub trait Listings: fmt::Debug + Send + Sync {
+    /// Adds a member to a list, and to the part of its owner, as of a time, to be looked at again
+    /// by another time; both in milliseconds of the Unix epoch. One that is there keeps its place.
+    ///
+    /// # Errors
+    /// [`StoreError`]; see [`StoreError::is_ambiguous`]. Doing the same again changes nothing.
+    async fn list_add(
+        &self,
+        listing: &Listing<'_>,
+        member: &str,
+        at_ms: u64,
+        look_ms: u64,
+    ) -> Result<(), StoreError>;
+
+    /// Members from an offset on, the newest first, at most so many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn list_page(
+        &self,
+        listing: &Listing<'_>,
+        offset: u64,
+        most: usize,
+    ) -> Result<Vec<String>, StoreError>;
+
+    /// Removes members from a list and from the parts of their owners.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError>;
+
+    /// Members that were to be looked at again by a time, at most so many, the most overdue first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn list_due(
+        &self,
+        name: &str,
+        by_ms: u64,
+        most: usize,
+    ) -> Result<Vec<String>, StoreError>;
+
+    /// Has members that are still on the list looked at again by other times.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn list_look_again(
+        &self,
+        name: &str,
+        members: &[(String, u64)],
+    ) -> Result<(), StoreError>;
+}

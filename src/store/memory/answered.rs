@@ -1,0 +1,74 @@
+//! Answers as they are remembered.
+
+use super::records::Remembered;
+use crate::domain::scope::ScopeWritten;
+use crate::domain::{Answer, Written};
+use crate::store::Destroyed;
+
+/// An answer that an id of a thread has given.
+#[derive(Debug)]
+pub(super) enum Answered {
+    Written(Packed),
+    Destroyed(Destroyed),
+}
+
+/// The answer to a write, in which operations that answered nothing are not kept one by one.
+#[derive(Debug)]
+pub(super) struct Packed {
+    written: Written,
+    done: usize,
+}
+
+impl Packed {
+    pub(super) fn new(mut written: Written) -> Self {
+        let mut done = 0;
+        if written.answers.iter().all(|answer| *answer == Answer::Done) {
+            done = written.answers.len();
+            written.answers = Vec::new();
+        }
+        Self { written, done }
+    }
+
+    /// The answer, marked as replayed.
+    pub(super) fn replay(&self) -> Written {
+        let mut written = self.written.clone();
+        written.replayed = true;
+        written
+            .answers
+            .resize(written.answers.len() + self.done, Answer::Done);
+        written
+    }
+}
+
+/// The bytes of its metadata, and 8 for each result of an operation.
+impl Remembered for Answered {
+    fn cost_bytes(&self) -> u64 {
+        let Self::Written(Packed { written, .. }) = self else {
+            return 0;
+        };
+        let results = written
+            .answers
+            .iter()
+            .filter(|answer| **answer != Answer::Done);
+        let metadata = written
+            .thread
+            .as_ref()
+            .map_or(0, |thread| thread.metadata.as_str().len());
+        (8 * results.count() + metadata) as u64
+    }
+}
+
+/// The answer of a scope, marked as replayed.
+pub(super) fn replay(first: &ScopeWritten) -> ScopeWritten {
+    ScopeWritten {
+        replayed: true,
+        ..first.clone()
+    }
+}
+
+/// 8 bytes for each result of an operation and each item of the history.
+impl Remembered for ScopeWritten {
+    fn cost_bytes(&self) -> u64 {
+        8 * (self.answers.len() + self.appended.len()) as u64
+    }
+}

@@ -1,0 +1,135 @@
+//! All that the store knows of one scope that is not of a thread.
+
+use std::time::Duration;
+
+use super::answered;
+use super::records::Records;
+use super::slots::Due;
+use crate::domain::Life;
+use crate::domain::scope::{Lifetime, ScopeRefusal, ScopeWrite, ScopeWritten};
+use crate::store::held_scope::{HeldScope, check_version};
+use crate::store::millis;
+
+/// A scope, and the answers that are remembered with it.
+#[derive(Debug, Default)]
+pub(super) struct ScopeEntry {
+    living: Option<LivingScope>,
+    records: Records<ScopeWritten>,
+}
+
+/// A scope that exists, unless its time has passed.
+#[derive(Debug)]
+struct LivingScope {
+    held: HeldScope,
+    /// How long it lives after its last use, if that counts.
+    idle: Option<Duration>,
+    /// None: it does not end by itself.
+    expires_ms: Option<u64>,
+}
+
+impl ScopeEntry {
+    /// The scope, its end moved if a use does that, and when it ends.
+    pub(super) fn touch(&mut self, now_ms: u64) -> Option<(&mut HeldScope, Option<u64>)> {
+        let living = self.living.as_mut().filter(|living| living.lives(now_ms))?;
+        living.slide(now_ms);
+        Some((&mut living.held, living.expires_ms))
+    }
+
+    /// Frees what has passed; a scope is for the caller to drop.
+    pub(super) fn sweep(&mut self, now_ms: u64) -> Option<HeldScope> {
+        self.records.sweep(now_ms);
+        let expired = self.living.take_if(|living| !living.lives(now_ms));
+        expired.map(|expired| expired.held)
+    }
+
+    /// Does a write to a scope of which was [swept](Self::sweep) what has passed.
+    pub(super) fn write(
+        &mut self,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        if let Some(key) = write.idempotency
+            && let Some(first) = self.records.find(key, now_ms)?
+        {
+            return Ok(answered::replay(first));
+        }
+        let written = match &mut self.living {
+            Some(living) => living.write(write, now_ms)?,
+            None => {
+                let mut living = LivingScope::new(write, now_ms);
+                let written = living.write(write, now_ms)?;
+                self.living = Some(living);
+                written
+            }
+        };
+        if let Some(key) = write.idempotency {
+            let ends_ms = self.living.as_ref().and_then(|living| living.expires_ms);
+            let ends_ms = ends_ms.unwrap_or(u64::MAX);
+            self.records.add(key, written.clone(), now_ms, ends_ms);
+        }
+        Ok(written)
+    }
+
+    /// Ends the scope, which is for the caller to drop. Answers are remembered for a minute more.
+    pub(super) fn end(
+        &mut self,
+        expected: Option<u64>,
+        now_ms: u64,
+    ) -> Result<Option<HeldScope>, ScopeRefusal> {
+        let living = self.living.as_ref();
+        let stamp = living.map(|living| living.held.stamp());
+        check_version(expected, stamp.unwrap_or_default())?;
+        let ended = self.living.take().map(|living| living.held);
+        if ended.is_some() && self.records.ends_ms() > 0 {
+            self.records.end_by(now_ms, now_ms);
+        }
+        Ok(ended)
+    }
+}
+
+impl Due for ScopeEntry {
+    /// Answers are forgotten in their time even where the scope never ends.
+    fn due_ms(&self) -> u64 {
+        let records_ms = self.records.ends_ms();
+        let Some(living) = &self.living else {
+            return records_ms;
+        };
+        let expires_ms = living.expires_ms.unwrap_or(u64::MAX);
+        match records_ms {
+            0 => expires_ms,
+            records_ms => expires_ms.min(records_ms),
+        }
+    }
+}
+
+impl LivingScope {
+    fn new(write: &ScopeWrite<'_>, now_ms: u64) -> Self {
+        Self {
+            held: HeldScope::new(Life::random(), now_ms),
+            idle: match write.policy.lifetime {
+                Lifetime::Idle(idle) => Some(idle),
+                Lifetime::Thread | Lifetime::Kept => None,
+            },
+            expires_ms: None,
+        }
+    }
+
+    fn lives(&self, now_ms: u64) -> bool {
+        self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
+    }
+
+    fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeWritten, ScopeRefusal> {
+        let written = self.held.write(write, now_ms)?;
+        if let Some(ttl) = write.ttl {
+            self.expires_ms = Some(now_ms.saturating_add(millis(ttl)));
+        }
+        self.slide(now_ms);
+        Ok(written)
+    }
+
+    fn slide(&mut self, now_ms: u64) {
+        if let Some(idle) = self.idle {
+            self.expires_ms = Some(now_ms.saturating_add(millis(idle)));
+        }
+    }
+}

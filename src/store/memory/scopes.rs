@@ -1,0 +1,119 @@
+//! Scopes: that of a thread within the thread, any other by itself.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use crate::domain::scope::{KeptScope, ScopePolicy, ScopeWrite, ScopeWritten};
+use crate::domain::{Life, ThreadId};
+use crate::store::held_scope::HeldScope;
+use crate::store::{
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+};
+
+impl MemoryStore {
+    /// Uses a scope that exists, under one lock; `read` is told when it ends by itself, and the
+    /// time.
+    fn use_scope<T>(
+        &self,
+        scope: &KeptScope,
+        read: impl FnOnce(&mut HeldScope, Option<u64>, u64) -> T,
+    ) -> Option<T> {
+        let mut shard = self.0.of_scope(scope);
+        let now_ms = self.0.clock.now_ms();
+        match scope.thread() {
+            Some(id) => {
+                let held = shard.touch(id, now_ms)?.scope.as_mut()?;
+                Some(read(held, None, now_ms))
+            }
+            None => {
+                let (held, expires_ms) = shard.touch_scope(scope, now_ms)?;
+                Some(read(held, expires_ms, now_ms))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Scopes for MemoryStore {
+    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
+        Arc::new(self.clone())
+    }
+
+    async fn read_scope(
+        &self,
+        scope: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError> {
+        Ok(self.use_scope(scope, |held, expires_ms, now_ms| {
+            held.view(parts, expires_ms, now_ms)
+        }))
+    }
+
+    async fn read_history(
+        &self,
+        scope: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        Ok(self.use_scope(scope, |held, _, _| held.page(from, most)))
+    }
+
+    async fn write_scope(
+        &self,
+        scope: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ScopeWriteError> {
+        // what can be large is dropped after the lock
+        let mut expired = None;
+        let mut shard = self.0.of_scope(scope);
+        let now_ms = self.0.clock.now_ms();
+        let written = match scope.thread() {
+            Some(id) => shard.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
+            None => shard.change_scope(scope, |entry| {
+                expired = entry.sweep(now_ms);
+                entry.write(write, now_ms)
+            }),
+        };
+        drop(shard);
+        drop(expired);
+        Ok(written?)
+    }
+
+    async fn end_scope(
+        &self,
+        scope: &KeptScope,
+        expected: Option<u64>,
+        _: &ScopePolicy,
+    ) -> Result<bool, ScopeWriteError> {
+        let mut expired = None;
+        let mut shard = self.0.of_scope(scope);
+        let now_ms = self.0.clock.now_ms();
+        let ended = match scope.thread() {
+            Some(id) => shard.change(id, now_ms, |entry, _| entry.end_scope(expected, now_ms)),
+            None => shard.change_scope(scope, |entry| {
+                expired = entry.sweep(now_ms);
+                entry.end(expected, now_ms).map(|ended| ended.map(Box::new))
+            }),
+        };
+        drop(shard);
+        drop(expired);
+        Ok(ended?.is_some())
+    }
+
+    async fn read_final_history(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        let shard = self.0.of(id);
+        let last = shard.past.archive(id, life, self.0.clock.now_ms());
+        Ok(last.map(|last| match &last.living.scope {
+            Some(scope) => scope.page(from, most),
+            None => HistoryPage::EMPTY,
+        }))
+    }
+}

@@ -1,0 +1,121 @@
+//! What a shard has of each id, and when to look at it again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+
+/// Something that is over, or needs a look, at some time.
+pub(super) trait Due {
+    /// When there is something to be done here, as it stands now; a time that has passed when
+    /// nothing is left.
+    fn due_ms(&self) -> u64;
+}
+
+/// Entries by id.
+///
+/// An entry stands in the queue at a time when it may be due, not at each use: one that was used
+/// since is moved to its real place when it comes up, so a use costs nothing here.
+#[derive(Debug)]
+pub(super) struct Slots<K, E> {
+    slots: HashMap<K, Slot<E>>,
+    queue: BTreeSet<(u64, K)>,
+}
+
+#[derive(Debug)]
+struct Slot<E> {
+    entry: E,
+    /// Its place in the queue.
+    queued_ms: u64,
+}
+
+impl<K, E> Default for Slots<K, E> {
+    fn default() -> Self {
+        Self {
+            slots: HashMap::new(),
+            queue: BTreeSet::new(),
+        }
+    }
+}
+
+impl<K: Clone + Ord + Hash, E: Default + Due> Slots<K, E> {
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn get(&self, id: &K) -> Option<&E> {
+        self.slots.get(id).map(|slot| &slot.entry)
+    }
+
+    /// An entry to be used, which makes it due no earlier.
+    pub(super) fn get_mut(&mut self, id: &K) -> Option<&mut E> {
+        self.slots.get_mut(id).map(|slot| &mut slot.entry)
+    }
+
+    /// Changes an entry, which is made for it if there is none and kept only if that is needed.
+    pub(super) fn change<T>(&mut self, id: &K, change: impl FnOnce(&mut E) -> T) -> T {
+        if let Some(slot) = self.slots.get_mut(id) {
+            let changed = change(&mut slot.entry);
+            let due_ms = slot.entry.due_ms();
+            if due_ms < slot.queued_ms {
+                self.queue.remove(&(slot.queued_ms, id.clone()));
+                slot.queued_ms = due_ms;
+                self.queue.insert((due_ms, id.clone()));
+            }
+            return changed;
+        }
+        let mut entry = E::default();
+        let changed = change(&mut entry);
+        let queued_ms = entry.due_ms();
+        if queued_ms > 0 {
+            self.queue.insert((queued_ms, id.clone()));
+            self.slots.insert(id.clone(), Slot { entry, queued_ms });
+        }
+        changed
+    }
+
+    /// Those whose time in the queue has come, the earliest first.
+    pub(super) fn passed(&self, now_ms: u64) -> impl Iterator<Item = &K> {
+        let passed = self.queue.iter().take_while(move |place| place.0 <= now_ms);
+        passed.map(|place| &place.1)
+    }
+
+    /// Does what is due of an entry, and gives it its real place in the queue, or frees it. None:
+    /// there is no such entry.
+    pub(super) fn look_at<T>(
+        &mut self,
+        id: &K,
+        now_ms: u64,
+        look: impl FnOnce(&mut E) -> T,
+    ) -> Option<T> {
+        let slot = self.slots.get_mut(id)?;
+        let found = look(&mut slot.entry);
+        let mut place = (slot.queued_ms, id.clone());
+        self.queue.remove(&place);
+        slot.queued_ms = slot.entry.due_ms();
+        if slot.queued_ms > now_ms {
+            place.0 = slot.queued_ms;
+            self.queue.insert(place);
+        } else {
+            self.slots.remove(id);
+        }
+        Some(found)
+    }
+
+    /// Looks at what is due, at most so many. Whether more is due.
+    pub(super) fn sweep(
+        &mut self,
+        now_ms: u64,
+        most: usize,
+        mut look: impl FnMut(&K, &mut E),
+    ) -> bool {
+        for _ in 0..most {
+            let Some(id) = self.passed(now_ms).next().cloned() else {
+                break;
+            };
+            self.look_at(&id, now_ms, |entry| look(&id, entry));
+        }
+        if self.slots.len() < self.slots.capacity() / 4 {
+            self.slots.shrink_to_fit();
+        }
+        self.passed(now_ms).next().is_some()
+    }
+}

@@ -1,0 +1,12 @@
+-- Removes members from a list and from the parts of their owners, whose names are in its slot.
+-- KEYS: 1 list, 2 when to look at whom, 3 whose each is. ARGV: members. Reply: 1.
+for _, member in ipairs(ARGV) do
+  local part = call('HGET', KEYS[3], member)
+  if part then
+    call('ZREM', part, member)
+    call('HDEL', KEYS[3], member)
+  end
+  call('ZREM', KEYS[2], member)
+  call('ZREM', KEYS[1], member)
+end
+return 1

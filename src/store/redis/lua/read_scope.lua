@@ -1,0 +1,18 @@
+-- Reads parts of a scope. KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
+-- ARGV: 1 ahead, 2 `k` when the keys are wanted, 3 `t` the tasks, 4 `r` the record, then fields.
+-- Reply: nil; or meta, milliseconds to live (-1: it does not end by itself), now, tasks, record,
+-- keys, and the values.
+local ahead = tonumber(ARGV[1])
+local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
+local _, s = open_scope(k, ahead, true)
+if not s then return false end
+local values, keys = {}, {}
+if #ARGV > 4 then values = call('HMGET', k.scope, unpack(ARGV, 5)) end
+if ARGV[2] == 'k' then
+  for _, f in ipairs(call('HKEYS', k.scope)) do
+    if byte(f) == 107 then keys[#keys + 1] = sub(f, 2) end
+  end
+end
+return {pack_scope(s), s.left or -1, fmt('%.0f', now(ahead)),
+  ARGV[3] == 't' and call('HGET', k.scope, 'T'), ARGV[4] == 'r' and call('HGET', k.scope, 'R'),
+  keys, values}

@@ -1,0 +1,243 @@
+-- A write to a scope, done whole or not at all: all is worked out in tables first, and only then is
+-- anything written, since Redis does not roll back.
+-- KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, 5 log, then its thread if it has one.
+-- ARGV: 1 ahead, life for a new one, how long it lives after a use (0: that moves nothing), how long it
+--         lives from now (0: as it was), most bytes of values, most keys, most bytes of the history,
+--         flags: 1 makes it, 2 it must have been made, 4 clears the history, 8 is the last one,
+--         16 the oldest items make room, 32 all changes are logged, 64 only adds items
+--       2 precondition, and 3 idempotency key, as in write.lua   4 the scope as text
+--       5 the new tasks or nothing   6 version and life of those they were worked out from, or nothing
+--       7 `=` and the new record, or nothing   8 `=` and the record it was worked out from, or nothing
+--       9... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
+--         items `H` id value fingerprint
+-- Reply: `K`, whether it was replayed, meta, answers of the operations as `kind value;`..., and of the
+-- items as `place repeated;`...; or a refusal as in write.lua.
+local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
+local function has(flag) return math.floor(flags / flag) % 2 == 1 end
+local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[6]}
+local given, memory = recall(KEYS[4], ARGV[3], ahead, 'K')
+if given then return given end
+
+-- the scope as it is ------------------------------------------------------------------------
+local thread_left
+local thread, s, is_over = open_scope(k, ahead, false)
+local there = s ~= nil
+if there then
+  if has(1) then return {'R', 'exists'} end
+  if s.flags % 2 == SEALED then return {'R', 'sealed'} end
+else
+  if has(2) and not has(1) then return {'R', 'not_found'} end
+  s = {flags = 0, life = thread and sub(thread, 2, 9) or life, version = 0, bytes = 0, keys = 0, created = now(ahead),
+    ttl = ttl, due = 0, tasks = 0, first = 1, next = 1, history = 0, events = 0}
+end
+s.ttl = ttl
+local its_life = there and s.life or NOBODY
+if not is_met(ARGV[2], s.version, its_life) then return {'R', 'version_mismatch', s.version, its_life} end
+if ARGV[8] ~= '' then
+  local record = there and call('HGET', k.scope, 'R')
+  if not record or record ~= sub(ARGV[8], 2) then return {'R', 'changed'} end
+end
+if ARGV[6] ~= '' and ARGV[6] ~= pack('>I6', s.tasks) .. its_life then return {'R', 'changed'} end
+
+-- what the operations make of it ------------------------------------------------------------
+-- An entry: there, whether it is; stored, whether the hash has the field; text, where it is to be
+-- written; expires, when its time passes (0: never; nil: as it was).
+local entries, order, cleared = {}, {}, false
+local answers = {}
+
+local function load(f)
+  local e = entries[f]
+  if not e then
+    e = {size = 0}
+    if there and not cleared then
+      e.size = call('HSTRLEN', k.scope, 'k' .. f)
+      e.there = e.size > 0 or call('HEXISTS', k.scope, 'k' .. f) == 1
+      e.stored = e.there
+    end
+    entries[f], order[#order + 1] = e, f
+  end
+  return e
+end
+
+local function put(e, text, expires)
+  if e.there then s.bytes, s.keys = s.bytes - e.size, s.keys - 1 end
+  e.there, e.text, e.size, e.expires, e.dirty = text ~= nil, text, text and #text or 0, expires, true
+  if text then s.bytes, s.keys = s.bytes + #text, s.keys + 1 end
+end
+
+local function increment(op, f, by)
+  local e = load(f)
+  local old = not e.there and '0' or e.text or call('HGET', k.scope, 'k' .. f)
+  if not find(old, '^%-?%d+$') then return {'R', 'not_an_integer', op} end
+  old = string.gsub(old, '^(%-?)0+(%d)', '%1%2')
+  if is_past_64_bits(old) then return {'R', 'integer_overflow', op} end
+  if old == '-0' then old = '0' end
+  local sum = add(old, by)
+  if is_past_64_bits(sum) then return {'R', 'integer_overflow', op} end
+  put(e, sum, not e.there and 0 or e.expires)
+  return nil, 'v' .. sum
+end
+
+local i, n, op = 9, #ARGV, 0
+while i <= n and ARGV[i] ~= 'H' do
+  local code, f, refusal, answer = ARGV[i], ARGV[i + 1], nil, nil
+  if code == 'S' then
+    local e = load(f)
+    if e.there and ARGV[i + 4] == 'a' then
+      answer = 's0'
+    else
+      local lasts = tonumber(ARGV[i + 3])
+      put(e, ARGV[i + 2], lasts > 0 and now(ahead) + lasts or 0)
+      answer = 's1'
+    end
+    i = i + 5
+  elseif code == 'D' then
+    local e = load(f)
+    answer = e.there and 'd1' or 'd0'
+    if e.there then put(e, nil, 0) end
+    i = i + 2
+  elseif code == 'I' then
+    refusal, answer = increment(op, f, ARGV[i + 2])
+    i = i + 3
+  else
+    cleared, entries, order, s.bytes, s.keys, answer = true, {}, {}, 0, 0, 'c'
+    i = i + 1
+  end
+  if refusal then return refusal end
+  op = op + 1
+  answers[op] = answer
+end
+if s.bytes > max_bytes then return {'R', 'kv_too_large', s.bytes} end
+if s.keys > max_keys then return {'R', 'too_many_keys'} end
+
+-- what is added to the history --------------------------------------------------------------
+-- The keys as JSON strings with commas; `!` when they are too many to name.
+local function key_names(keys)
+  local named, seen, bytes = {}, {}, 0
+  for _, key in ipairs(keys) do
+    if not seen[key] then
+      local name = cjson.encode(key)
+      seen[key], bytes, named[#named + 1] = true, bytes + #name, name
+      if #named > MOST_NAMED or bytes > MOST_NAMED_BYTES then return '!' end
+    end
+  end
+  return table.concat(named, ',')
+end
+
+local items, known, places, added, history = {}, {}, {}, 0, has(4) and 0 or s.history
+local next_place = s.next
+while i <= n do
+  local id, value, fingerprint = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local old = known[id] or there and not has(4) and call('HGET', k.ids, id)
+  if not old then
+    old = pack('>I6', next_place) .. fingerprint
+    known[id], items[#items + 1] = old, {place = next_place, id = id, value = value, known = old}
+    added, next_place = added + #id + #value + 64, next_place + 1
+    places[#places + 1] = fmt('%.0f', next_place - 1) .. ' 0'
+  elseif sub(old, 7) == fingerprint then
+    places[#places + 1] = fmt('%.0f', (unpack_('>I6', old))) .. ' 1'
+  else
+    return {'R', 'item_id_reused', #places}
+  end
+  i = i + 4
+end
+if added > 0 and (has(16) and added or history + added) > max_history then
+  return {'R', 'history_too_large', history + added, history}
+end
+if k.thread and not thread then return {'R', 'no_thread'} end
+
+-- and only now the writing ------------------------------------------------------------------
+local function reply()
+  return {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(places, ';')}
+end
+if has(64) and #items == 0 and there then return reply() end
+if is_over then call('UNLINK', k.scope, k.history, k.ids) end
+local logged = has(32)
+local changed, gone, puts = {}, {}, {}
+if cleared and there then
+  for _, f in ipairs(call('HKEYS', k.scope)) do
+    local kind = byte(f)
+    if kind == 107 or kind == 120 then gone[#gone + 1] = f end
+    if kind == 107 then changed[#changed + 1] = sub(f, 2) end
+  end
+  s.due = 0
+end
+for _, f in ipairs(order) do
+  local e = entries[f]
+  if e.dirty then
+    changed[#changed + 1] = f
+    if e.text then
+      puts[#puts + 1] = 'k' .. f
+      puts[#puts + 1] = e.text
+    elseif e.stored then
+      gone[#gone + 1] = 'k' .. f
+    end
+    if e.expires and e.expires > 0 then
+      puts[#puts + 1] = 'x' .. f
+      puts[#puts + 1] = pack('>I6', e.expires)
+      if s.due == 0 or e.expires < s.due then s.due = e.expires end
+    elseif e.expires and e.stored then
+      gone[#gone + 1] = 'x' .. f
+    end
+  end
+end
+in_slices('HDEL', k.scope, gone)
+s.version, s.updated = s.version + 1, now(ahead)
+if ARGV[5] ~= '' then
+  puts[#puts + 1] = 'T'
+  puts[#puts + 1] = ARGV[5]
+  s.tasks = s.version
+end
+if ARGV[7] ~= '' then
+  puts[#puts + 1] = 'R'
+  puts[#puts + 1] = sub(ARGV[7], 2)
+end
+if has(8) then s.flags = SEALED end
+if has(4) then
+  call('UNLINK', k.history, k.ids)
+  s.first, s.history = s.next, 0
+end
+for _, item in ipairs(items) do
+  call('XADD', k.history, fmt('%.0f-0', item.place), 't', fmt('%.0f', now(ahead)), 'i', item.id, 'v', item.value)
+  call('HSET', k.ids, item.id, item.known)
+end
+s.next, s.history = next_place, s.history + added
+while has(16) and s.history > max_history do
+  local oldest = call('XRANGE', k.history, '-', '+', 'COUNT', 1)[1]
+  local place, fields = oldest[1], oldest[2]
+  call('XDEL', k.history, place)
+  call('HDEL', k.ids, fields[4])
+  s.first, s.history = s.first + 1, s.history - #fields[4] - #fields[6] - 64
+end
+if thread then
+  thread, thread_left = touch(k.thread, ahead)
+elseif s.ttl > 0 or lives > 0 then
+  s.left = s.ttl > 0 and s.ttl or lives
+end
+if logged then
+  local events = thread and unpack_('>I4', thread, 55) or s.events
+  local function tell(kind, more)
+    events = events + 1
+    local subject = thread and id_of(k.thread) or ARGV[4]
+    log_event(KEYS[5], kind, 0, now(ahead), s.version, events, s.life, subject, more, ahead)
+  end
+  if #changed > 0 then tell(KV, key_names(changed)) end
+  if ARGV[5] ~= '' then tell(TASKS, '') end
+  if thread then
+    call('HSET', k.thread, 'M', sub(thread, 1, 54) .. pack('>I4', events) .. sub(thread, 59))
+  else
+    s.events = events
+  end
+end
+puts[#puts + 1] = 'M'
+puts[#puts + 1] = pack_scope(s)
+in_slices('HSET', k.scope, puts)
+if not thread and s.left and s.left >= 0 then
+  for _, key in ipairs({k.scope, k.history, k.ids}) do call('PEXPIRE', key, s.left + ahead) end
+end
+local answer = reply()
+if memory then
+  local lasts = thread_left or s.left or LONGEST_MS
+  remember(memory, answer, 8 * (#answers + #places), lasts < 0 and LONGEST_MS or lasts, ahead)
+end
+return answer

@@ -1,0 +1,156 @@
+//! Scopes, as `lua/scope.lua` lays them out.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use redis::{Cmd, Value};
+
+use super::keys::ScopeKeys;
+use super::replies::{UNKNOWN, array, integer};
+use super::scripts::Script;
+use super::{RedisStore, scope_arguments, scope_replies};
+use crate::domain::scope::{HistorySummary, KeptScope, ScopePolicy, ScopeWrite, ScopeWritten};
+use crate::domain::{Life, ThreadId};
+use crate::store::{
+    Archives, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+};
+
+#[async_trait]
+impl Scopes for RedisStore {
+    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
+        Arc::new(self.with_another_link())
+    }
+
+    async fn read_scope(
+        &self,
+        scope: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError> {
+        let cmd = self.reading_scope(&self.names.scope(scope), parts);
+        scope_replies::view(self.link.calls().read(cmd).await?, parts)
+    }
+
+    async fn read_history(
+        &self,
+        scope: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        let keys = self.names.scope(scope);
+        let parts = ScopeParts::default();
+        let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, most)];
+        let [view, items] = self.link.calls().read_all(cmds).await?;
+        let view = scope_replies::view(view, &parts)?;
+        let page = view.map(|view| page(view.history, items));
+        page.transpose()
+    }
+
+    async fn write_scope(
+        &self,
+        scope: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ScopeWriteError> {
+        let calls = self.link.calls();
+        let mark = &self.names.watch_all;
+        let logs_all = self.interest.logs_all(&calls, mark, self.ahead()).await?;
+        let keys = self.names.scope(scope);
+        let mut cmd = Script::WriteScope.call(5 + usize::from(keys.thread.is_some()));
+        cmd.arg(&keys.scope)
+            .arg(&keys.history)
+            .arg(&keys.ids)
+            .arg(&keys.answers)
+            .arg(&keys.bucket.log);
+        add_thread(&mut cmd, &keys);
+        scope_arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
+        scope_replies::written(calls.write(cmd).await?, write)
+    }
+
+    async fn end_scope(
+        &self,
+        scope: &KeptScope,
+        expected: Option<u64>,
+        _policy: &ScopePolicy,
+    ) -> Result<bool, ScopeWriteError> {
+        let mut cmd = calling(Script::EndScope, &self.names.scope(scope));
+        cmd.arg(self.ahead())
+            .arg(expected.map_or_else(String::new, |version| version.to_string()));
+        scope_replies::ended(self.link.calls().write(cmd).await?)
+    }
+
+    async fn read_final_history(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        let Some(archive) = self.get_archive(id, life).await? else {
+            return Ok(None);
+        };
+        let keys = self.names.bucket_of(id).final_scope(id, archive.head.life);
+        let mut meta = redis::cmd("HGET");
+        meta.arg(&keys.scope).arg("M");
+        let cmds = [meta, range(&keys, from, most)];
+        let [meta, items] = self.link.calls().read_all(cmds).await?;
+        let summary = match meta {
+            Value::Nil => HistorySummary::EMPTY,
+            meta => scope_replies::history(&meta)?,
+        };
+        page(summary, items).map(Some)
+    }
+}
+
+impl RedisStore {
+    fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Cmd {
+        let mut cmd = calling(Script::ReadScope, keys);
+        scope_arguments::read(&mut cmd, parts, self.ahead());
+        cmd
+    }
+}
+
+/// A call of a script that takes a scope without its answers and its log.
+fn calling(script: Script, keys: &ScopeKeys<'_>) -> Cmd {
+    let mut cmd = script.call(3 + usize::from(keys.thread.is_some()));
+    cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+    add_thread(&mut cmd, keys);
+    cmd
+}
+
+fn add_thread(cmd: &mut Cmd, keys: &ScopeKeys<'_>) {
+    if let Some(thread) = &keys.thread {
+        cmd.arg(thread);
+    }
+}
+
+/// Reads a stretch of a history, past the scripts: its values can be large.
+fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, most: usize) -> Cmd {
+    let (command, from, to) = match from {
+        HistoryFrom::After(place) => ("XRANGE", place.saturating_add(1), "+"),
+        HistoryFrom::Before(place) => ("XREVRANGE", place.saturating_sub(1), "-"),
+    };
+    let mut cmd = redis::cmd(command);
+    cmd.arg(&keys.history)
+        .arg(format!("{from}-0"))
+        .arg(to)
+        .arg("COUNT")
+        .arg(most);
+    cmd
+}
+
+fn page(summary: HistorySummary, items: Value) -> Result<HistoryPage, StoreError> {
+    let items = array(items)?;
+    let items = items.iter().map(scope_replies::item);
+    Ok(HistoryPage {
+        items: items.collect::<Result<_, _>>()?,
+        summary,
+    })
+}
+
+/// Whether a script answered 1.
+pub(super) fn is_done(reply: &Value) -> Result<bool, StoreError> {
+    match integer(reply)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(UNKNOWN),
+    }
+}

@@ -1,0 +1,197 @@
+//! Scopes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::StoreError;
+use crate::domain::scope::{
+    HistorySummary, Kept, KeptScope, ScopeKey, ScopePolicy, ScopeRefusal, ScopeValue, ScopeWrite,
+    ScopeWritten, TaskList,
+};
+use crate::domain::{Life, Stamp, ThreadId};
+
+/// Which parts of a scope are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScopeParts<'a> {
+    /// The values of these keys.
+    pub values: &'a [ScopeKey],
+    /// All keys.
+    pub keys: bool,
+    /// The task list.
+    pub tasks: bool,
+    /// The record.
+    pub record: bool,
+}
+
+/// A scope as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeView {
+    /// Version and life.
+    pub stamp: Stamp,
+    /// Bytes of all values.
+    pub kv_bytes: u64,
+    /// Number of keys.
+    pub key_count: u32,
+    /// When its first write came, in milliseconds of the Unix epoch.
+    pub created_ms: u64,
+    /// When its last write came.
+    pub updated_ms: u64,
+    /// When it ends, unless it is used before; none: with its thread, or not by itself.
+    pub expires_ms: Option<u64>,
+    /// Whether it takes no more writes.
+    pub is_sealed: bool,
+    /// The values that were asked for, in that order; none for a key that is absent.
+    pub values: Vec<Option<ScopeValue>>,
+    /// The keys, sorted by their bytes, if they were asked for.
+    pub keys: Vec<ScopeKey>,
+    /// The task list, if it was asked for.
+    pub tasks: TaskList,
+    /// What a change of the task list is worked out from: the life, and the version at which the
+    /// list was last written; 0: never.
+    pub tasks_stamp: Stamp,
+    /// The record, if it was asked for and there is one.
+    pub record: Option<Bytes>,
+    /// How much history there is.
+    pub history: HistorySummary,
+}
+
+/// A part of a history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryPage {
+    /// The items, in the order in which they were asked for.
+    pub items: Vec<Kept>,
+    /// How much there is.
+    pub summary: HistorySummary,
+}
+
+impl HistoryPage {
+    /// That of a scope without a history.
+    pub const EMPTY: Self = Self {
+        items: Vec::new(),
+        summary: HistorySummary::EMPTY,
+    };
+}
+
+impl ScopeView {
+    /// A scope that does not exist.
+    #[must_use]
+    pub fn absent(parts: &ScopeParts<'_>) -> Self {
+        Self {
+            stamp: Stamp::default(),
+            kv_bytes: 0,
+            key_count: 0,
+            created_ms: 0,
+            updated_ms: 0,
+            expires_ms: None,
+            is_sealed: false,
+            values: vec![None; parts.values.len()],
+            keys: Vec::new(),
+            tasks: TaskList::default(),
+            tasks_stamp: Stamp::default(),
+            record: None,
+            history: HistorySummary::EMPTY,
+        }
+    }
+}
+
+/// From where a history is read, and which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HistoryFrom {
+    /// After a place, the oldest first; 0: from the beginning.
+    After(u64),
+    /// Before a place, the newest first; [`u64::MAX`]: from the end.
+    Before(u64),
+}
+
+/// A write to a scope that was not done, or not surely.
+#[derive(Debug, thiserror::Error)]
+pub enum ScopeWriteError {
+    /// It was understood and refused.
+    #[error(transparent)]
+    Refused(#[from] ScopeRefusal),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Scopes: keys, tasks, a history and a record each.
+///
+/// Reading or writing a scope that lives for so long after its last use moves its end in the same
+/// step. Using a thread's scope is a use of the thread. A scope whose time has passed, and a key,
+/// reads as never written, at the very millisecond, by the store's own clock.
+///
+/// The scope of a thread has the life of the thread and ends in the same step: what it held is then
+/// beside the thread's final state, and comes back with it.
+///
+/// That keys or tasks have changed is logged, in the same step, while all threads are watched.
+#[async_trait]
+pub trait Scopes: fmt::Debug + Send + Sync {
+    /// The scopes as one worker thread should use them; see [`Store::for_worker`].
+    ///
+    /// [`Store::for_worker`]: super::Store::for_worker
+    fn scopes_for_worker(&self) -> Arc<dyn Scopes>;
+
+    /// Some parts of a scope, at one version. None: there is no such scope.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn read_scope(
+        &self,
+        scope: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError>;
+
+    /// Items of a scope's history, at most so many. None: there is no such scope.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn read_history(
+        &self,
+        scope: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError>;
+
+    /// Does a write whole or not at all. A scope that need not have been made comes into being. An
+    /// accepted write is in the store when this returns. A write that only adds items which are
+    /// all there already changes nothing, not even the version.
+    ///
+    /// # Errors
+    /// [`ScopeWriteError::Refused`]: nothing has changed; [`ScopeRefusal::NoThread`] of the scope of
+    /// a thread that is to be made first. [`ScopeWriteError::Store`]: see
+    /// [`StoreError::is_ambiguous`].
+    async fn write_scope(
+        &self,
+        scope: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ScopeWriteError>;
+
+    /// Ends a scope with all that it holds, unless it has another version. Whether there was one.
+    /// That of a thread is emptied, and the thread goes on.
+    ///
+    /// # Errors
+    /// [`ScopeWriteError::Refused`] with [`ScopeRefusal::VersionMismatch`], or
+    /// [`ScopeWriteError::Store`].
+    async fn end_scope(
+        &self,
+        scope: &KeptScope,
+        expected: Option<u64>,
+        policy: &ScopePolicy,
+    ) -> Result<bool, ScopeWriteError>;
+
+    /// Items of the history that a life of a thread left, while its archive can be got. None: there
+    /// is no such archive.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn read_final_history(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError>;
+}
