@@ -1,8 +1,12 @@
 //! A scope in this process' memory: its document, version and times.
 
+use std::collections::BTreeSet;
+
 use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
-use crate::domain::scope::{ScopeDocument, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten};
-use crate::domain::{Life, Stamp};
+use crate::domain::scope::{
+    ScopeDocument, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
+};
+use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Stamp};
 
 /// A scope that exists, or one that nothing was written to yet.
 #[derive(Debug, Clone)]
@@ -48,7 +52,7 @@ impl HeldScope {
         &mut self,
         write: &ScopeWrite<'_>,
         now_ms: u64,
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeDone, ScopeRefusal> {
         let exists = self.version > 0;
         if write.makes && exists {
             return Err(ScopeRefusal::Exists);
@@ -62,13 +66,17 @@ impl HeldScope {
             self.version += 1;
             self.updated_ms = now_ms;
         }
-        Ok(ScopeWritten {
-            stamp: self.stamp(),
-            kv_bytes: self.document.kv_bytes(),
-            keys: self.document.keys(),
-            answers: applied.answers,
-            appended: applied.appended,
-            replayed: false,
+        Ok(ScopeDone {
+            written: ScopeWritten {
+                stamp: self.stamp(),
+                kv_bytes: self.document.kv_bytes(),
+                keys: self.document.keys(),
+                answers: applied.answers,
+                appended: applied.appended,
+                replayed: false,
+            },
+            keys: applied.keys,
+            tasks: write.tasks.is_some(),
         })
     }
 
@@ -118,6 +126,35 @@ impl HeldScope {
             summary: history.summary(),
         }
     }
+}
+
+/// What a write has done.
+#[derive(Debug)]
+pub(super) struct ScopeDone {
+    pub(super) written: ScopeWritten,
+    /// Keys that were set, deleted or counted up.
+    keys: BTreeSet<ScopeKey>,
+    /// Whether the task list was written.
+    tasks: bool,
+}
+
+impl ScopeDone {
+    /// What there is to be told of it.
+    pub(super) fn events(&self) -> impl Iterator<Item = EventKind> {
+        let kv = (!self.keys.is_empty()).then(|| EventKind::KvUpdated {
+            keys: names(&self.keys),
+        });
+        let tasks = self.tasks.then_some(EventKind::TaskListUpdated);
+        kv.into_iter().chain(tasks)
+    }
+}
+
+/// The keys as a JSON array; none when they are too many to name.
+fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
+    let texts: Vec<_> = keys.iter().map(|key| key.as_str().to_owned()).collect();
+    let names = Json::of(&texts);
+    let is_short = keys.len() <= MOST_KEYS_NAMED && names.as_str().len() <= MOST_KEY_BYTES_NAMED;
+    is_short.then_some(names)
 }
 
 /// That a scope has a version; none: whichever.

@@ -186,7 +186,9 @@ impl Entry {
             HeldScope::new(Life::default(), now_ms).write(write, now_ms)?;
             return Err(ScopeRefusal::NoThread);
         };
-        let written = living.write_scope(write, now_ms)?;
+        let done = living.write_scope(write, now_ms)?;
+        step.log_scope(living, &done);
+        let written = done.written;
         if let Some(key) = write.idempotency {
             let ends_ms = living.expires_ms();
             let records = self.scope_records.get_or_insert_default();

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ScopeRefusal, ScopeWrite};
 use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
-use crate::store::held_scope::HeldScope;
+use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::millis;
 
 #[derive(Debug)]
@@ -99,18 +99,18 @@ impl Living {
         &mut self,
         write: &ScopeWrite<'_>,
         now_ms: u64,
-    ) -> Result<ScopeWritten, ScopeRefusal> {
-        let written = match &mut self.scope {
+    ) -> Result<ScopeDone, ScopeRefusal> {
+        let done = match &mut self.scope {
             Some(scope) => scope.write(write, now_ms)?,
             None => {
                 let mut scope = Box::new(HeldScope::new(self.stamp.life, now_ms));
-                let written = scope.write(write, now_ms)?;
+                let done = scope.write(write, now_ms)?;
                 self.scope = Some(scope);
-                written
+                done
             }
         };
         self.slide(now_ms);
-        Ok(written)
+        Ok(done)
     }
 
     fn check_metadata(&self, write: &Write<'_>) -> Result<(), Refusal> {

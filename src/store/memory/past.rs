@@ -8,6 +8,7 @@ use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, Life, Policy, Position, Retention, Stamp,
     ThreadId,
 };
+use crate::store::held_scope::ScopeDone;
 use crate::store::millis;
 
 /// The events of a shard's threads, their final states, and whether all changes are logged.
@@ -55,6 +56,43 @@ impl Past {
         };
         self.all_watched = (since_ms, former_ms.max(until_ms));
         since_ms
+    }
+
+    /// Logs what a write has done to a scope, whose events are counted there, if somebody wants to
+    /// know.
+    pub(super) fn log_scope(
+        &mut self,
+        subject: &KeptScope,
+        sequence: &mut u64,
+        done: &ScopeDone,
+        now_ms: u64,
+    ) {
+        if !self.is_all_watched(now_ms) {
+            return;
+        }
+        for kind in done.events() {
+            *sequence += 1;
+            let event = Event {
+                time_ms: now_ms,
+                ..self.event(subject.clone(), done.written.stamp, *sequence, kind)
+            };
+            self.log.append(event, now_ms);
+        }
+    }
+
+    fn event(&self, subject: KeptScope, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {
+        Event {
+            id: EventId {
+                bucket: self.bucket,
+                position: Position::default(),
+            },
+            subject,
+            time_ms: 0,
+            life: stamp.life,
+            version: stamp.version,
+            sequence,
+            kind,
+        }
     }
 
     pub(super) fn is_all_watched(&self, now_ms: u64) -> bool {
@@ -140,18 +178,19 @@ impl Step<'_> {
         self.append(time_ms, living.stamp, living.sequence, kind)
     }
 
+    /// Logs what a write has done to the thread's scope, if somebody wants to know.
+    pub(super) fn log_scope(&mut self, living: &mut Living, done: &ScopeDone) {
+        let subject = KeptScope::Thread(*self.id);
+        self.past
+            .log_scope(&subject, &mut living.sequence, done, self.now_ms);
+    }
+
     fn append(&mut self, time_ms: u64, stamp: Stamp, sequence: u64, kind: EventKind) -> Position {
         let event = Event {
-            id: EventId {
-                bucket: self.past.bucket,
-                position: Position::default(),
-            },
-            subject: KeptScope::Thread(*self.id),
             time_ms,
-            life: stamp.life,
-            version: stamp.version,
-            sequence,
-            kind,
+            ..self
+                .past
+                .event(KeptScope::Thread(*self.id), stamp, sequence, kind)
         };
         self.past.log.append(event, self.now_ms)
     }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::answered;
+use super::past::Past;
 use super::records::Records;
 use super::slots::Due;
 use crate::domain::Life;
-use crate::domain::scope::{Lifetime, ScopeRefusal, ScopeWrite, ScopeWritten};
-use crate::store::held_scope::{HeldScope, check_version};
+use crate::domain::scope::{KeptScope, Lifetime, ScopeRefusal, ScopeWrite, ScopeWritten};
+use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
 use crate::store::millis;
 
 /// A scope, and the answers that are remembered with it.
@@ -25,6 +26,8 @@ struct LivingScope {
     idle: Option<Duration>,
     /// None: it does not end by itself.
     expires_ms: Option<u64>,
+    /// Counts the events that were logged.
+    events: u64,
 }
 
 impl ScopeEntry {
@@ -45,7 +48,9 @@ impl ScopeEntry {
     /// Does a write to a scope of which was [swept](Self::sweep) what has passed.
     pub(super) fn write(
         &mut self,
+        subject: &KeptScope,
         write: &ScopeWrite<'_>,
+        past: &mut Past,
         now_ms: u64,
     ) -> Result<ScopeWritten, ScopeRefusal> {
         if let Some(key) = write.idempotency
@@ -53,15 +58,19 @@ impl ScopeEntry {
         {
             return Ok(answered::replay(first));
         }
-        let written = match &mut self.living {
-            Some(living) => living.write(write, now_ms)?,
+        let (living, done) = match &mut self.living {
+            Some(living) => {
+                let done = living.write(write, now_ms)?;
+                (living, done)
+            }
             None => {
                 let mut living = LivingScope::new(write, now_ms);
-                let written = living.write(write, now_ms)?;
-                self.living = Some(living);
-                written
+                let done = living.write(write, now_ms)?;
+                (self.living.insert(living), done)
             }
         };
+        past.log_scope(subject, &mut living.events, &done, now_ms);
+        let written = done.written;
         if let Some(key) = write.idempotency {
             let ends_ms = self.living.as_ref().and_then(|living| living.expires_ms);
             let ends_ms = ends_ms.unwrap_or(u64::MAX);
@@ -111,6 +120,7 @@ impl LivingScope {
                 Lifetime::Thread | Lifetime::Kept => None,
             },
             expires_ms: None,
+            events: 0,
         }
     }
 
@@ -118,13 +128,13 @@ impl LivingScope {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeWritten, ScopeRefusal> {
-        let written = self.held.write(write, now_ms)?;
+    fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, ScopeRefusal> {
+        let done = self.held.write(write, now_ms)?;
         if let Some(ttl) = write.ttl {
             self.expires_ms = Some(now_ms.saturating_add(millis(ttl)));
         }
         self.slide(now_ms);
-        Ok(written)
+        Ok(done)
     }
 
     fn slide(&mut self, now_ms: u64) {

@@ -71,9 +71,9 @@ impl Scopes for MemoryStore {
         let now_ms = self.0.clock.now_ms();
         let written = match scope.thread() {
             Some(id) => shard.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
-            None => shard.change_scope(scope, |entry| {
+            None => shard.change_scope(scope, |entry, past| {
                 expired = entry.sweep(now_ms);
-                entry.write(write, now_ms)
+                entry.write(scope, write, past, now_ms)
             }),
         };
         drop(shard);
@@ -92,7 +92,7 @@ impl Scopes for MemoryStore {
         let now_ms = self.0.clock.now_ms();
         let ended = match scope.thread() {
             Some(id) => shard.change(id, now_ms, |entry, _| entry.end_scope(expected, now_ms)),
-            None => shard.change_scope(scope, |entry| {
+            None => shard.change_scope(scope, |entry, _| {
                 expired = entry.sweep(now_ms);
                 entry.end(expected, now_ms).map(|ended| ended.map(Box::new))
             }),

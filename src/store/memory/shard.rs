@@ -104,9 +104,10 @@ impl Shard {
     pub(super) fn change_scope<T>(
         &mut self,
         scope: &KeptScope,
-        change: impl FnOnce(&mut ScopeEntry) -> T,
+        change: impl FnOnce(&mut ScopeEntry, &mut Past) -> T,
     ) -> T {
-        self.scopes.change(scope, change)
+        let past = &mut self.past;
+        self.scopes.change(scope, |entry| change(entry, past))
     }
 
     /// Threads whose time in the queue has come, the earliest first.

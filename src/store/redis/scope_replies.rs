@@ -13,7 +13,7 @@ use crate::domain::scope::{
 use crate::domain::{Json, Life, Stamp};
 use crate::store::{ScopeParts, ScopeView, ScopeWriteError, StoreError};
 
-const META_BYTES: usize = 81;
+const META_BYTES: usize = 75;
 const SEALED: u64 = 1;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 

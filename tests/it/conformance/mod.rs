@@ -48,6 +48,7 @@ mod reads;
 mod registry;
 mod restores;
 pub(crate) mod room;
+mod scope_events;
 pub(crate) mod story;
 mod thread_object;
 mod tombstones;
