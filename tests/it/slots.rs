@@ -6,10 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Connection;
+use threadkeep::domain::scope::{
+    HistoryItem, KeptScope, KeyRule, KvOperation, RecordChange, ScopeKey, ScopePolicies,
+    ScopeValue, ScopeWrite, TaskList, TasksChange,
+};
 use threadkeep::domain::{
     Completed, EventId, MetadataChange, Operation, Position, Precondition, Slice, Write,
 };
-use threadkeep::store::{Clock, Destroy, Holding, LedgerChange};
+use threadkeep::store::{Clock, Destroy, HistoryFrom, Holding, LedgerChange, Listing, ScopeParts};
 
 use crate::conformance::room::{
     Room, Subject, delete, increment, json, key, numbered_once, push, push_window, redis_on, set,
@@ -58,21 +62,35 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
     }
     // or nothing was looked at
     assert!(tags.len() > THREADS / 2, "{tags:?}");
-    assert!(scripts.len() > 18, "{scripts:?}");
+    assert!(scripts.len() > 24, "{scripts:?}");
     assert!(commands.len() > 100 * THREADS);
 }
 
-/// Whether a key is declared, or is the archive of an earlier life, named by the declared one of the
-/// last life and the life: which life that is, only the script sees.
+/// Whether a key is declared, or is named by a declared one: the archive of an earlier life by that
+/// of the last life and the life, which only the script sees; what a thread's scope is kept in, by
+/// the thread or its archive; the parts of a list, by the list.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
-    declared
-        .iter()
-        .any(|known| match key.strip_prefix(known.as_str()) {
-            Some("") => true,
-            Some(rest) => known.contains("}:a:") && is_life(rest),
-            None => false,
+    let of_thread = |known: &str| {
+        let of_scope = ["}:k:", "}:y:", "}:z:", "}:j:"].map(|kind| key.replacen(kind, "}:t:", 1));
+        of_scope.iter().any(|name| {
+            let name = name.strip_prefix(&known.replacen("}:a:", "}:t:", 1));
+            name.is_some_and(|rest| rest.is_empty() || is_life(rest))
         })
+    };
+    let of_list = |known: &str| {
+        let list = known.strip_suffix(":members");
+        list.is_some_and(|list| key.starts_with(&format!("{list}:of:")))
+    };
+    declared.iter().any(|known| {
+        let is_archive = known.contains("}:a:");
+        match key.strip_prefix(known.as_str()) {
+            Some("") => true,
+            Some(rest) => is_archive && is_life(rest),
+            None if is_archive || known.contains("}:t:") => of_thread(known),
+            None => of_list(known),
+        }
+    })
 }
 
 /// What Redis itself takes for the keys of a command.
@@ -111,6 +129,7 @@ async fn do_everything(room: &Room) {
     room.advance(thread.policy.ttl);
     assert!(thread.state().await.is_none());
     write_everything(&thread).await;
+    keep_in_scopes(room, &thread, 8).await;
     let end = Destroy {
         precondition: Some(Precondition::Exists),
         idempotency: Some(numbered_once(0)),
@@ -132,6 +151,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     let lasts = Duration::from_secs(60);
     backend.watch(&[*id], lasts).await.unwrap();
     thread.merge(&[set("k", "2")]).await;
+    keep_in_scopes(room, thread, 9).await;
     let completed = Completed {
         session: "sess_1".into(),
         status: 200,
@@ -153,6 +173,78 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     room.advance(30 * Duration::from_secs(86_400));
     backend.tidy(&[bucket], &[None]).await.unwrap();
     backend.log_heads().await.unwrap();
+}
+
+/// What is kept in the scope of a thread and in another, and lists of them.
+async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
+    let backend = &room.backend;
+    let name = format!("session:{}", thread.id);
+    for scope in [KeptScope::Thread(thread.id), name.parse().unwrap()] {
+        let policy = ScopePolicies::DEFAULT.of(&scope);
+        let key = |text| ScopeKey::new(text, KeyRule::Namespaced).unwrap();
+        let set = |text, ttl| KvOperation::Set {
+            key: key(text),
+            value: ScopeValue::new("1").unwrap(),
+            ttl,
+            if_absent: false,
+        };
+        let tasks = TasksChange {
+            new: TaskList::default(),
+            expected: None,
+        };
+        let record = RecordChange {
+            new: "r".into(),
+            expected: None,
+        };
+        let write = ScopeWrite {
+            operations: &[
+                set("a", Some(Duration::from_secs(1))),
+                set("b", None),
+                KvOperation::Increment {
+                    key: key("b"),
+                    by: 1,
+                },
+                KvOperation::Delete { key: key("a") },
+                set("a", Some(Duration::from_secs(1))),
+            ],
+            tasks: Some(&tasks),
+            record: Some(&record),
+            history: &[HistoryItem {
+                id: "one".parse().unwrap(),
+                value: json("{}"),
+            }],
+            idempotency: Some(numbered_once(number)),
+            ..ScopeWrite::new(&policy)
+        };
+        backend.write_scope(&scope, &write).await.unwrap();
+        assert!(backend.write_scope(&scope, &write).await.unwrap().replayed);
+        room.advance(Duration::from_secs(1));
+        let all = ScopeParts {
+            values: &[key("a")],
+            keys: true,
+            tasks: true,
+            record: true,
+        };
+        let view = backend.read_scope(&scope, &all).await.unwrap().unwrap();
+        assert_eq!(view.key_count, 1);
+        let from = HistoryFrom::After(0);
+        let page = backend.read_history(&scope, from, 9).await.unwrap();
+        assert_eq!(page.unwrap().items.len(), 1);
+        backend.end_scope(&scope, None, &policy).await.unwrap();
+        let again = ScopeWrite {
+            idempotency: None,
+            ..write
+        };
+        backend.write_scope(&scope, &again).await.unwrap();
+    }
+    let listing = Listing {
+        name: "sessions",
+        owner: Some("me"),
+    };
+    backend.list_add(&listing, &name, 1, 2).await.unwrap();
+    let again = [(name.clone(), 3)];
+    backend.list_look_again("sessions", &again).await.unwrap();
+    backend.list_remove("sessions", &[name]).await.unwrap();
 }
 
 async fn keep_a_ledger(room: &Room) {

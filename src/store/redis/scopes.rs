@@ -71,7 +71,13 @@ impl Scopes for RedisStore {
         expected: Option<u64>,
         _policy: &ScopePolicy,
     ) -> Result<bool, ScopeWriteError> {
-        let mut cmd = calling(Script::EndScope, &self.names.scope(scope));
+        let keys = self.names.scope(scope);
+        let mut cmd = Script::EndScope.call(4 + usize::from(keys.thread.is_some()));
+        cmd.arg(&keys.scope)
+            .arg(&keys.history)
+            .arg(&keys.ids)
+            .arg(&keys.answers);
+        add_thread(&mut cmd, &keys);
         cmd.arg(self.ahead())
             .arg(expected.map_or_else(String::new, |version| version.to_string()));
         scope_replies::ended(self.link.calls().write(cmd).await?)
@@ -102,18 +108,12 @@ impl Scopes for RedisStore {
 
 impl RedisStore {
     fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Cmd {
-        let mut cmd = calling(Script::ReadScope, keys);
+        let mut cmd = Script::ReadScope.call(3 + usize::from(keys.thread.is_some()));
+        cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+        add_thread(&mut cmd, keys);
         scope_arguments::read(&mut cmd, parts, self.ahead());
         cmd
     }
-}
-
-/// A call of a script that takes a scope without its answers and its log.
-fn calling(script: Script, keys: &ScopeKeys<'_>) -> Cmd {
-    let mut cmd = script.call(3 + usize::from(keys.thread.is_some()));
-    cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
-    add_thread(&mut cmd, keys);
-    cmd
 }
 
 fn add_thread(cmd: &mut Cmd, keys: &ScopeKeys<'_>) {

@@ -120,7 +120,7 @@ impl Script {
                 &[RECORDS, LOG, INTEGERS, SCOPE],
                 include_str!("lua/write_scope.lua"),
             ),
-            Self::EndScope => (&[LOG, SCOPE], include_str!("lua/end_scope.lua")),
+            Self::EndScope => (&[RECORDS, LOG, SCOPE], include_str!("lua/end_scope.lua")),
             Self::ListAdd => (&[], include_str!("lua/list_add.lua")),
             Self::ListRemove => (&[], include_str!("lua/list_remove.lua")),
             Self::ListLookAgain => (&[], include_str!("lua/list_look_again.lua")),

@@ -21,11 +21,9 @@ if m then
     call('PEXPIRE', key, tombstone + ahead)
   end
   kept = tombstone
-  if call('PTTL', KEYS[2]) > ahead then
-    local records_ms = math.max(REMEMBERED_MS, tombstone) + ahead
-    call('PEXPIRE', KEYS[2], records_ms)
-    if memory then memory.left = records_ms end
-  end
+  local records_ms = math.max(REMEMBERED_MS, tombstone)
+  if forget_soon(KEYS[2], records_ms, ahead) and memory then memory.left = records_ms + ahead end
+  forget_soon(beside(key, ':j:'), records_ms, ahead)
 elseif dead then
   end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, tonumber(ARGV[5]))
 elseif left > ahead then

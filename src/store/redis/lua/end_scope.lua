@@ -1,11 +1,13 @@
--- Ends a scope. KEYS: as in read_scope.lua. ARGV: 1 ahead, 2 the version it must have, or nothing.
+-- Ends a scope. KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, then its thread if it
+-- has one. ARGV: 1 ahead, 2 the version it must have, or nothing.
 -- Reply: `E` and whether there was one, or a refusal.
 local ahead = tonumber(ARGV[1])
-local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
+local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
 local _, s = open_scope(k, ahead, true)
 local version = s and s.version or 0
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= version then
   return {'R', 'version_mismatch', version, s and s.life or NOBODY}
 end
 call('UNLINK', k.scope, k.history, k.ids)
+if s then forget_soon(KEYS[4], REMEMBERED_MS, ahead) end
 return {'E', s and 1 or 0}

@@ -25,7 +25,7 @@
 --   :a:ID:LIFE that of an earlier life
 --   :x         archives: ID-LIFE by when it was archived, so that those of one time are sorted by
 --              id and life: no character of an id is below `-`
---   :k: :y: :z: what scopes are kept in: see scope.lua
+--   :k: :y: :z: :j: what scopes are kept in: see scope.lua
 --   :w:ID      there while a thread is watched, so that a life which begins meanwhile is too
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format

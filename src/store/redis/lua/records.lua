@@ -54,6 +54,13 @@ local function remember(memory, answer, cost, lives_ms, ahead)
   if not memory.left or memory.left < wanted then call('PEXPIRE', key, wanted) end
 end
 
+-- Forgets the answers after a time, because what gave them has ended. Whether there are any.
+local function forget_soon(key, after_ms, ahead)
+  if call('PTTL', key) <= ahead then return false end
+  call('PEXPIRE', key, after_ms + ahead)
+  return true
+end
+
 -- Whether a thread of that version and life is what a precondition says.
 local function is_met(precondition, version, life)
   local kind = sub(precondition, 1, 1)
