@@ -57,6 +57,12 @@ pub fn state_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}?life={:016x}", life.0)
 }
 
+/// Where the history is that a life of a thread left.
+#[must_use]
+pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
+    format!("{public_url}/v1/archives/{id}/history?life={:016x}", life.0)
+}
+
 /// All up to what only some types have. The subject of a thread's event is its id, that of another
 /// scope's event is the scope.
 fn head(event: &Event) -> String {
@@ -116,6 +122,11 @@ fn push_end(
     };
     let metadata = head.metadata.as_str();
     push(json, format_args!(r#","metadata":{metadata}"#));
+    if !head.history.is_empty() {
+        let url = history_url(public_url, &head.id, head.life);
+        let url = serde_json::Value::from(url);
+        push(json, format_args!(r#","history_url":{url}"#));
+    }
     if state.len() as u64 > MOST_STATE_BYTES {
         let url = state_url(public_url, &head.id, head.life);
         let url = serde_json::Value::from(url);
@@ -150,7 +161,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::domain::scope::KeptScope;
+    use crate::domain::scope::{HistorySummary, KeptScope};
     use crate::domain::{EventId, Policy, Position, Thread};
     use crate::store::{ArchiveHead, ArchivePage, ArchivePlace, WriteError};
 
@@ -206,6 +217,7 @@ mod tests {
                 ended_ms: 0,
                 archived_ms: 0,
                 metadata: Json::parse(r#"{"n":1e400}"#).unwrap(),
+                history: HistorySummary::EMPTY,
             },
             state: state.into(),
         }))
@@ -263,6 +275,44 @@ mod tests {
                 r#""keys":["a","\ud800"]}}"#,
             )
         );
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_thread_with_a_history_links_to_it() {
+        let Left(Some(mut archive)) = left("{}".into()) else {
+            panic!("something is left")
+        };
+        archive.head.history.next_seq = 3;
+
+        let (_, rest) = rendered(&Left(Some(archive)), &destroyed(false)).await;
+
+        let url = format!("https://t.example/v1/archives/{ID}/history?life=000000000000000a");
+        assert!(
+            rest.contains(&format!(r#","history_url":"{url}","state":"#)),
+            "{rest}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_event_of_a_scope_says_which() {
+        let keys = Some(Json::parse(r#"["k"]"#).unwrap());
+        let own = event(EventKind::KvUpdated { keys });
+        let other = Event {
+            subject: "tool:a\"b".parse().unwrap(),
+            ..event(EventKind::TaskListUpdated)
+        };
+
+        let (text, rest) = rendered(&Left(None), &own).await;
+        let data = format!(r#""data":{{"thread_id":"{ID}","scope":"thread:{ID}","life""#);
+        assert!(text.contains(&data), "{text}");
+        assert_eq!(rest, r#","keys":["k"]"#);
+        let (text, rest) = rendered(&Left(None), &other).await;
+        assert!(text.contains(r#""subject":"tool:a\"b","time""#), "{text}");
+        assert!(
+            text.contains(r#""data":{"scope":"tool:a\"b","life""#),
+            "{text}"
+        );
+        assert_eq!(rest, "");
     }
 
     #[tokio::test]

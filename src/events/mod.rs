@@ -30,7 +30,7 @@ use consumers::Consumers;
 use reaper::Reaper;
 use sessions::Sessions;
 
-pub use cloud_event::{MOST_STATE_BYTES, cloud_event, state_url};
+pub use cloud_event::{MOST_STATE_BYTES, cloud_event, history_url, state_url};
 pub(crate) use consumers::Purpose;
 pub use consumers::{Failure, Handler, Parked, ParkedPage, Timing};
 pub use counters::{Count, DeliveryCounters, EventCounters};

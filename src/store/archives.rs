@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{StoreError, WriteError};
+use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 
 /// What is left of a life of a thread, but for its state.
@@ -27,6 +28,8 @@ pub struct ArchiveHead {
     pub archived_ms: u64,
     /// A JSON object.
     pub metadata: Json,
+    /// How much history there is beside it.
+    pub history: HistorySummary,
 }
 
 /// What is left of a life of a thread.

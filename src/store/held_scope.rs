@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
 use crate::domain::scope::{
-    ScopeDocument, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
+    HistorySummary, ScopeDocument, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
 };
 use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Stamp};
 
@@ -113,6 +113,11 @@ impl HeldScope {
             record: record.cloned(),
             history: document.history().summary(),
         }
+    }
+
+    /// How much history there is.
+    pub(super) fn history(&self) -> HistorySummary {
+        self.document.history().summary()
     }
 
     /// Items of its history.

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::living::Living;
+use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Life, Position, ThreadId};
 use crate::store::{Archive, ArchiveHead, ArchivePlace};
 
@@ -38,7 +39,13 @@ impl Final {
             ended_ms: self.ended_ms,
             archived_ms: self.archived_ms,
             metadata: self.living.metadata(),
+            history: self.history(),
         }
+    }
+
+    fn history(&self) -> HistorySummary {
+        let scope = self.living.scope.as_ref();
+        scope.map_or(HistorySummary::EMPTY, |scope| scope.history())
     }
 
     pub(super) fn archive(&self, id: &ThreadId) -> Archive {

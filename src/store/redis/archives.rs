@@ -8,7 +8,8 @@ use super::link::pipeline;
 use super::meta::{Meta, take};
 use super::replies::{self, UNKNOWN, array, bytes, integer, text};
 use super::scripts::Script;
-use super::{RedisStore, arguments, state};
+use super::{RedisStore, arguments, scope_replies, state};
+use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 use crate::store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError, millis,
@@ -139,7 +140,7 @@ impl RedisStore {
                 .find(is_it)
                 .map_or(&Value::Nil, |pair| &pair.1)
         };
-        let head = head(*id, field(b"M"), field(b"E"), field(b"D"))?;
+        let head = head(*id, field(b"M"), field(b"E"), field(b"D"), field(b"S"))?;
         Ok(head.map(|head| Found {
             archive: Archive {
                 head,
@@ -198,7 +199,7 @@ impl RedisStore {
     async fn read_heads(&self, members: &[Member]) -> Result<Vec<ArchiveHead>, StoreError> {
         let hmget = |key: String| {
             let mut cmd = redis::cmd("HMGET");
-            cmd.arg(key).arg("M").arg("E").arg("D").arg("R");
+            cmd.arg(key).arg("M").arg("E").arg("D").arg("S").arg("R");
             cmd
         };
         let cmds = members.iter().flat_map(|(_, id, life)| -> [Cmd; 2] {
@@ -213,12 +214,12 @@ impl RedisStore {
                 let Value::Array(fields) = reply else {
                     return Err(UNKNOWN);
                 };
-                let [meta, end, metadata, restored] = &fields[..] else {
+                let [meta, end, metadata, scope, restored] = &fields[..] else {
                     return Err(UNKNOWN);
                 };
                 // restored or swept since it was listed
                 let is_there = *restored == Value::Nil;
-                let found = head(*id, meta, end, metadata)?;
+                let found = head(*id, meta, end, metadata, scope)?;
                 heads.extend(found.filter(|head| is_there && head.life == *life));
             }
         }
@@ -253,12 +254,13 @@ fn members_with_scores(reply: Value) -> Result<Vec<Member>, StoreError> {
         .collect()
 }
 
-/// What meta, end and metadata say; none when there is no such archive.
+/// What meta, end, metadata and the meta of the scope say; none when there is no such archive.
 fn head(
     id: ThreadId,
     meta: &Value,
     end: &Value,
     metadata: &Value,
+    scope: &Value,
 ) -> Result<Option<ArchiveHead>, StoreError> {
     let (Value::BulkString(meta), Value::BulkString(end)) = (meta, end) else {
         return Ok(None);
@@ -283,6 +285,10 @@ fn head(
         metadata: match metadata {
             Value::Nil => Json::empty_object(),
             metadata => Json::from_compact(text(metadata)?),
+        },
+        history: match scope {
+            Value::Nil => HistorySummary::EMPTY,
+            scope => scope_replies::history(scope)?,
         },
     }))
 }

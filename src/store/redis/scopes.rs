@@ -94,15 +94,8 @@ impl Scopes for RedisStore {
             return Ok(None);
         };
         let keys = self.names.bucket_of(id).final_scope(id, archive.head.life);
-        let mut meta = redis::cmd("HGET");
-        meta.arg(&keys.scope).arg("M");
-        let cmds = [meta, range(&keys, from, most)];
-        let [meta, items] = self.link.calls().read_all(cmds).await?;
-        let summary = match meta {
-            Value::Nil => HistorySummary::EMPTY,
-            meta => scope_replies::history(&meta)?,
-        };
-        page(summary, items).map(Some)
+        let items = self.link.calls().read(range(&keys, from, most)).await?;
+        page(archive.head.history, items).map(Some)
     }
 }
 

@@ -78,11 +78,12 @@ local function drop_scope(thread)
   for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind)) end
 end
 
--- Moves what a thread's scope holds beside the archive of that life.
-local function archive_scope(thread, life, archive_ms)
+-- Moves what a thread's scope holds beside the archive of that life, which gets its meta.
+local function archive_scope(thread, archive, life, archive_ms)
   local m = call('HGET', beside(thread, ':k:'), 'M')
   if not m then return end
   if sub(m, 2, 9) ~= life then return drop_scope(thread) end
+  call('HSET', archive, 'S', m)
   for _, kind in ipairs(BESIDE) do
     local from = beside(thread, kind)
     if call('EXISTS', from) == 1 then
@@ -114,7 +115,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   call('HSET', k.archive, 'M', sub(m, 1, 54) .. pack('>I4I6', sequence, 0),
     'E', pack('>BI6I6', flags, ended, archived))
   call('PEXPIRE', k.archive, archive_ms + ahead)
-  archive_scope(k.thread, life, archive_ms + ahead)
+  archive_scope(k.thread, k.archive, life, archive_ms + ahead)
   call('ZADD', k.archives, archived, id .. '-' .. hex(life))
 end
 

@@ -31,7 +31,7 @@ version = version + 1
 -- a copy, since the event of the end may still be on its way and wants the state
 call('UNLINK', k.thread)
 call('COPY', from, k.thread)
-call('HDEL', k.thread, 'E')
+call('HDEL', k.thread, 'E', 'S')
 call('HSET', from, 'R', '1')
 call('ZREM', k.archives, id .. '-' .. hex(its_life))
 drop_scope(k.thread)
