@@ -7,7 +7,10 @@ local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 local _, s = open_scope(k, ahead, true)
 if not s then return false end
 local values, keys = {}, {}
-if #ARGV > 4 then values = call('HMGET', k.scope, unpack(ARGV, 5)) end
+for from = 5, #ARGV, 1000 do
+  local found = call('HMGET', k.scope, unpack(ARGV, from, math.min(from + 999, #ARGV)))
+  for i, value in ipairs(found) do values[from - 5 + i] = value end
+end
 if ARGV[2] == 'k' then
   for _, f in ipairs(call('HKEYS', k.scope)) do
     if byte(f) == 107 then keys[#keys + 1] = sub(f, 2) end
