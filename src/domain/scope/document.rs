@@ -135,15 +135,8 @@ impl ScopeDocument {
             is_cleared,
             ..
         } = draft;
-        let cleared;
-        let history = if write.clears_history {
-            let mut emptied = self.history.clone();
-            emptied.clear();
-            cleared = emptied;
-            &cleared
-        } else {
-            &self.history
-        };
+        let emptied = write.clears_history.then(|| self.history.emptied());
+        let history = emptied.as_ref().unwrap_or(&self.history);
         let appended = history.plan(write.history, &write.policy.history)?;
 
         // nothing refuses any more
@@ -166,8 +159,8 @@ impl ScopeDocument {
         if let Some(record) = write.record {
             self.record = Some(record.new.clone());
         }
-        if write.clears_history {
-            self.history.clear();
+        if let Some(emptied) = emptied {
+            self.history = emptied;
         }
         let limit = &write.policy.history;
         self.history.append(write.history, &appended, limit, now_ms);

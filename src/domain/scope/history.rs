@@ -172,16 +172,17 @@ impl History {
         }
     }
 
-    /// Forgets all items. Places are not given again.
-    pub fn clear(&mut self) {
-        *self = Self {
+    /// The history without its items. Their places are not given again.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self {
             summary: HistorySummary {
                 first_seq: self.summary.next_seq,
                 next_seq: self.summary.next_seq,
                 bytes: 0,
             },
             ..Self::default()
-        };
+        }
     }
 
     /// What adding these items comes to, or why it cannot be. Nothing has changed yet.

@@ -129,9 +129,9 @@ impl Entry {
         if let Some(living) = living {
             step.end(living, EndReason::Destroyed, now_ms);
             self.tombstone_ends_ms = now_ms.saturating_add(millis(destroy.tombstone));
-            self.records.end_by(self.tombstone_ends_ms, now_ms);
+            self.records.end_soon(self.tombstone_ends_ms, now_ms);
             if let Some(records) = &mut self.scope_records {
-                records.end_by(self.tombstone_ends_ms, now_ms);
+                records.end_soon(self.tombstone_ends_ms, now_ms);
             }
         }
         if let Some(key) = destroy.idempotency {
@@ -207,10 +207,14 @@ impl Entry {
         let scope = living.as_ref().and_then(|living| living.scope.as_ref());
         let stamp = scope.map(|scope| scope.stamp());
         check_version(expected, stamp.unwrap_or_default())?;
-        Ok(living.and_then(|living| {
+        let ended = living.and_then(|living| {
             living.slide(now_ms);
             living.scope.take()
-        }))
+        });
+        if let (Some(_), Some(records)) = (&ended, &mut self.scope_records) {
+            records.end_soon(now_ms, now_ms);
+        }
+        Ok(ended)
     }
 
     /// Has changes logged until then.

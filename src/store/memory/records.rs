@@ -98,7 +98,7 @@ impl<A: Remembered> Records<A> {
         // an earlier answer may be remembered for longer than this one
         let longest_ms = now_ms + millis(LONGEST);
         let ends_ms = self.ends_ms.max(its_end_ms.min(longest_ms));
-        self.end_by(ends_ms, now_ms);
+        self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
     }
 
     fn forget_oldest(&mut self) {
@@ -108,9 +108,11 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Forgets all at that time, but not before a minute from now.
-    pub(super) fn end_by(&mut self, ends_ms: u64, now_ms: u64) {
-        self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
+    /// Forgets all at that time, but not before a minute from now, since what gave them has ended.
+    pub(super) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
+        if !self.order.is_empty() {
+            self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
+        }
     }
 
     pub(super) fn sweep(&mut self, now_ms: u64) {

@@ -22,7 +22,7 @@ pub(super) struct ScopeEntry {
 #[derive(Debug)]
 struct LivingScope {
     held: HeldScope,
-    /// How long it lives after its last use, if that counts.
+    /// How long it lives after its last use, if that counts, as the last write said.
     idle: Option<Duration>,
     /// None: it does not end by itself.
     expires_ms: Option<u64>,
@@ -64,7 +64,7 @@ impl ScopeEntry {
                 (living, done)
             }
             None => {
-                let mut living = LivingScope::new(write, now_ms);
+                let mut living = LivingScope::new(now_ms);
                 let done = living.write(write, now_ms)?;
                 (self.living.insert(living), done)
             }
@@ -89,8 +89,8 @@ impl ScopeEntry {
         let stamp = living.map(|living| living.held.stamp());
         check_version(expected, stamp.unwrap_or_default())?;
         let ended = self.living.take().map(|living| living.held);
-        if ended.is_some() && self.records.ends_ms() > 0 {
-            self.records.end_by(now_ms, now_ms);
+        if ended.is_some() {
+            self.records.end_soon(now_ms, now_ms);
         }
         Ok(ended)
     }
@@ -112,13 +112,10 @@ impl Due for ScopeEntry {
 }
 
 impl LivingScope {
-    fn new(write: &ScopeWrite<'_>, now_ms: u64) -> Self {
+    fn new(now_ms: u64) -> Self {
         Self {
             held: HeldScope::new(Life::random(), now_ms),
-            idle: match write.policy.lifetime {
-                Lifetime::Idle(idle) => Some(idle),
-                Lifetime::Thread | Lifetime::Kept => None,
-            },
+            idle: None,
             expires_ms: None,
             events: 0,
         }
@@ -130,6 +127,10 @@ impl LivingScope {
 
     fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, ScopeRefusal> {
         let done = self.held.write(write, now_ms)?;
+        self.idle = match write.policy.lifetime {
+            Lifetime::Idle(idle) => Some(idle),
+            Lifetime::Thread | Lifetime::Kept => None,
+        };
         if let Some(ttl) = write.ttl {
             self.expires_ms = Some(now_ms.saturating_add(millis(ttl)));
         }

@@ -1,0 +1,544 @@
+//! Histories: places without gaps, items once, within their limit.
+
+use threadkeep::domain::scope::{HistoryItem, HistorySummary, ScopeRefusal, ScopeWrite};
+use threadkeep::store::HistoryFrom::{After, Before};
+
+use super::room::Room;
+use super::scope_room::{Place, increment, item, numbered, places, set};
+
+/// What an item of this id and value counts for.
+fn cost(id: &str, value: &str) -> u64 {
+    (id.len() + value.len() + 64) as u64
+}
+
+async fn summary(place: &Place) -> HistorySummary {
+    place.view().await.unwrap().history
+}
+
+async fn places_count_from_1_without_gaps(room: Room) {
+    let session = room.session();
+
+    let first = session.add(&[item("a", "1"), item("b", "2")]).await;
+    let second = session.add(&[item("c", "3")]).await;
+
+    assert_eq!(first, [(1, false), (2, false)]);
+    assert_eq!(second, [(3, false)]);
+    let word = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
+    assert_eq!(
+        session.items().await,
+        [word(1, "a", "1"), word(2, "b", "2"), word(3, "c", "3")]
+    );
+    let expected = HistorySummary {
+        first_seq: 1,
+        next_seq: 4,
+        bytes: 3 * 66,
+    };
+    assert_eq!(summary(&session).await, expected);
+    assert_eq!(session.version().await, 2);
+}
+
+async fn a_scope_without_items_has_an_empty_history(room: Room) {
+    let session = room.session();
+    session.run(&[set("k", "1")]).await;
+
+    let page = session.page(After(0), 10).await.unwrap();
+
+    assert!(page.items.is_empty());
+    assert_eq!(page.summary, HistorySummary::EMPTY);
+    assert_eq!(summary(&session).await, HistorySummary::EMPTY);
+}
+
+async fn values_are_kept_to_the_byte(room: Room) {
+    let session = room.session();
+    let values = [
+        "9007199254740993",
+        "1.0",
+        "1e400",
+        "-0",
+        "[]",
+        "{}",
+        r#"{"b":[1,{"a":null}],"a":"\ud83d","a":1}"#,
+        r#""é😀\u0000\n""#,
+        "\"\u{2028}\"",
+        "null",
+        "\"t\"",
+        "\"-0\"",
+    ];
+    let id = |number: usize| format!("!~:-{number}");
+    let items = (0..).zip(values);
+    let items: Vec<_> = items.map(|(n, value)| item(&id(n), value)).collect();
+
+    session.add(&items).await;
+
+    for (number, (seq, its_id, value)) in session.items().await.into_iter().enumerate() {
+        assert_eq!(seq, number as u64 + 1);
+        assert_eq!((its_id, &*value), (id(number), values[number]));
+    }
+}
+
+async fn items_know_when_they_were_added(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1"), item("b", "1")]).await;
+    let made_ms = session.view().await.unwrap().created_ms;
+    room.advance(std::time::Duration::from_secs(100));
+    session.add(&[item("a", "1"), item("c", "1")]).await;
+
+    let items = session.page(After(0), 10).await.unwrap().items;
+
+    let times: Vec<_> = items.iter().map(|kept| kept.at_ms - made_ms).collect();
+    assert_eq!(times[..2], [0, 0]);
+    assert!((100_000..105_000).contains(&times[2]));
+}
+
+async fn an_item_is_added_once_however_often_it_comes(room: Room) {
+    let session = room.session();
+    let items = [item("a", "1"), item("b", "2"), item("a", "1")];
+
+    let first = session.add(&items).await;
+    let stamp = session.stamp().await;
+    let again = session.add(&items).await;
+
+    assert_eq!(first, [(1, false), (2, false), (1, true)]);
+    assert_eq!(again, [(1, true), (2, true), (1, true)]);
+    assert_eq!(session.stamp().await, stamp);
+    assert_eq!(session.items().await.len(), 2);
+    let with_new = session.add(&[item("b", "2"), item("c", "3")]).await;
+    assert_eq!(with_new, [(2, true), (3, false)]);
+    assert_eq!(session.version().await, stamp.version + 1);
+    assert_eq!(summary(&session).await.bytes, 3 * 66);
+}
+
+async fn a_write_that_adds_nothing_new_changes_nothing(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1")]).await;
+    let before = session.whole().await;
+
+    let write = ScopeWrite {
+        history: &[item("a", "1")],
+        ..session.blank()
+    };
+    let written = session.write(&write).await.unwrap();
+
+    assert_eq!(places(&written.appended), [(1, true)]);
+    assert_eq!(written.stamp, session.stamp().await);
+    assert!(!written.replayed);
+    assert_eq!(session.whole().await, before);
+}
+
+async fn a_write_that_does_more_is_one_whatever_it_adds(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1")]).await;
+
+    let write = ScopeWrite {
+        operations: &[set("k", "1")],
+        history: &[item("a", "1")],
+        ..session.blank()
+    };
+    let written = session.write(&write).await.unwrap();
+
+    assert_eq!(places(&written.appended), [(1, true)]);
+    assert_eq!(written.stamp.version, 2);
+    assert_eq!(session.value("k").await.unwrap(), "1");
+}
+
+async fn a_first_write_can_be_an_item_that_comes_twice(room: Room) {
+    let session = room.session();
+
+    let added = session.add(&[item("a", "1"), item("a", "1")]).await;
+
+    assert_eq!(added, [(1, false), (1, true)]);
+    assert_eq!(session.version().await, 1);
+}
+
+async fn an_id_stands_for_one_value(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1"), item("b", "1")]).await;
+    let before = session.whole().await;
+
+    for (items, index) in [
+        (vec![item("c", "1"), item("b", "2")], 1),
+        (vec![item("c", "1"), item("c", "2")], 1),
+        (vec![item("a", "1.0")], 0),
+        (vec![item("a", "1"), item("d", "1"), item("a", "\"1\"")], 2),
+    ] {
+        let refused = session.try_add(&items).await;
+        assert_eq!(refused, Err(ScopeRefusal::ItemIdReused { item: index }));
+        assert_eq!(session.whole().await, before);
+    }
+    let apart = session.add(&[item("A", "2"), item("a ".trim(), "1")]).await;
+    assert_eq!(apart, [(3, false), (1, true)]);
+}
+
+async fn a_refused_item_undoes_the_operations(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1")]).await;
+    let before = session.whole().await;
+    let write = ScopeWrite {
+        operations: &[set("k", "1"), increment("n", 1)],
+        clears_history: false,
+        history: &[item("b", "1"), item("a", "2")],
+        seals: true,
+        ..session.blank()
+    };
+
+    let refused = session.write(&write).await;
+
+    assert_eq!(refused, Err(ScopeRefusal::ItemIdReused { item: 1 }));
+    assert_eq!(session.whole().await, before);
+}
+
+async fn items_are_read_from_both_ends(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..11)).await;
+
+    assert_eq!(session.seqs(After(0), 3).await, [1, 2, 3]);
+    assert_eq!(session.seqs(After(3), 3).await, [4, 5, 6]);
+    assert_eq!(session.seqs(After(8), 3).await, [9, 10]);
+    assert_eq!(session.seqs(Before(u64::MAX), 3).await, [10, 9, 8]);
+    assert_eq!(session.seqs(Before(8), 3).await, [7, 6, 5]);
+    assert_eq!(session.seqs(Before(3), 3).await, [2, 1]);
+    let page = session.page(Before(3), 1).await.unwrap();
+    assert_eq!(page.summary, summary(&session).await);
+    assert_eq!(page.summary.len(), 10);
+}
+
+async fn any_bound_can_be_read_from(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..4)).await;
+
+    for after in [
+        3,
+        4,
+        1_000,
+        i64::MAX as u64,
+        1 << 63,
+        u64::MAX - 1,
+        u64::MAX,
+    ] {
+        assert!(session.seqs(After(after), 10).await.is_empty());
+    }
+    for before in [0, 1] {
+        assert!(session.seqs(Before(before), 10).await.is_empty());
+    }
+    for before in [4, 5, 1_000, i64::MAX as u64, 1 << 63, u64::MAX - 1] {
+        assert_eq!(session.seqs(Before(before), 10).await, [3, 2, 1]);
+    }
+    assert!(session.seqs(After(0), 0).await.is_empty());
+    assert!(session.seqs(Before(u64::MAX), 0).await.is_empty());
+    assert_eq!(session.seqs(After(0), usize::MAX).await, [1, 2, 3]);
+}
+
+async fn places_are_not_given_again_after_a_clear(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1"), item("b", "2")]).await;
+
+    let cleared = session.clear_history().await;
+
+    assert_eq!(cleared.stamp.version, 2);
+    let empty = HistorySummary {
+        first_seq: 3,
+        next_seq: 3,
+        bytes: 0,
+    };
+    assert_eq!(summary(&session).await, empty);
+    assert!(session.items().await.is_empty());
+    assert_eq!(session.add(&[item("a", "77")]).await, [(3, false)]);
+    assert_eq!(session.seqs(After(0), 10).await, [3]);
+    assert_eq!(session.seqs(After(2), 10).await, [3]);
+    assert_eq!(session.seqs(Before(u64::MAX), 10).await, [3]);
+    assert!(session.seqs(Before(3), 10).await.is_empty());
+}
+
+async fn a_clear_comes_before_the_items_of_its_write(room: Room) {
+    let (a, b) = (item("a", "1"), item("b", "2"));
+    let session = room.session().keeping(2 * 66, false);
+    session.add(&[a.clone(), b.clone()]).await;
+    let write = ScopeWrite {
+        clears_history: true,
+        history: &[item("a", "7"), b],
+        ..session.blank()
+    };
+
+    let written = session.write(&write).await.unwrap();
+
+    assert_eq!(places(&written.appended), [(3, false), (4, false)]);
+    let word = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
+    assert_eq!(
+        session.items().await,
+        [word(3, "a", "7"), word(4, "b", "2")]
+    );
+    let refused = ScopeWrite {
+        history: &[item("a", "7"), item("b", "7"), item("c", "7")],
+        ..write
+    };
+    let before = session.whole().await;
+    let refused = session.write(&refused).await;
+    let too_large = matches!(
+        refused,
+        Err(ScopeRefusal::HistoryTooLarge {
+            attempted_bytes: 198,
+            ..
+        })
+    );
+    assert!(too_large, "{refused:?}");
+    assert_eq!(session.whole().await, before);
+}
+
+async fn a_clear_of_a_first_write_is_none(room: Room) {
+    let session = room.session();
+    session.clear_history().await;
+
+    assert_eq!(summary(&session).await, HistorySummary::EMPTY);
+    assert_eq!(session.add(&[item("a", "1")]).await, [(1, false)]);
+}
+
+async fn a_history_has_the_most_bytes_and_not_one_more(room: Room) {
+    let most = cost("a", "1") + cost("bb", "22");
+    let session = room.session().keeping(most, false);
+    session.add(&[item("a", "1")]).await;
+    let before = session.whole().await;
+
+    let refused = session.try_add(&[item("bb", "222")]).await;
+    assert_eq!(session.whole().await, before);
+    let fits = session.try_add(&[item("bb", "22")]).await;
+    let full = session.try_add(&[item("c", "1")]).await;
+    let repeated = session.add(&[item("a", "1"), item("bb", "22")]).await;
+
+    assert_eq!(
+        refused,
+        Err(ScopeRefusal::HistoryTooLarge {
+            limit_bytes: most,
+            size_bytes: 66,
+            attempted_bytes: most + 1,
+        })
+    );
+    assert_eq!(places(&fits.unwrap()), [(2, false)]);
+    assert!(matches!(full, Err(ScopeRefusal::HistoryTooLarge { .. })));
+    assert_eq!(repeated, [(1, true), (2, true)]);
+    assert_eq!(summary(&session).await.bytes, most);
+}
+
+async fn items_that_fit_one_by_one_are_refused_together(room: Room) {
+    let session = room.session().keeping(3 * 66, false);
+    session.add(&numbered(1..3)).await;
+    let before = session.whole().await;
+
+    let refused = session.try_add(&numbered(2..5)).await;
+
+    assert!(matches!(
+        refused,
+        Err(ScopeRefusal::HistoryTooLarge {
+            size_bytes: 132,
+            attempted_bytes: 264,
+            ..
+        })
+    ));
+    assert_eq!(session.whole().await, before);
+    assert_eq!(session.add(&numbered(2..4)).await, [(2, true), (3, false)]);
+}
+
+async fn a_limit_that_was_lowered_refuses_new_items_alone(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..5)).await;
+    let lowered = session.clone().keeping(100, false);
+
+    assert!(lowered.try_add(&numbered(5..6)).await.is_err());
+    assert_eq!(lowered.add(&numbered(4..5)).await, [(4, true)]);
+    lowered.run(&[set("k", "1")]).await;
+
+    assert_eq!(session.items().await.len(), 4);
+}
+
+async fn the_oldest_make_room_where_that_is_the_rule(room: Room) {
+    let session = room.session().keeping(3 * 66, true);
+    session.add(&numbered(1..4)).await;
+
+    assert_eq!(session.add(&numbered(4..6)).await, [(4, false), (5, false)]);
+
+    assert_eq!(session.seqs(After(0), 10).await, [3, 4, 5]);
+    let expected = HistorySummary {
+        first_seq: 3,
+        next_seq: 6,
+        bytes: 3 * 66,
+    };
+    assert_eq!(summary(&session).await, expected);
+    assert_eq!(session.seqs(After(1), 1).await, [3]);
+    assert!(session.seqs(Before(3), 10).await.is_empty());
+    let forgotten = session.add(&[item("1", "\"new\"")]).await;
+    assert_eq!(forgotten, [(6, false)]);
+    assert_eq!(session.seqs(After(0), 10).await, [5, 6]);
+}
+
+async fn what_does_not_fit_at_all_is_refused_even_then(room: Room) {
+    let session = room.session().keeping(3 * 66, true);
+    session.add(&numbered(1..3)).await;
+    let before = session.whole().await;
+    let large = item("l", &"1".repeat(200));
+
+    let refused = session.try_add(&[large]).await;
+    let together = session.try_add(&numbered(3..7)).await;
+    assert_eq!(session.whole().await, before);
+    let just = session.add(&numbered(3..6)).await;
+
+    assert_eq!(
+        refused,
+        Err(ScopeRefusal::HistoryTooLarge {
+            limit_bytes: 198,
+            size_bytes: 132,
+            attempted_bytes: 132 + 265,
+        })
+    );
+    assert!(matches!(
+        together,
+        Err(ScopeRefusal::HistoryTooLarge { .. })
+    ));
+    assert_eq!(just, [(3, false), (4, false), (5, false)]);
+    assert_eq!(session.seqs(After(0), 10).await, [3, 4, 5]);
+}
+
+async fn one_large_item_makes_all_others_go(room: Room) {
+    let session = room.session().keeping(1_000, true);
+    session.add(&numbered(1..10)).await;
+    let value = "7".repeat(1_000 - 64 - 1);
+
+    session.add(&[item("l", &value)]).await;
+
+    assert_eq!(session.items().await, [(10, "l".into(), value)]);
+    assert_eq!(summary(&session).await.bytes, 1_000);
+}
+
+async fn a_write_without_items_drops_what_is_past_a_lowered_limit(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..6)).await;
+    let lowered = session.clone().keeping(2 * 66, true);
+
+    lowered.run(&[set("k", "1")]).await;
+
+    assert_eq!(session.seqs(After(0), 10).await, [4, 5]);
+    assert_eq!(summary(&session).await.bytes, 2 * 66);
+}
+
+async fn thousands_of_items_are_read_page_by_page(room: Room) {
+    let session = room.session();
+    for thousand in 0..5 {
+        let items = numbered(thousand * 1_000 + 1..thousand * 1_000 + 1_001);
+        session.add(&items).await;
+    }
+    let mut forwards = Vec::new();
+    loop {
+        let last = forwards.last().copied().unwrap_or(0);
+        let page = session.seqs(After(last), 700).await;
+        if page.is_empty() {
+            break;
+        }
+        forwards.extend(page);
+    }
+    let mut backwards = Vec::new();
+    loop {
+        let last = backwards.last().copied().unwrap_or(u64::MAX);
+        let page = session.seqs(Before(last), 999).await;
+        if page.is_empty() {
+            break;
+        }
+        backwards.extend(page);
+    }
+
+    let all: Vec<u64> = (1..5_001).collect();
+    assert_eq!(forwards, all);
+    backwards.reverse();
+    assert_eq!(backwards, all);
+    let again = session.add(&numbered(2_500..2_502)).await;
+    assert_eq!(again, [(2_500, true), (2_501, true)]);
+}
+
+async fn large_items_fill_the_documented_8_mib(room: Room) {
+    let session = room.session();
+    assert_eq!(session.policy.history.max_bytes, 8_388_608);
+    let value = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let mibibyte = |number: u32| item(&number.to_string(), &value(1_048_576 - 65));
+    for number in 1..8 {
+        session.add(&[mibibyte(number)]).await;
+    }
+
+    let refused = session.try_add(&[item("8", &value(1_048_576 - 64))]).await;
+    let fits = session.add(&[mibibyte(8)]).await;
+
+    assert!(matches!(refused, Err(ScopeRefusal::HistoryTooLarge { .. })));
+    assert_eq!(fits, [(8, false)]);
+    let items = session.items().await;
+    assert!(
+        items
+            .iter()
+            .all(|(.., text)| *text == value(1_048_576 - 65))
+    );
+    assert_eq!(summary(&session).await.bytes, 8_388_608);
+}
+
+async fn writers_at_once_get_places_of_their_own(room: Room) {
+    let session = room.session();
+    let add = async |writer: u64| {
+        let mut got = Vec::new();
+        for number in 0..25 {
+            let shared = item(&format!("shared{number}"), "0");
+            let own = item(&format!("{writer}-{number}"), "1");
+            got.push(session.add(&[shared, own]).await);
+        }
+        got
+    };
+
+    let writers = (0..8).map(add);
+    let got = futures_util::future::join_all(writers).await;
+
+    let mut own: Vec<_> = got.iter().flatten().map(|added| added[1]).collect();
+    own.sort_unstable();
+    own.dedup();
+    assert_eq!(own.len(), 200);
+    let items = session.items().await;
+    assert_eq!(items.len(), 225);
+    assert!((1..).zip(&items).all(|(place, (seq, ..))| place == *seq));
+}
+
+async fn history_items_count_as_the_domain_says(room: Room) {
+    let session = room.session();
+    let items: Vec<HistoryItem> = [("a", "\"é\""), ("bb", "[1,2]"), ("c", "null")]
+        .map(|(id, value)| item(id, value))
+        .into();
+
+    session.add(&items).await;
+
+    let sum: u64 = items.iter().map(HistoryItem::cost_bytes).sum();
+    assert_eq!(summary(&session).await.bytes, sum);
+    assert_eq!(
+        sum,
+        cost("a", "\"é\"") + cost("bb", "[1,2]") + cost("c", "null")
+    );
+}
+
+super::over_every_store! {
+    places_count_from_1_without_gaps,
+    a_scope_without_items_has_an_empty_history,
+    values_are_kept_to_the_byte,
+    items_know_when_they_were_added,
+    an_item_is_added_once_however_often_it_comes,
+    a_write_that_adds_nothing_new_changes_nothing,
+    a_write_that_does_more_is_one_whatever_it_adds,
+    a_first_write_can_be_an_item_that_comes_twice,
+    an_id_stands_for_one_value,
+    a_refused_item_undoes_the_operations,
+    items_are_read_from_both_ends,
+    any_bound_can_be_read_from,
+    places_are_not_given_again_after_a_clear,
+    a_clear_comes_before_the_items_of_its_write,
+    a_clear_of_a_first_write_is_none,
+    a_history_has_the_most_bytes_and_not_one_more,
+    items_that_fit_one_by_one_are_refused_together,
+    a_limit_that_was_lowered_refuses_new_items_alone,
+    the_oldest_make_room_where_that_is_the_rule,
+    what_does_not_fit_at_all_is_refused_even_then,
+    one_large_item_makes_all_others_go,
+    a_write_without_items_drops_what_is_past_a_lowered_limit,
+    thousands_of_items_are_read_page_by_page,
+    large_items_fill_the_documented_8_mib,
+    writers_at_once_get_places_of_their_own,
+    history_items_count_as_the_domain_says,
+}

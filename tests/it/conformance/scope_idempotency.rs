@@ -1,0 +1,323 @@
+//! A repeat of a write to a scope with the same idempotency key answers as the first and changes
+//! nothing.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use threadkeep::domain::scope::{KvOperation, ScopeRefusal, ScopeWrite, ScopeWritten};
+use threadkeep::domain::{Fingerprint, IdempotencyKey, Precondition};
+
+use super::room::{Room, numbered_once, once};
+use super::scope_room::{Place, delete, fill, increment, item, set, set_if_absent};
+
+const SECOND: Duration = Duration::from_secs(1);
+const REUSED: ScopeRefusal = ScopeRefusal::IdempotencyKeyReused;
+
+fn replay_of(written: &ScopeWritten) -> ScopeWritten {
+    ScopeWritten {
+        replayed: true,
+        ..written.clone()
+    }
+}
+
+async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
+    let session = room.session();
+    session.run(&[set("n", "9223372036854775806")]).await;
+    session.add(&[item("a", "1")]).await;
+    let operations = [
+        set("k", "1"),
+        set_if_absent("k", "2"),
+        increment("n", 1),
+        increment("m", -7),
+        delete("k"),
+        delete("k"),
+        KvOperation::Clear,
+        set("l", "é"),
+    ];
+    let write = ScopeWrite {
+        operations: &operations,
+        history: &[item("a", "1"), item("b", "2")],
+        idempotency: Some(numbered_once(1)),
+        ..session.blank()
+    };
+
+    let first = session.write(&write).await.unwrap();
+    session.run(&[set("l", "2"), set("m", "2")]).await;
+    let before = session.whole().await;
+    room.advance(30 * SECOND);
+    let second = session.write(&write).await.unwrap();
+
+    assert!(!first.replayed);
+    assert_eq!(first.stamp.version, 3);
+    assert_eq!(second, replay_of(&first));
+    assert_eq!(session.whole().await, before);
+}
+
+async fn a_repeat_that_only_added_items_is_one_too(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1")]).await;
+    let write = |history| ScopeWrite {
+        history,
+        idempotency: Some(numbered_once(1)),
+        ..session.blank()
+    };
+    let items = [item("a", "1")];
+
+    let first = session.write(&write(&items)).await.unwrap();
+    session.clear_history().await;
+    let repeat = session.write(&write(&items)).await;
+
+    assert!(!first.replayed);
+    assert_eq!(repeat, Ok(replay_of(&first)));
+    assert!(session.items().await.is_empty());
+}
+
+async fn another_request_with_a_used_key_is_refused_before_anything_else(room: Room) {
+    let session = room.session();
+    session.run_once(once("key", "one"), &[]).await.unwrap();
+    let write = ScopeWrite {
+        makes: true,
+        operations: &[set("k", "text"), increment("k", 1)],
+        precondition: Some(Precondition::Version(9)),
+        idempotency: Some(once("key", "two")),
+        ..session.blank()
+    };
+
+    assert_eq!(session.write(&write).await, Err(REUSED));
+    let other_key = session.run_once(once("other", "one"), &[]).await;
+    assert_eq!(other_key.unwrap().stamp.version, 2);
+    session.seal().await;
+    assert_eq!(session.write(&write).await, Err(REUSED));
+    session.end().await;
+
+    assert_eq!(session.write(&write).await, Err(REUSED));
+}
+
+async fn a_key_is_used_by_the_scope_that_it_came_to(room: Room) {
+    for place in [room.session(), room.session(), room.tool()] {
+        let written = place.run_once(numbered_once(1), &[]).await.unwrap();
+        assert!(!written.replayed);
+    }
+}
+
+async fn a_replay_comes_before_all_that_could_refuse(room: Room) {
+    let handle = room.handle();
+    let operations = [set_if_absent("k", "1")];
+    let write = ScopeWrite {
+        makes: true,
+        operations: &operations,
+        precondition: Some(Precondition::Version(0)),
+        idempotency: Some(numbered_once(1)),
+        ..handle.blank()
+    };
+    let first = handle.write(&write).await.unwrap();
+
+    assert_eq!(handle.write(&write).await, Ok(replay_of(&first)));
+    handle.seal().await;
+    assert_eq!(handle.write(&write).await, Ok(replay_of(&first)));
+    handle.end().await;
+    assert_eq!(handle.write(&write).await, Ok(replay_of(&first)));
+    assert!(!handle.exists().await);
+}
+
+async fn a_refused_write_is_not_remembered(room: Room) {
+    let session = room.session();
+    session.run(&[set("k", "text")]).await;
+
+    let refused = session
+        .run_once(once("key", "bad"), &[increment("k", 1)])
+        .await;
+    let done = session
+        .run_once(once("key", "good"), &[increment("l", 1)])
+        .await;
+
+    assert!(refused.is_err());
+    assert!(!done.unwrap().replayed);
+}
+
+async fn a_repeat_at_once_is_done_once(room: Room) {
+    let session = room.session();
+    let write = || async {
+        let counts = [increment("n", 1)];
+        session.run_once(numbered_once(1), &counts).await.unwrap()
+    };
+
+    let answers = futures_util::future::join_all((0..8).map(|_| write())).await;
+
+    assert_eq!(session.value("n").await.unwrap(), "1");
+    let fresh = answers.iter().filter(|answer| !answer.replayed);
+    assert_eq!(fresh.count(), 1);
+}
+
+async fn every_answer_is_remembered_for_a_minute(room: Room) {
+    let session = room.session();
+    let counts = [increment("n", 1)];
+    let mut first = Vec::new();
+    for number in 0..150 {
+        let written = session.run_once(numbered_once(number), &counts).await;
+        first.push(written.unwrap());
+    }
+
+    // short of a minute by what the machine may take
+    room.advance(50 * SECOND);
+    session.run_once(numbered_once(150), &[]).await.unwrap();
+
+    for (number, first) in (0..).zip(&first) {
+        let repeat = session.run_once(numbered_once(number), &counts).await;
+        assert_eq!(repeat, Ok(replay_of(first)));
+    }
+}
+
+async fn the_newest_64_are_remembered_for_longer(room: Room) {
+    for place in [room.session(), room.tool()] {
+        let mut first = Vec::new();
+        for number in 0..80 {
+            let written = place.run_once(numbered_once(number), &[]).await;
+            first.push(written.unwrap());
+        }
+
+        room.advance(86_400 * SECOND - 60 * SECOND);
+
+        for (number, first) in (0..).zip(&first).skip(16) {
+            let repeat = place.run_once(numbered_once(number), &[]).await;
+            assert_eq!(repeat, Ok(replay_of(first)), "{number}");
+        }
+    }
+}
+
+async fn none_is_remembered_for_longer_than_a_day(room: Room) {
+    let tool = room.tool();
+    tool.run_once(numbered_once(1), &[]).await.unwrap();
+
+    room.advance(86_400 * SECOND);
+
+    let repeat = tool.run_once(numbered_once(1), &[]).await.unwrap();
+    assert!(!repeat.replayed);
+    assert_eq!(repeat.stamp.version, 2);
+}
+
+async fn a_minute_is_kept_even_past_the_end_of_the_scope(room: Room) {
+    let session = room.session().idling(5 * SECOND);
+    let first = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    room.advance(50 * SECOND);
+
+    let repeat = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+
+    assert_eq!(repeat, Ok(replay_of(&first.unwrap())));
+    assert!(!session.exists().await);
+    let reborn = session.run_once(numbered_once(2), &[]).await.unwrap();
+    assert_eq!(reborn.stamp.version, 1);
+    let repeat = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    assert!(repeat.unwrap().replayed);
+}
+
+async fn an_end_is_not_undone_by_a_late_repeat(room: Room) {
+    let session = room.session();
+    let first = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    session.end().await;
+
+    let repeat = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+
+    assert_eq!(repeat, Ok(replay_of(&first.unwrap())));
+    assert!(!session.exists().await);
+}
+
+async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
+    const MOST: u64 = 65_536;
+    let session = room.session();
+    let first = session.run_once(keyed(0), &[]).await.unwrap();
+    fill_up(&session, 1..MOST).await;
+
+    let refused = session.run_once(keyed(MOST), &[]).await;
+    let repeat = session.run_once(keyed(0), &[]).await;
+    let without_key = session.try_run(&[]).await;
+    room.advance(60 * SECOND);
+    let after = session.run_once(keyed(MOST), &[]).await;
+
+    let Err(ScopeRefusal::TooManyIdempotencyKeys { retry_after_ms }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!((1..=60_000).contains(&retry_after_ms), "{retry_after_ms}");
+    assert_eq!(repeat, Ok(replay_of(&first)));
+    assert_eq!(without_key.unwrap().stamp.version, MOST + 1);
+    assert!(!after.unwrap().replayed);
+}
+
+async fn fill_up(place: &Place, numbers: std::ops::Range<u64>) {
+    stream::iter(numbers)
+        .for_each_concurrent(64, |number| async move {
+            place.run_once(keyed(number), &[]).await.unwrap();
+        })
+        .await;
+}
+
+async fn answers_are_bounded_by_what_they_hold(room: Room) {
+    let session = room.session();
+    let operations = vec![set("k", ""); 1_000];
+    let mut accepted = 0;
+    while accepted < 5_000 {
+        if session
+            .run_once(keyed(accepted), &operations)
+            .await
+            .is_err()
+        {
+            break;
+        }
+        accepted += 1;
+    }
+
+    assert!((2_000..2_200).contains(&accepted), "{accepted}");
+    let refused = session.run_once(keyed(accepted), &[]).await;
+    let too_many = matches!(refused, Err(ScopeRefusal::TooManyIdempotencyKeys { .. }));
+    assert!(too_many, "{refused:?}");
+    assert!(
+        session
+            .run_once(keyed(0), &operations)
+            .await
+            .unwrap()
+            .replayed
+    );
+    room.advance(60 * SECOND);
+    assert!(session.run_once(keyed(accepted), &[]).await.is_ok());
+}
+
+async fn a_write_that_is_too_large_can_come_again_smaller(room: Room) {
+    let session = room.session();
+    let large: Vec<_> = ["a", "b", "c", "d", "e"]
+        .map(|key| fill(key, 32_768))
+        .into();
+
+    let refused = session.run_once(once("key", "large"), &large).await;
+    let smaller = session.run_once(once("key", "small"), &large[..4]).await;
+
+    assert!(matches!(refused, Err(ScopeRefusal::KvTooLarge { .. })));
+    assert!(smaller.is_ok());
+}
+
+/// As [`numbered_once`], without the cost of a digest.
+fn keyed(number: u64) -> IdempotencyKey {
+    let print = Fingerprint(u128::from(number).to_be_bytes());
+    IdempotencyKey {
+        digest: print,
+        request: print,
+    }
+}
+
+super::over_every_store! {
+    a_repeat_answers_as_the_first_in_everything,
+    a_repeat_that_only_added_items_is_one_too,
+    another_request_with_a_used_key_is_refused_before_anything_else,
+    a_key_is_used_by_the_scope_that_it_came_to,
+    a_replay_comes_before_all_that_could_refuse,
+    a_refused_write_is_not_remembered,
+    a_repeat_at_once_is_done_once,
+    every_answer_is_remembered_for_a_minute,
+    the_newest_64_are_remembered_for_longer,
+    none_is_remembered_for_longer_than_a_day,
+    a_minute_is_kept_even_past_the_end_of_the_scope,
+    an_end_is_not_undone_by_a_late_repeat,
+    new_keys_past_the_most_are_refused_until_a_minute_is_over,
+    answers_are_bounded_by_what_they_hold,
+    a_write_that_is_too_large_can_come_again_smaller,
+}

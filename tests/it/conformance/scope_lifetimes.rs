@@ -1,0 +1,451 @@
+//! Scopes and their keys end by themselves, to the millisecond by the store's clock.
+
+use std::time::{Duration, Instant};
+
+use threadkeep::domain::scope::{KvAnswer, KvOperation, ScopeRefusal, ScopeWrite};
+use threadkeep::domain::{Precondition, Stamp};
+use threadkeep::store::{HistoryFrom, ScopeParts};
+
+use super::room::{Room, numbered_once};
+use super::scope_room::{Place, delete, fill, increment, item, key, set, set_for, set_if_absent};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A scope that ends when it was not used for 100 s.
+fn idle(room: &Room) -> Place {
+    room.session().idling(100 * SECOND)
+}
+
+/// That this is so; on a machine that stalls a moment may have passed, then it is tried again.
+async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> bool) {
+    const MOMENT: Duration = Duration::from_millis(50);
+    for _ in 0..100 {
+        let start = Instant::now();
+        let holds = attempt(MOMENT).await;
+        if start.elapsed() < MOMENT {
+            assert!(holds);
+            return;
+        }
+    }
+    panic!("no write and read take less than {MOMENT:?}");
+}
+
+async fn a_scope_that_is_over_reads_as_never_written(room: Room) {
+    let session = idle(&room);
+    session.run(&[set("k", "1")]).await;
+    session.add(&[item("1", "1")]).await;
+
+    room.advance(100 * SECOND);
+
+    assert_eq!(session.page(HistoryFrom::After(0), 10).await, None);
+    assert_eq!(session.view().await, None);
+    assert_eq!(session.view().await, None);
+    assert!(!session.end().await);
+}
+
+async fn a_scope_lives_until_a_moment_before_its_end(room: Room) {
+    holds_within_a_moment(async |moment| {
+        let session = idle(&room);
+        session.run(&[set("k", "1")]).await;
+        room.advance(100 * SECOND - moment);
+        session.exists().await
+    })
+    .await;
+}
+
+async fn every_use_moves_the_end(room: Room) {
+    let session = idle(&room);
+    session.run(&[set("k", "1")]).await;
+    let life = session.stamp().await.life;
+    let later = || room.advance(90 * SECOND);
+
+    later();
+    assert!(
+        session
+            .read(&ScopeParts::default())
+            .await
+            .unwrap()
+            .is_some()
+    );
+    later();
+    let values = [key("absent")];
+    let parts = ScopeParts {
+        values: &values,
+        ..ScopeParts::default()
+    };
+    assert!(session.read(&parts).await.unwrap().is_some());
+    later();
+    assert!(
+        session
+            .page(HistoryFrom::Before(u64::MAX), 0)
+            .await
+            .is_some()
+    );
+    later();
+    session.run(&[]).await;
+    later();
+    session.run(&[delete("absent")]).await;
+    later();
+    session.put_tasks(&["t"], None).await.unwrap();
+    later();
+    session.put_record("r", None).await.unwrap();
+    later();
+    session.add(&[item("1", "1")]).await;
+    later();
+    assert_eq!(session.add(&[item("1", "1")]).await, [(1, true)]);
+    later();
+    session.clear_history().await;
+    later();
+
+    assert_eq!(session.stamp().await.life, life);
+    assert_eq!(session.value("k").await.unwrap(), "1");
+}
+
+async fn what_is_refused_or_replayed_is_no_use(room: Room) {
+    let session = idle(&room);
+    let once = session
+        .run_once(numbered_once(1), &[set("k", "text")])
+        .await;
+    once.unwrap();
+    room.advance(90 * SECOND);
+
+    assert!(session.try_run(&[increment("k", 1)]).await.is_err());
+    let unmet = session.run_if(Precondition::Version(9), &[]).await;
+    assert!(unmet.is_err());
+    let replay = session
+        .run_once(numbered_once(1), &[set("k", "text")])
+        .await;
+    assert!(replay.unwrap().replayed);
+    room.advance(10 * SECOND);
+
+    assert!(!session.exists().await);
+}
+
+async fn the_end_that_is_told_is_when_it_is(room: Room) {
+    let session = idle(&room);
+    session.run(&[]).await;
+    let first = session.view().await.unwrap();
+    room.advance(60 * SECOND);
+    let second = session.view().await.unwrap();
+
+    let slack_ms = first.expires_ms.unwrap() - first.updated_ms - 100_000;
+    assert!(slack_ms < 5_000, "{slack_ms}");
+    let moved_ms = second.expires_ms.unwrap() - first.expires_ms.unwrap();
+    assert!((60_000..65_000).contains(&moved_ms), "{moved_ms}");
+    let tool = room.tool();
+    tool.run(&[]).await;
+    assert_eq!(tool.view().await.unwrap().expires_ms, None);
+}
+
+async fn a_write_after_the_end_begins_a_new_life(room: Room) {
+    let session = idle(&room);
+    let before = session.run(&[set("old", "1")]).await.stamp;
+    session.put_tasks(&["t"], None).await.unwrap();
+    session.put_record("r", None).await.unwrap();
+    session.add(&[item("1", "1"), item("2", "2")]).await;
+    session.seal().await;
+    room.advance(100 * SECOND);
+
+    let after = session.run(&[set("new", "12")]).await;
+
+    assert_eq!((after.keys, after.kv_bytes), (1, 2));
+    assert_eq!(after.stamp.version, 1);
+    assert_ne!(after.stamp.life, before.life);
+    assert_eq!(session.keys().await, ["new"]);
+    let view = session.view().await.unwrap();
+    assert!(view.tasks.is_empty() && view.record.is_none() && !view.is_sealed);
+    assert_eq!(view.tasks_stamp.version, 0);
+    assert_eq!(session.add(&[item("1", "77")]).await, [(1, false)]);
+    room.advance(90 * SECOND);
+    assert_eq!(session.items().await.len(), 1);
+}
+
+async fn what_is_over_is_absent_to_conditions_and_ends(room: Room) {
+    let session = idle(&room);
+    let stamp = session.run(&[]).await.stamp;
+    room.advance(100 * SECOND);
+
+    let exists = session.run_if(Precondition::Exists, &[]).await;
+    let its = session.run_if(Precondition::Stamp(stamp), &[]).await;
+    let tasks = session.put_tasks(&["t"], Some(stamp)).await;
+    let end = session.end_if(Some(1)).await;
+    let none = session.run_if(Precondition::Version(0), &[]).await;
+
+    let current = Stamp::default();
+    let unmet = ScopeRefusal::VersionMismatch { current };
+    assert_eq!((exists, its), (Err(unmet), Err(unmet)));
+    assert!(tasks.is_err());
+    assert_eq!(end, Err(unmet));
+    assert_eq!(none.unwrap().stamp.version, 1);
+}
+
+async fn what_is_over_must_be_made_again(room: Room) {
+    let run = room.scope("run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11");
+    let run = run.idling(100 * SECOND);
+    run.make().await;
+    room.advance(100 * SECOND);
+
+    let refused = run.try_run(&[]).await;
+
+    let not_found = ScopeRefusal::NotFound;
+    assert_eq!(refused, Err(not_found));
+    assert_eq!(run.make().await.stamp.version, 1);
+}
+
+async fn the_last_write_says_how_long_a_scope_idles(room: Room) {
+    let session = idle(&room);
+    session.run(&[]).await;
+    let longer = session.clone().idling(1_000 * SECOND);
+
+    longer.run(&[]).await;
+    room.advance(900 * SECOND);
+    assert!(session.exists().await);
+    room.advance(900 * SECOND);
+    assert!(session.exists().await);
+    session.run(&[]).await;
+    room.advance(100 * SECOND);
+
+    assert!(!session.exists().await);
+}
+
+async fn a_kept_scope_ends_when_it_was_said_to_however_it_is_used(room: Room) {
+    let handle = room.handle();
+    let write = ScopeWrite {
+        makes: true,
+        ttl: Some(100 * SECOND),
+        ..handle.blank()
+    };
+    handle.write(&write).await.unwrap();
+    let told = handle.view().await.unwrap().expires_ms;
+
+    room.advance(60 * SECOND);
+    handle.run(&[set("k", "1")]).await;
+    handle.add(&[item("1", "1")]).await;
+    room.advance(30 * SECOND);
+    let view = handle.view().await.unwrap();
+    // Redis tells what is left to the millisecond, from a clock that goes on meanwhile
+    assert!(view.expires_ms.unwrap().abs_diff(told.unwrap()) <= 2);
+    room.advance(10 * SECOND);
+
+    assert!(!handle.exists().await);
+    assert_eq!(handle.page(HistoryFrom::After(0), 10).await, None);
+}
+
+async fn a_kept_scope_that_was_not_told_to_end_stays(room: Room) {
+    let handle = room.handle();
+    handle.make().await;
+    let tool = room.tool();
+    tool.run(&[set("k", "1")]).await;
+
+    room.advance(31_536_000 * SECOND);
+
+    assert!(handle.exists().await);
+    assert_eq!(tool.value("k").await.unwrap(), "1");
+}
+
+async fn the_end_of_a_kept_scope_can_be_moved_both_ways(room: Room) {
+    let handle = room.handle();
+    handle.make().await;
+    handle.run(&[set("k", "1")]).await;
+    handle.add(&[item("1", "1")]).await;
+
+    handle.set_ttl(100 * SECOND).await;
+    room.advance(90 * SECOND);
+    handle.set_ttl(1_000 * SECOND).await;
+    room.advance(990 * SECOND);
+    assert_eq!(handle.items().await.len(), 1);
+    handle.set_ttl(31_536_000 * SECOND).await;
+    handle.set_ttl(5 * SECOND).await;
+    room.advance(5 * SECOND);
+
+    assert!(!handle.exists().await);
+}
+
+async fn a_ttl_moves_no_scope_that_idles(room: Room) {
+    let session = idle(&room);
+    session.set_ttl(10_000 * SECOND).await;
+    room.advance(100 * SECOND);
+    assert!(!session.exists().await);
+    session.set_ttl(SECOND).await;
+    room.advance(90 * SECOND);
+    assert!(session.exists().await);
+}
+
+async fn a_history_that_came_later_ends_with_its_scope(room: Room) {
+    let session = idle(&room);
+    session.run(&[]).await;
+    room.advance(50 * SECOND);
+    session.add(&[item("1", "1")]).await;
+    room.advance(90 * SECOND);
+    session.clear_history().await;
+    session.add(&[item("1", "2")]).await;
+    room.advance(90 * SECOND);
+    assert_eq!(session.items().await, [(2, "1".into(), "2".into())]);
+    room.advance(100 * SECOND);
+
+    assert_eq!(session.add(&[item("1", "3")]).await, [(1, false)]);
+}
+
+async fn a_key_reads_as_absent_once_its_time_has_passed(room: Room) {
+    let tool = room.tool();
+    tool.run(&[
+        set_for("k", "12", 100 * SECOND),
+        set_for("l", "345", 200 * SECOND),
+        set("m", "6789"),
+    ])
+    .await;
+
+    room.advance(100 * SECOND);
+    assert_eq!(tool.value("k").await, None);
+    assert_eq!(tool.keys().await, ["l", "m"]);
+    let view = tool.view().await.unwrap();
+    assert_eq!((view.key_count, view.kv_bytes), (2, 7));
+    assert_eq!(view.stamp.version, 1);
+    room.advance(100 * SECOND);
+
+    let written = tool.run(&[]).await;
+    assert_eq!((written.keys, written.kv_bytes), (1, 4));
+    assert_eq!(tool.keys().await, ["m"]);
+}
+
+async fn a_key_lives_until_a_moment_before_its_end(room: Room) {
+    holds_within_a_moment(async |moment| {
+        let tool = room.tool();
+        tool.run(&[set_for("k", "1", SECOND)]).await;
+        room.advance(SECOND - moment);
+        tool.value("k").await.is_some()
+    })
+    .await;
+}
+
+async fn a_key_has_its_time_from_its_last_set_whatever_is_read(room: Room) {
+    let tool = room.tool();
+    tool.run(&[set_for("k", "1", 100 * SECOND)]).await;
+    room.advance(90 * SECOND);
+    assert!(tool.value("k").await.is_some());
+    tool.run(&[set_for("k", "2", 100 * SECOND)]).await;
+    room.advance(90 * SECOND);
+    assert_eq!(tool.value("k").await.unwrap(), "2");
+
+    room.advance(10 * SECOND);
+
+    assert_eq!(tool.value("k").await, None);
+}
+
+async fn a_set_without_ttl_clears_an_older_one(room: Room) {
+    let tool = room.tool();
+    tool.run(&[set_for("k", "1", SECOND), set_for("l", "1", SECOND)])
+        .await;
+
+    tool.run(&[set("k", "2")]).await;
+    tool.run(&[delete("l"), set("l", "2")]).await;
+    tool.run(&[set_for("m", "1", SECOND), set("m", "2")]).await;
+    room.advance(10 * SECOND);
+
+    assert_eq!(tool.keys().await, ["k", "l", "m"]);
+}
+
+async fn a_deleted_key_leaves_no_time(room: Room) {
+    let tool = room.tool();
+    tool.run(&[set_for("k", "1", SECOND), set_for("l", "1", SECOND)])
+        .await;
+
+    tool.run(&[delete("k"), increment("k", 1)]).await;
+    tool.run(&[KvOperation::Clear, set("l", "2")]).await;
+    tool.run(&[increment("n", 1)]).await;
+    room.advance(10 * SECOND);
+
+    assert_eq!(tool.keys().await, ["l", "n"]);
+}
+
+async fn a_counter_keeps_its_time(room: Room) {
+    let tool = room.tool();
+    tool.run(&[set_for("n", "1", 100 * SECOND)]).await;
+    room.advance(90 * SECOND);
+    tool.run(&[increment("n", 1)]).await;
+    tool.run(&[set_for("m", "1", 100 * SECOND), increment("m", 1)])
+        .await;
+    assert_eq!(tool.value("n").await.unwrap(), "2");
+
+    room.advance(10 * SECOND);
+    assert_eq!(tool.step(increment("n", 5)).await, KvAnswer::Value(5));
+    room.advance(90 * SECOND);
+
+    assert_eq!(tool.keys().await, ["n"]);
+}
+
+async fn what_has_passed_is_absent_to_every_step(room: Room) {
+    let tool = room.tool();
+    let keys = ["a", "b", "c", "d"];
+    tool.run(&keys.map(|key| set_for(key, "7", SECOND))).await;
+    room.advance(SECOND);
+
+    let written = tool
+        .run(&[
+            set_if_absent("a", "1"),
+            delete("b"),
+            increment("c", 1),
+            set_if_absent("a", "2"),
+        ])
+        .await;
+
+    use KvAnswer::{Deleted, Set, Value};
+    let answers = [Set(true), Deleted(false), Value(1), Set(false)];
+    assert_eq!(written.answers, answers);
+    assert_eq!((written.keys, written.kv_bytes), (2, 2));
+    assert_eq!(tool.value("a").await.unwrap(), "1");
+    room.advance(100 * SECOND);
+    assert_eq!(tool.keys().await, ["a", "c"]);
+}
+
+async fn what_has_passed_makes_room(room: Room) {
+    let tool = room.tool();
+    let number = |number: u32| set_for(&format!("k{number}"), "", SECOND);
+    tool.run(&(0..256).map(number).collect::<Vec<_>>()).await;
+    assert!(tool.try_run(&[set("more", "")]).await.is_err());
+    room.advance(SECOND);
+    assert_eq!(tool.run(&[set("more", "")]).await.keys, 1);
+
+    let large = |key| set_for(key, &"x".repeat(32_768), SECOND);
+    tool.run(&["a", "b", "c", "d"].map(large)).await;
+    assert!(tool.try_run(&[set("e", "x")]).await.is_err());
+    room.advance(SECOND);
+    let written = tool.run(&[fill("e", 32_768), fill("f", 32_768)]).await;
+
+    assert_eq!((written.keys, written.kv_bytes), (3, 65_536));
+}
+
+async fn a_key_ends_with_its_scope_at_the_latest(room: Room) {
+    let session = idle(&room);
+    session.run(&[set_for("k", "1", 10_000 * SECOND)]).await;
+    room.advance(100 * SECOND);
+
+    assert_eq!(session.run(&[]).await.keys, 0);
+    assert_eq!(session.value("k").await, None);
+}
+
+super::over_every_store! {
+    a_scope_that_is_over_reads_as_never_written,
+    a_scope_lives_until_a_moment_before_its_end,
+    every_use_moves_the_end,
+    what_is_refused_or_replayed_is_no_use,
+    the_end_that_is_told_is_when_it_is,
+    a_write_after_the_end_begins_a_new_life,
+    what_is_over_is_absent_to_conditions_and_ends,
+    what_is_over_must_be_made_again,
+    the_last_write_says_how_long_a_scope_idles,
+    a_kept_scope_ends_when_it_was_said_to_however_it_is_used,
+    a_kept_scope_that_was_not_told_to_end_stays,
+    the_end_of_a_kept_scope_can_be_moved_both_ways,
+    a_ttl_moves_no_scope_that_idles,
+    a_history_that_came_later_ends_with_its_scope,
+    a_key_reads_as_absent_once_its_time_has_passed,
+    a_key_lives_until_a_moment_before_its_end,
+    a_key_has_its_time_from_its_last_set_whatever_is_read,
+    a_set_without_ttl_clears_an_older_one,
+    a_deleted_key_leaves_no_time,
+    a_counter_keeps_its_time,
+    what_has_passed_is_absent_to_every_step,
+    what_has_passed_makes_room,
+    a_key_ends_with_its_scope_at_the_latest,
+}

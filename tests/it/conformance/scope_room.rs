@@ -1,0 +1,429 @@
+//! Short words for what is done to scopes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use threadkeep::domain::scope::{
+    Appended, HistoryItem, HistoryLimit, Kept, KeptScope, KeyRule, KvAnswer, KvOperation, Lifetime,
+    NewTask, RecordChange, ScopeKey, ScopePolicies, ScopePolicy, ScopeRefusal, ScopeValue,
+    ScopeWrite, ScopeWritten, TaskList, TaskStatus, TasksChange,
+};
+use threadkeep::domain::{IdempotencyKey, Precondition, Stamp};
+use threadkeep::store::{
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+};
+use uuid::Uuid;
+
+use super::room::{Room, Subject, json};
+
+/// One scope in a store, and the policy that it is written under. A store that fails, other than by
+/// refusing, fails the test.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) scopes: Arc<dyn Scopes>,
+    pub(crate) scope: KeptScope,
+    pub(crate) policy: ScopePolicy,
+}
+
+/// All of a scope but when it ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Whole {
+    view: ScopeView,
+    items: Vec<Kept>,
+}
+
+impl Room {
+    /// A scope that nothing was written to, under the documented policy.
+    pub(crate) fn scope(&self, text: &str) -> Place {
+        let scope = text.parse().unwrap();
+        Place {
+            scopes: Arc::clone(&self.backend) as _,
+            policy: ScopePolicies::DEFAULT.of(&scope),
+            scope,
+        }
+    }
+
+    /// One that comes into being at the first write, and ends by itself when nobody uses it.
+    pub(crate) fn session(&self) -> Place {
+        self.scope(&format!("session:{}", fresh()))
+    }
+
+    /// One that comes into being at the first write, and stays.
+    pub(crate) fn tool(&self) -> Place {
+        self.scope(&format!("tool:{}", fresh()))
+    }
+
+    /// One that must be made, and ends when it was said to.
+    pub(crate) fn handle(&self) -> Place {
+        self.scope(&format!("state:{}", fresh()))
+    }
+
+    /// That of a thread.
+    pub(crate) fn scope_of(&self, thread: &Subject) -> Place {
+        self.scope(&format!("thread:{}", thread.id))
+    }
+}
+
+fn fresh() -> Uuid {
+    Uuid::from_u128(rand::random())
+}
+
+impl Place {
+    /// The same scope under another limit of its history.
+    pub(crate) fn keeping(self, max_bytes: u64, drops_oldest: bool) -> Self {
+        let history = HistoryLimit {
+            max_bytes,
+            drops_oldest,
+        };
+        let policy = ScopePolicy {
+            history,
+            ..self.policy
+        };
+        Self { policy, ..self }
+    }
+
+    /// The same scope, living for so long after its last use.
+    pub(crate) fn idling(self, idle: Duration) -> Self {
+        let policy = ScopePolicy {
+            lifetime: Lifetime::Idle(idle),
+            ..self.policy
+        };
+        Self { policy, ..self }
+    }
+
+    /// A write of nothing, to be filled in.
+    pub(crate) fn blank(&self) -> ScopeWrite<'_> {
+        ScopeWrite::new(&self.policy)
+    }
+
+    pub(crate) async fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, ScopeRefusal> {
+        refusal(self.scopes.write_scope(&self.scope, write).await)
+    }
+
+    /// Makes it, which must not have been made.
+    pub(crate) async fn make(&self) -> ScopeWritten {
+        let write = ScopeWrite {
+            makes: true,
+            ..self.blank()
+        };
+        self.write(&write).await.unwrap()
+    }
+
+    pub(crate) async fn try_run(
+        &self,
+        operations: &[KvOperation],
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let write = ScopeWrite {
+            operations,
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    pub(crate) async fn run(&self, operations: &[KvOperation]) -> ScopeWritten {
+        self.try_run(operations).await.unwrap()
+    }
+
+    /// What one step answers.
+    pub(crate) async fn step(&self, operation: KvOperation) -> KvAnswer {
+        self.run(&[operation]).await.answers[0]
+    }
+
+    pub(crate) async fn run_if(
+        &self,
+        precondition: Precondition,
+        operations: &[KvOperation],
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let write = ScopeWrite {
+            operations,
+            precondition: Some(precondition),
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    pub(crate) async fn run_once(
+        &self,
+        key: IdempotencyKey,
+        operations: &[KvOperation],
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let write = ScopeWrite {
+            operations,
+            idempotency: Some(key),
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    /// Has it end so long from now on.
+    pub(crate) async fn set_ttl(&self, ttl: Duration) -> ScopeWritten {
+        let write = ScopeWrite {
+            ttl: Some(ttl),
+            ..self.blank()
+        };
+        self.write(&write).await.unwrap()
+    }
+
+    pub(crate) async fn put_tasks(
+        &self,
+        contents: &[&str],
+        expected: Option<Stamp>,
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let tasks = TasksChange {
+            new: tasks(contents),
+            expected,
+        };
+        let write = ScopeWrite {
+            tasks: Some(&tasks),
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    pub(crate) async fn put_record(
+        &self,
+        new: &str,
+        expected: Option<&str>,
+    ) -> Result<ScopeWritten, ScopeRefusal> {
+        let record = record(new, expected);
+        let write = ScopeWrite {
+            record: Some(&record),
+            ..self.blank()
+        };
+        self.write(&write).await
+    }
+
+    /// Has it take no more writes.
+    pub(crate) async fn seal(&self) -> ScopeWritten {
+        let write = ScopeWrite {
+            seals: true,
+            ..self.blank()
+        };
+        self.write(&write).await.unwrap()
+    }
+
+    pub(crate) async fn try_add(
+        &self,
+        history: &[HistoryItem],
+    ) -> Result<Vec<Appended>, ScopeRefusal> {
+        let write = ScopeWrite {
+            history,
+            ..self.blank()
+        };
+        Ok(self.write(&write).await?.appended)
+    }
+
+    /// Adds items to the history. The place of each, and whether it was there already.
+    pub(crate) async fn add(&self, history: &[HistoryItem]) -> Vec<(u64, bool)> {
+        places(&self.try_add(history).await.unwrap())
+    }
+
+    pub(crate) async fn clear_history(&self) -> ScopeWritten {
+        let write = ScopeWrite {
+            clears_history: true,
+            ..self.blank()
+        };
+        self.write(&write).await.unwrap()
+    }
+
+    pub(crate) async fn end(&self) -> bool {
+        self.end_if(None).await.unwrap()
+    }
+
+    pub(crate) async fn end_if(&self, version: Option<u64>) -> Result<bool, ScopeRefusal> {
+        let ended = self.scopes.end_scope(&self.scope, version, &self.policy);
+        refusal(ended.await)
+    }
+
+    /// All but values and history; none when there is no such scope.
+    pub(crate) async fn view(&self) -> Option<ScopeView> {
+        self.view_with(&[]).await
+    }
+
+    async fn view_with(&self, values: &[ScopeKey]) -> Option<ScopeView> {
+        let parts = ScopeParts {
+            values,
+            keys: true,
+            tasks: true,
+            record: true,
+        };
+        self.read(&parts).await.unwrap()
+    }
+
+    pub(crate) async fn read(
+        &self,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError> {
+        self.scopes.read_scope(&self.scope, parts).await
+    }
+
+    /// All but when it ends.
+    pub(crate) async fn whole(&self) -> Option<Whole> {
+        let keys = self.view().await?.keys;
+        let view = self.view_with(&keys).await?;
+        let page = self.page(HistoryFrom::After(0), 1_000_000).await?;
+        let expires_ms = None;
+        Some(Whole {
+            view: ScopeView { expires_ms, ..view },
+            items: page.items,
+        })
+    }
+
+    pub(crate) async fn exists(&self) -> bool {
+        self.read(&ScopeParts::default()).await.unwrap().is_some()
+    }
+
+    /// Version and life; those of no scope when there is none.
+    pub(crate) async fn stamp(&self) -> Stamp {
+        let view = self.read(&ScopeParts::default()).await.unwrap();
+        view.map_or(Stamp::default(), |view| view.stamp)
+    }
+
+    pub(crate) async fn version(&self) -> u64 {
+        self.stamp().await.version
+    }
+
+    pub(crate) async fn value(&self, text: &str) -> Option<String> {
+        let mut values = self.view_with(&[key(text)]).await?.values;
+        values.remove(0).map(ScopeValue::into_string)
+    }
+
+    pub(crate) async fn keys(&self) -> Vec<String> {
+        let keys = self.view().await.unwrap().keys;
+        keys.iter().map(|key| key.as_str().to_owned()).collect()
+    }
+
+    /// The contents of the tasks.
+    pub(crate) async fn tasks(&self) -> Vec<String> {
+        let tasks = self.view().await.unwrap().tasks;
+        let contents = tasks.tasks().iter().map(|task| task.content.clone());
+        contents.collect()
+    }
+
+    /// The record as text.
+    pub(crate) async fn record(&self) -> Option<String> {
+        let record = self.view().await?.record?;
+        Some(String::from_utf8(record.to_vec()).unwrap())
+    }
+
+    pub(crate) async fn page(&self, from: HistoryFrom, most: usize) -> Option<HistoryPage> {
+        let page = self.scopes.read_history(&self.scope, from, most).await;
+        page.unwrap()
+    }
+
+    /// The places of the items that are read so.
+    pub(crate) async fn seqs(&self, from: HistoryFrom, most: usize) -> Vec<u64> {
+        let page = self.page(from, most).await.unwrap();
+        page.items.iter().map(|kept| kept.seq).collect()
+    }
+
+    /// All items, each as place, id and value.
+    pub(crate) async fn items(&self) -> Vec<(u64, String, String)> {
+        words(&self.page(HistoryFrom::After(0), 1_000_000).await.unwrap())
+    }
+}
+
+fn refusal<T>(result: Result<T, ScopeWriteError>) -> Result<T, ScopeRefusal> {
+    result.map_err(|error| match error {
+        ScopeWriteError::Refused(refusal) => refusal,
+        ScopeWriteError::Store(error) => panic!("the store failed: {error:?}"),
+    })
+}
+
+/// The items of a page, each as place, id and value.
+pub(crate) fn words(page: &HistoryPage) -> Vec<(u64, String, String)> {
+    let word = |kept: &Kept| {
+        let value = kept.value.as_str().to_owned();
+        (kept.seq, kept.id.to_string(), value)
+    };
+    page.items.iter().map(word).collect()
+}
+
+/// Each place, and whether the item was there already.
+pub(crate) fn places(appended: &[Appended]) -> Vec<(u64, bool)> {
+    let place = |appended: &Appended| (appended.seq, appended.repeated);
+    appended.iter().map(place).collect()
+}
+
+pub(crate) fn key(text: &str) -> ScopeKey {
+    ScopeKey::new(text, KeyRule::Free).unwrap()
+}
+
+pub(crate) fn set(key_text: &str, value: &str) -> KvOperation {
+    KvOperation::Set {
+        key: key(key_text),
+        value: ScopeValue::new(value).unwrap(),
+        ttl: None,
+        if_absent: false,
+    }
+}
+
+/// A set of a key that lives for so long.
+pub(crate) fn set_for(key_text: &str, value: &str, ttl: Duration) -> KvOperation {
+    KvOperation::Set {
+        key: key(key_text),
+        value: ScopeValue::new(value).unwrap(),
+        ttl: Some(ttl),
+        if_absent: false,
+    }
+}
+
+pub(crate) fn set_if_absent(key_text: &str, value: &str) -> KvOperation {
+    KvOperation::Set {
+        key: key(key_text),
+        value: ScopeValue::new(value).unwrap(),
+        ttl: None,
+        if_absent: true,
+    }
+}
+
+/// A set to that many bytes.
+pub(crate) fn fill(key_text: &str, bytes: usize) -> KvOperation {
+    set(key_text, &"x".repeat(bytes))
+}
+
+pub(crate) fn delete(key_text: &str) -> KvOperation {
+    KvOperation::Delete { key: key(key_text) }
+}
+
+pub(crate) fn increment(key_text: &str, by: i64) -> KvOperation {
+    KvOperation::Increment {
+        key: key(key_text),
+        by,
+    }
+}
+
+/// An item of that id; the value is JSON.
+pub(crate) fn item(id: &str, value: &str) -> HistoryItem {
+    HistoryItem {
+        id: id.parse().unwrap(),
+        value: json(value),
+    }
+}
+
+/// Items of these numbers, each with its number for an id and a value.
+pub(crate) fn numbered(numbers: std::ops::Range<u64>) -> Vec<HistoryItem> {
+    let number = |number: u64| item(&number.to_string(), &number.to_string());
+    numbers.map(number).collect()
+}
+
+/// Pending tasks.
+pub(crate) fn tasks(contents: &[&str]) -> TaskList {
+    let task = |content: &&str| NewTask {
+        id: None,
+        content: (*content).to_owned(),
+        status: TaskStatus::Pending,
+        active_form: None,
+    };
+    TaskList::new(contents.iter().map(task).collect()).unwrap()
+}
+
+/// A new record, and the one that it was worked out from.
+pub(crate) fn record(new: &str, expected: Option<&str>) -> RecordChange {
+    let bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+    RecordChange {
+        new: bytes(new),
+        expected: expected.map(bytes),
+    }
+}

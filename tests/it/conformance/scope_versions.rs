@@ -1,0 +1,158 @@
+//! Versions of scopes, and conditions on them.
+
+use std::time::Duration;
+
+use threadkeep::domain::scope::{KvOperation, ScopeRefusal, ScopeWrite};
+use threadkeep::domain::{Life, Precondition, Stamp};
+
+use super::room::{Room, numbered_once};
+use super::scope_room::{Place, delete, increment, item, set};
+
+fn unmet(current: Stamp) -> ScopeRefusal {
+    ScopeRefusal::VersionMismatch { current }
+}
+
+async fn each_accepted_write_is_one_version(room: Room) {
+    let session = room.session();
+
+    let mut stamps = vec![session.run(&[]).await.stamp];
+    stamps.push(session.run(&[set("a", "1"), set("b", "2")]).await.stamp);
+    stamps.push(session.run(&[delete("absent")]).await.stamp);
+    stamps.push(session.run(&[KvOperation::Clear]).await.stamp);
+    stamps.push(session.put_tasks(&["t"], None).await.unwrap().stamp);
+    stamps.push(session.put_record("r", None).await.unwrap().stamp);
+    stamps.push(session.clear_history().await.stamp);
+    session.add(&[item("1", "1")]).await;
+    stamps.push(session.stamp().await);
+    stamps.push(session.seal().await.stamp);
+
+    let life = stamps[0].life;
+    let expected = (1..=9).map(|version| Stamp { version, life });
+    assert_eq!(stamps, expected.collect::<Vec<_>>());
+    assert_eq!(session.stamp().await, stamps[8]);
+}
+
+async fn a_refused_write_and_a_replay_are_none(room: Room) {
+    let session = room.session();
+    let first = session
+        .run_once(numbered_once(1), &[set("k", "text")])
+        .await;
+    let first = first.unwrap().stamp;
+
+    assert!(session.try_run(&[increment("k", 1)]).await.is_err());
+    let unmet = session.run_if(Precondition::Version(7), &[]).await;
+    assert!(unmet.is_err());
+    let replay = session
+        .run_once(numbered_once(1), &[set("k", "text")])
+        .await;
+    assert_eq!(replay.unwrap().stamp, first);
+
+    assert_eq!(session.stamp().await, first);
+}
+
+async fn times_are_those_of_the_first_and_the_last_write(room: Room) {
+    let session = room.session();
+    session.run(&[set("a", "1")]).await;
+    let first = session.view().await.unwrap();
+
+    room.advance(Duration::from_secs(100));
+    session.run(&[set("a", "2")]).await;
+    room.advance(Duration::from_secs(100));
+    let last = session.view().await.unwrap();
+
+    assert_eq!(first.created_ms, first.updated_ms);
+    assert_eq!(last.created_ms, first.created_ms);
+    assert!((100_000..105_000).contains(&(last.updated_ms - last.created_ms)));
+}
+
+async fn a_version_that_is_wanted_must_be_there(room: Room) {
+    let session = room.session();
+
+    let none = session.run_if(Precondition::Version(1), &[]).await;
+    assert_eq!(none, Err(unmet(Stamp::default())));
+    let first = session.run_if(Precondition::Version(0), &[]).await;
+    let first = first.unwrap().stamp;
+    let again = session.run_if(Precondition::Version(0), &[]).await;
+    assert_eq!(again, Err(unmet(first)));
+    let second = session.run_if(Precondition::Version(1), &[]).await;
+    assert_eq!(second.unwrap().stamp.version, 2);
+}
+
+async fn a_scope_that_is_wanted_must_exist(room: Room) {
+    let session = room.session();
+
+    let none = session.run_if(Precondition::Exists, &[set("k", "1")]).await;
+    assert_eq!(none, Err(unmet(Stamp::default())));
+    assert!(!session.exists().await);
+    session.run(&[]).await;
+
+    let there = session.run_if(Precondition::Exists, &[set("k", "1")]).await;
+    assert_eq!(there.unwrap().stamp.version, 2);
+}
+
+async fn a_stamp_is_wanted_with_its_life(room: Room) {
+    let session = room.session();
+    let first = session.run(&[]).await.stamp;
+    let other_life = Stamp {
+        life: Life(first.life.0 ^ 1),
+        ..first
+    };
+
+    let other = session.run_if(Precondition::Stamp(other_life), &[]).await;
+    assert_eq!(other, Err(unmet(first)));
+    let its = session.run_if(Precondition::Stamp(first), &[]).await;
+    assert_eq!(its.unwrap().stamp.version, 2);
+    let old = session.run_if(Precondition::Stamp(first), &[]).await;
+    assert!(old.is_err());
+
+    session.end().await;
+    let second_life = session.run(&[]).await.stamp;
+    let earlier = session.run_if(Precondition::Stamp(first), &[]).await;
+    assert_eq!(earlier, Err(unmet(second_life)));
+}
+
+async fn an_unmet_condition_comes_before_all_that_the_write_does(room: Room) {
+    let session = room.session();
+    session.run(&[set("t", "text")]).await;
+    let before = session.whole().await;
+    let write = ScopeWrite {
+        operations: &[increment("t", 1)],
+        history: &[item("1", "1")],
+        clears_history: true,
+        seals: true,
+        precondition: Some(Precondition::Version(5)),
+        ..session.blank()
+    };
+
+    let refused = session.write(&write).await;
+
+    let is_unmet = matches!(refused, Err(ScopeRefusal::VersionMismatch { .. }));
+    assert!(is_unmet, "{refused:?}");
+    assert_eq!(session.whole().await, before);
+}
+
+async fn of_two_writers_on_one_version_one_wins(room: Room) {
+    let session = room.session();
+    let stamp = session.run(&[]).await.stamp;
+    let write = async |place: &Place, text| {
+        place
+            .run_if(Precondition::Stamp(stamp), &[set("k", text)])
+            .await
+    };
+
+    let (one, other) = tokio::join!(write(&session, "1"), write(&session, "2"));
+
+    assert_ne!(one.is_ok(), other.is_ok());
+    assert_eq!(session.version().await, 2);
+}
+
+super::over_every_store! {
+    each_accepted_write_is_one_version,
+    a_refused_write_and_a_replay_are_none,
+    times_are_those_of_the_first_and_the_last_write,
+    a_version_that_is_wanted_must_be_there,
+    a_scope_that_is_wanted_must_exist,
+    a_stamp_is_wanted_with_its_life,
+    an_unmet_condition_comes_before_all_that_the_write_does,
+    of_two_writers_on_one_version_one_wins,
+}

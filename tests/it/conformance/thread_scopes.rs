@@ -1,0 +1,569 @@
+//! The scope of a thread: beside its state, with its life.
+
+use std::time::Duration;
+
+use threadkeep::domain::scope::{ScopeRefusal, ScopeWrite};
+use threadkeep::domain::{Life, Policy, Precondition, Retention, Stamp};
+use threadkeep::store::HistoryFrom::{self, After, Before};
+
+use super::room::{self, Room, Subject, numbered_once};
+use super::scope_room::{Place, increment, item, numbered, set, set_for, words};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A thread that is there, and its scope.
+async fn living(room: &Room) -> (Subject, Place) {
+    let thread = room.subject();
+    thread.merge(&[room::set("k", "\"state\"")]).await;
+    let scope = room.scope_of(&thread);
+    (thread, scope)
+}
+
+/// Fills every part: version 4.
+async fn fill(scope: &Place) {
+    scope.run(&[set("k", "1"), set("n", "7")]).await;
+    scope.put_tasks(&["a", "b"], None).await.unwrap();
+    scope.put_record("r", None).await.unwrap();
+    scope.add(&[item("1", "1.0"), item("2", "[]")]).await;
+}
+
+/// Whether it has all of that.
+async fn is_filled(scope: &Place) -> bool {
+    let one_and_two = [
+        (1, "1".to_owned(), "1.0".to_owned()),
+        (2, "2".to_owned(), "[]".to_owned()),
+    ];
+    scope.value("k").await.as_deref() == Some("1")
+        && scope.tasks().await == ["a", "b"]
+        && scope.record().await.as_deref() == Some("r")
+        && scope.items().await == one_and_two
+}
+
+async fn last_words(
+    room: &Room,
+    thread: &Subject,
+    life: Option<Life>,
+    from: HistoryFrom,
+    most: usize,
+) -> Option<Vec<(u64, String, String)>> {
+    let page = room
+        .backend
+        .read_final_history(&thread.id, life, from, most);
+    page.await.unwrap().map(|page| words(&page))
+}
+
+async fn the_end_of_it_is_told(room: &Room, thread: &Subject, life: Life) -> Option<usize> {
+    let read = last_words(room, thread, Some(life), After(0), 100).await;
+    read.map(|items| items.len())
+}
+
+async fn a_scope_is_apart_from_the_state(room: Room) {
+    let (thread, scope) = living(&room).await;
+    let before = thread.thread().await.unwrap();
+
+    fill(&scope).await;
+
+    let after = thread.thread().await.unwrap();
+    assert_eq!(after.stamp, before.stamp);
+    assert_eq!((after.size_bytes, after.keys), (before.size_bytes, 1));
+    assert_eq!(after.updated_ms, before.updated_ms);
+    assert_eq!(thread.state().await.unwrap(), r#"{"k":"state"}"#);
+    assert!(is_filled(&scope).await);
+    thread.merge(&[threadkeep::domain::Operation::Clear]).await;
+    assert!(is_filled(&scope).await);
+    assert_eq!(scope.version().await, 4);
+}
+
+async fn it_has_versions_of_its_own_and_the_life_of_the_thread(room: Room) {
+    let (thread, scope) = living(&room).await;
+    thread.merge(&[]).await;
+
+    let written = scope.run(&[set("k", "1")]).await;
+
+    let life = thread.stamp().await.life;
+    assert_eq!(written.stamp, Stamp { version: 1, life });
+    let view = scope.view().await.unwrap();
+    assert_eq!(view.stamp, written.stamp);
+    assert_eq!(view.expires_ms, None);
+    let second = scope.run_if(Precondition::Stamp(written.stamp), &[]).await;
+    assert_eq!(second.unwrap().stamp.version, 2);
+}
+
+async fn a_thread_that_has_none_reads_as_without(room: Room) {
+    let (_, scope) = living(&room).await;
+
+    assert_eq!(scope.view().await, None);
+    assert_eq!(scope.page(After(0), 10).await, None);
+    assert!(!scope.end().await);
+    let first = scope.run_if(Precondition::Version(0), &[]).await;
+    assert_eq!(first.unwrap().stamp.version, 1);
+}
+
+async fn without_a_thread_there_is_none_and_a_write_makes_none(room: Room) {
+    let thread = room.subject();
+    let scope = room.scope_of(&thread);
+
+    assert_eq!(
+        scope.try_run(&[set("k", "1")]).await,
+        Err(ScopeRefusal::NoThread)
+    );
+    assert_eq!(
+        scope.try_add(&[item("1", "1")]).await,
+        Err(ScopeRefusal::NoThread)
+    );
+    assert_eq!(scope.view().await, None);
+    assert_eq!(scope.page(After(0), 10).await, None);
+    assert!(!scope.end().await);
+    assert!(!thread.exists().await);
+    assert!(room.story(&thread).await.is_empty());
+}
+
+async fn what_can_refuse_does_so_before_the_thread_is_missed(room: Room) {
+    let thread = room.subject();
+    let scope = room.scope_of(&thread).keeping(100, false);
+    let unmet = scope.run_if(Precondition::Exists, &[]).await;
+    let counted = scope.try_run(&[set("n", "text"), increment("n", 1)]).await;
+    let large: Vec<_> = (0..257).map(|n| set(&format!("k{n}"), "")).collect();
+    let too_many = scope.try_run(&large).await;
+    let stamp = Stamp {
+        version: 1,
+        life: Life(7),
+    };
+    let tasks = scope.put_tasks(&["t"], Some(stamp)).await;
+    let record = scope.put_record("r", Some("old")).await;
+    let too_large = scope.try_add(&numbered(1..3)).await;
+    let reused = scope.try_add(&[item("a", "1"), item("a", "2")]).await;
+
+    let current = Stamp::default();
+    assert_eq!(unmet, Err(ScopeRefusal::VersionMismatch { current }));
+    let operation = 1;
+    assert_eq!(counted, Err(ScopeRefusal::NotAnInteger { operation }));
+    let limit_keys = 256;
+    assert_eq!(too_many, Err(ScopeRefusal::TooManyKeys { limit_keys }));
+    assert_eq!(tasks, Err(ScopeRefusal::Changed));
+    assert_eq!(record, Err(ScopeRefusal::Changed));
+    assert!(matches!(
+        too_large,
+        Err(ScopeRefusal::HistoryTooLarge { .. })
+    ));
+    assert_eq!(reused, Err(ScopeRefusal::ItemIdReused { item: 1 }));
+    assert!(!thread.exists().await);
+    let none = scope.put_tasks(&["t"], Some(Stamp::default())).await;
+    assert_eq!(none, Err(ScopeRefusal::NoThread));
+}
+
+async fn the_service_makes_the_thread_of_a_write_that_can_be_done(room: Room) {
+    let (threads, scopes) = room.services();
+    let thread = room.subject();
+    let scope = room.scope_of(&thread);
+    let options = threadkeep::service::WriteOptions::default();
+
+    let refused = [set("n", "text"), increment("n", 1)];
+    let refused = scopes.write(&scope.scope, &refused, options).await;
+    assert!(refused.is_err());
+    assert!(!thread.exists().await);
+    let written = scopes.write(&scope.scope, &[set("k", "1")], options).await;
+
+    let stamp = thread.stamp().await;
+    assert_eq!((stamp.version, written.unwrap().stamp), (1, stamp));
+    threads.destroy(&thread.id, options).await.unwrap();
+    let destroyed = scopes.write(&scope.scope, &[set("k", "1")], options).await;
+    assert!(destroyed.is_err());
+    assert!(!thread.exists().await);
+}
+
+async fn using_it_is_a_use_of_the_thread(room: Room) {
+    let (thread, scope) = living(&room).await;
+    scope.run(&[set("t", "text")]).await;
+    let life = thread.stamp().await.life;
+    let later = || room.advance(Policy::THREAD.ttl - 10 * SECOND);
+
+    later();
+    assert!(scope.exists().await);
+    later();
+    assert!(scope.page(After(0), 0).await.is_some());
+    later();
+    scope.run(&[]).await;
+    later();
+    scope.add(&[item("1", "1")]).await;
+    later();
+    scope.add(&[item("1", "1")]).await;
+    later();
+    assert!(scope.end().await);
+    later();
+    assert!(!scope.exists().await);
+    later();
+    assert_eq!(thread.stamp().await.life, life);
+
+    later();
+    assert!(scope.run_if(Precondition::Exists, &[]).await.is_err());
+    room.advance(10 * SECOND);
+
+    assert!(!thread.exists().await);
+}
+
+async fn it_lives_as_long_as_the_thread_is_used(room: Room) {
+    let (thread, scope) = living(&room).await;
+    fill(&scope).await;
+    for _ in 0..3 {
+        room.advance(Policy::THREAD.ttl - 10 * SECOND);
+        thread.merge(&[]).await;
+    }
+
+    assert!(is_filled(&scope).await);
+}
+
+async fn its_policy_has_no_say_in_how_long_it_lives(room: Room) {
+    let (thread, scope) = living(&room).await;
+    let write = ScopeWrite {
+        ttl: Some(SECOND),
+        ..scope.blank()
+    };
+    scope.write(&write).await.unwrap();
+
+    room.advance(10 * SECOND);
+
+    assert!(scope.exists().await);
+    assert!(thread.exists().await);
+}
+
+async fn keys_of_it_have_times_of_their_own(room: Room) {
+    let (_, scope) = living(&room).await;
+    scope.run(&[set_for("k", "1", SECOND), set("l", "2")]).await;
+
+    room.advance(SECOND);
+
+    assert_eq!(scope.keys().await, ["l"]);
+    assert_eq!(scope.run(&[]).await.kv_bytes, 1);
+}
+
+async fn a_destroyed_thread_takes_it_along_at_once(room: Room) {
+    let (thread, scope) = living(&room).await;
+    fill(&scope).await;
+    let life = thread.stamp().await.life;
+
+    thread.destroy().await;
+
+    assert_eq!(scope.view().await, None);
+    assert_eq!(scope.page(After(0), 10).await, None);
+    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::NoThread));
+    assert!(!scope.end().await);
+    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+}
+
+async fn an_expired_thread_takes_it_along(room: Room) {
+    let (thread, scope) = living(&room).await;
+    fill(&scope).await;
+    let life = thread.stamp().await.life;
+
+    room.advance(Policy::THREAD.ttl);
+    assert_eq!(scope.view().await, None);
+    assert_eq!(scope.page(After(0), 10).await, None);
+    room.reap().await;
+    assert_eq!(scope.view().await, None);
+    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::NoThread));
+
+    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+}
+
+async fn a_new_life_begins_without_one(room: Room) {
+    for is_destroyed in [true, false] {
+        let (thread, scope) = living(&room).await;
+        fill(&scope).await;
+        let earlier = scope.stamp().await;
+        if is_destroyed {
+            thread.destroy().await;
+            room.advance(Policy::THREAD.tombstone);
+        } else {
+            room.advance(Policy::THREAD.ttl);
+        }
+        thread.merge(&[]).await;
+
+        assert_eq!(scope.view().await, None);
+        let stale = scope.put_tasks(&["c"], Some(earlier)).await;
+        assert_eq!(stale, Err(ScopeRefusal::Changed));
+        let written = scope.run(&[set("new", "1")]).await;
+        assert_eq!((written.stamp.version, written.keys), (1, 1));
+        assert_eq!(written.stamp.life, thread.stamp().await.life);
+        assert_eq!(scope.add(&[item("1", "77")]).await, [(1, false)]);
+        assert_eq!(scope.keys().await, ["new"]);
+        assert!(scope.tasks().await.is_empty());
+        assert_eq!(scope.record().await, None);
+    }
+}
+
+async fn an_end_of_it_leaves_the_thread(room: Room) {
+    let (thread, scope) = living(&room).await;
+    fill(&scope).await;
+    let before = thread.stamp().await;
+
+    let another = scope.end_if(Some(9)).await;
+    assert!(matches!(another, Err(ScopeRefusal::VersionMismatch { .. })));
+    assert!(is_filled(&scope).await);
+    assert_eq!(scope.end_if(Some(4)).await, Ok(true));
+
+    assert_eq!(scope.view().await, None);
+    assert!(!scope.end().await);
+    assert_eq!(thread.stamp().await, before);
+    assert_eq!(scope.run(&[set("k", "1")]).await.stamp.version, 1);
+    assert_eq!(scope.add(&[item("1", "77")]).await, [(1, false)]);
+    assert!(scope.tasks().await.is_empty());
+}
+
+async fn its_history_is_part_of_what_a_life_leaves(room: Room) {
+    let (thread, scope) = living(&room).await;
+    scope.add(&numbered(1..6)).await;
+    let life = thread.stamp().await.life;
+    assert_eq!(last_words(&room, &thread, None, After(0), 10).await, None);
+    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, None);
+
+    thread.destroy().await;
+
+    let seqs = async |life, from, most| {
+        let items = last_words(&room, &thread, life, from, most).await;
+        items.map(|items| items.into_iter().map(|item| item.0).collect::<Vec<_>>())
+    };
+    for life in [None, Some(life)] {
+        assert_eq!(seqs(life, After(0), 2).await.unwrap(), [1, 2]);
+        assert_eq!(seqs(life, After(2), 9).await.unwrap(), [3, 4, 5]);
+        assert_eq!(seqs(life, Before(u64::MAX), 2).await.unwrap(), [5, 4]);
+        assert_eq!(seqs(life, Before(2), 9).await.unwrap(), [1]);
+    }
+    assert_eq!(seqs(Some(Life(life.0 ^ 1)), After(0), 2).await, None);
+    let page = room
+        .backend
+        .read_final_history(&thread.id, None, After(9), 1);
+    let summary = page.await.unwrap().unwrap().summary;
+    assert_eq!((summary.first_seq, summary.next_seq), (1, 6));
+    assert_eq!(summary.bytes, 5 * 66);
+}
+
+async fn a_life_without_items_leaves_an_empty_history(room: Room) {
+    let (without_scope, _) = living(&room).await;
+    without_scope.destroy().await;
+    let (without_items, scope) = living(&room).await;
+    scope.run(&[set("k", "1")]).await;
+    without_items.destroy().await;
+
+    for thread in [without_scope, without_items] {
+        let last = last_words(&room, &thread, None, After(0), 10).await;
+        assert_eq!(last, Some(Vec::new()));
+    }
+    let never = room.subject();
+    assert_eq!(last_words(&room, &never, None, After(0), 10).await, None);
+}
+
+async fn each_life_leaves_its_own_history(room: Room) {
+    let (thread, scope) = living(&room).await;
+    let mut lives = Vec::new();
+    for number in 1..4 {
+        thread.merge(&[]).await;
+        lives.push(thread.stamp().await.life);
+        scope.add(&[item("id", &number.to_string())]).await;
+        thread.destroy().await;
+        room.advance(Policy::THREAD.tombstone);
+    }
+
+    for (number, life) in (1..).zip(lives) {
+        let items = last_words(&room, &thread, Some(life), After(0), 10).await;
+        assert_eq!(items.unwrap(), [(1, "id".into(), format!("{number}"))]);
+    }
+    let newest = last_words(&room, &thread, None, After(0), 10).await;
+    assert_eq!(newest.unwrap()[0].2, "3");
+}
+
+async fn a_final_history_is_gone_with_its_archive(room: Room) {
+    let room = room
+        .keeping(Retention {
+            archive: 1_000 * SECOND,
+            log: 500 * SECOND,
+            ..Retention::DEFAULT
+        })
+        .await;
+    let (thread, scope) = living(&room).await;
+    fill(&scope).await;
+    let life = thread.stamp().await.life;
+    thread.destroy().await;
+
+    room.advance(990 * SECOND);
+    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+    room.advance(10 * SECOND);
+
+    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, None);
+    room.tidy().await;
+    assert_eq!(last_words(&room, &thread, None, After(0), 10).await, None);
+}
+
+async fn it_comes_back_with_its_thread(room: Room) {
+    for is_destroyed in [true, false] {
+        let (thread, scope) = living(&room).await;
+        fill(&scope).await;
+        let before = scope.view().await.unwrap();
+        if is_destroyed {
+            thread.destroy().await;
+        } else {
+            room.advance(Policy::THREAD.ttl);
+            room.reap().await;
+        }
+
+        let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+        let restored = restored.unwrap().unwrap();
+
+        assert!(is_filled(&scope).await);
+        let after = scope.view().await.unwrap();
+        assert_eq!(after.stamp.life, restored.stamp.life);
+        assert_ne!(after.stamp.life, before.stamp.life);
+        assert_eq!(after.stamp.version, before.stamp.version);
+        assert_eq!(after.tasks_stamp.version, before.tasks_stamp.version);
+        assert_eq!(after.tasks_stamp.life, restored.stamp.life);
+        assert_eq!(after.created_ms, before.created_ms);
+        assert_eq!((after.key_count, after.kv_bytes), (2, 2));
+        let life = Some(before.stamp.life);
+        assert_eq!(last_words(&room, &thread, life, After(0), 10).await, None);
+    }
+}
+
+async fn what_came_back_goes_on_from_there(room: Room) {
+    let (thread, scope) = living(&room).await;
+    fill(&scope).await;
+    let life = thread.stamp().await.life;
+    thread.destroy().await;
+    let restored = room.backend.restore(&thread.id, Some(life), &thread.policy);
+    restored.await.unwrap().unwrap();
+
+    let added = scope.add(&[item("2", "[]"), item("3", "3")]).await;
+    assert_eq!(added, [(2, true), (3, false)]);
+    let reused = scope.try_add(&[item("1", "77")]).await;
+    assert_eq!(reused, Err(ScopeRefusal::ItemIdReused { item: 0 }));
+    let written = scope.run(&[increment("n", 1), set("m", "")]).await;
+    assert_eq!((written.stamp.version, written.keys), (6, 3));
+    let tasks = scope.view().await.unwrap().tasks_stamp;
+    assert!(scope.put_tasks(&["c"], Some(tasks)).await.is_ok());
+    room.advance(Policy::THREAD.ttl - 10 * SECOND);
+    assert_eq!(scope.items().await.len(), 3);
+
+    let life = thread.stamp().await.life;
+    thread.destroy().await;
+    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(3));
+    let again = room.backend.restore(&thread.id, None, &thread.policy).await;
+    again.unwrap().unwrap();
+    assert_eq!(scope.value("n").await.unwrap(), "8");
+    assert_eq!(scope.tasks().await, ["c"]);
+}
+
+async fn a_sealed_one_comes_back_sealed(room: Room) {
+    let (thread, scope) = living(&room).await;
+    scope.seal().await;
+    thread.destroy().await;
+    let restored = room.backend.restore(&thread.id, None, &thread.policy);
+    restored.await.unwrap().unwrap();
+
+    assert!(scope.view().await.unwrap().is_sealed);
+    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::Sealed));
+}
+
+async fn a_life_that_had_none_comes_back_without(room: Room) {
+    let (thread, scope) = living(&room).await;
+    let without = thread.stamp().await.life;
+    thread.destroy().await;
+    room.advance(Policy::THREAD.tombstone);
+    thread.merge(&[]).await;
+    fill(&scope).await;
+    thread.destroy().await;
+
+    let restored = room
+        .backend
+        .restore(&thread.id, Some(without), &thread.policy);
+    restored.await.unwrap().unwrap();
+
+    assert_eq!(scope.view().await, None);
+    assert_eq!(scope.run(&[set("new", "1")]).await.keys, 1);
+    assert!(scope.items().await.is_empty());
+}
+
+async fn one_of_a_large_history_comes_back_whole(room: Room) {
+    let (thread, scope) = living(&room).await;
+    for thousand in 0..3 {
+        let items = numbered(thousand * 1_000 + 1..thousand * 1_000 + 1_001);
+        scope.add(&items).await;
+    }
+    let items = scope.items().await;
+    thread.destroy().await;
+
+    let last = last_words(&room, &thread, None, After(0), 10_000).await;
+    let restored = room.backend.restore(&thread.id, None, &thread.policy);
+    restored.await.unwrap().unwrap();
+
+    assert_eq!(items.len(), 3_000);
+    assert_eq!(last.unwrap(), items);
+    assert_eq!(scope.items().await, items);
+}
+
+async fn threads_share_nothing(room: Room) {
+    let (one, its) = living(&room).await;
+    let (other, others) = living(&room).await;
+    fill(&its).await;
+    fill(&others).await;
+
+    one.destroy().await;
+
+    assert!(!its.exists().await);
+    assert!(is_filled(&others).await);
+    assert!(other.exists().await);
+}
+
+async fn a_write_is_done_once_and_not_taken_for_one_of_the_thread(room: Room) {
+    let (thread, scope) = living(&room).await;
+    thread.merge_once(numbered_once(1), &[]).await.unwrap();
+
+    let first = scope.run_once(numbered_once(1), &[increment("n", 1)]).await;
+    let again = scope.run_once(numbered_once(1), &[increment("n", 1)]).await;
+
+    assert!(!first.unwrap().replayed);
+    assert!(again.unwrap().replayed);
+    assert_eq!(scope.value("n").await.unwrap(), "1");
+}
+
+async fn a_repeat_is_answered_after_the_end_of_the_thread(room: Room) {
+    let (thread, scope) = living(&room).await;
+    let first = scope.run_once(numbered_once(1), &[set("k", "1")]).await;
+    thread.destroy().await;
+
+    let repeat = scope.run_once(numbered_once(1), &[set("k", "1")]).await;
+    let new = scope.run_once(numbered_once(2), &[set("k", "1")]).await;
+
+    let repeat = repeat.unwrap();
+    assert!(repeat.replayed);
+    assert_eq!(repeat.stamp, first.unwrap().stamp);
+    assert_eq!(new, Err(ScopeRefusal::NoThread));
+    assert!(!scope.exists().await);
+}
+
+super::over_every_store! {
+    a_scope_is_apart_from_the_state,
+    it_has_versions_of_its_own_and_the_life_of_the_thread,
+    a_thread_that_has_none_reads_as_without,
+    without_a_thread_there_is_none_and_a_write_makes_none,
+    what_can_refuse_does_so_before_the_thread_is_missed,
+    the_service_makes_the_thread_of_a_write_that_can_be_done,
+    using_it_is_a_use_of_the_thread,
+    it_lives_as_long_as_the_thread_is_used,
+    its_policy_has_no_say_in_how_long_it_lives,
+    keys_of_it_have_times_of_their_own,
+    a_destroyed_thread_takes_it_along_at_once,
+    an_expired_thread_takes_it_along,
+    a_new_life_begins_without_one,
+    an_end_of_it_leaves_the_thread,
+    its_history_is_part_of_what_a_life_leaves,
+    a_life_without_items_leaves_an_empty_history,
+    each_life_leaves_its_own_history,
+    a_final_history_is_gone_with_its_archive,
+    it_comes_back_with_its_thread,
+    what_came_back_goes_on_from_there,
+    a_sealed_one_comes_back_sealed,
+    a_life_that_had_none_comes_back_without,
+    one_of_a_large_history_comes_back_whole,
+    threads_share_nothing,
+    a_write_is_done_once_and_not_taken_for_one_of_the_thread,
+    a_repeat_is_answered_after_the_end_of_the_thread,
+}
