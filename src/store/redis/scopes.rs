@@ -126,12 +126,16 @@ fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, most: usize) -> Cmd {
         .arg(format!("{from}-0"))
         .arg(to)
         .arg("COUNT")
-        .arg(most);
+        .arg(most.min(i64::MAX as usize));
     cmd
 }
 
 fn page(summary: HistorySummary, items: Value) -> Result<HistoryPage, StoreError> {
-    let items = array(items)?;
+    let items = match items {
+        // of at most none
+        Value::Nil => Vec::new(),
+        items => array(items)?,
+    };
     let items = items.iter().map(scope_replies::item);
     Ok(HistoryPage {
         items: items.collect::<Result<_, _>>()?,

@@ -146,11 +146,25 @@ if added > 0 and (has(16) and added or history + added) > max_history then
 end
 if k.thread and not thread then return {'R', 'no_thread'} end
 
--- and only now the writing ------------------------------------------------------------------
-local function reply()
-  return {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(places, ';')}
+-- The reply, remembered for as long as what it is about has left (-1: it does not end by itself).
+local function reply(left)
+  local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(places, ';')}
+  if memory then
+    remember(memory, answer, 8 * (#answers + #places), left < 0 and LONGEST_MS or left, ahead)
+  end
+  return answer
 end
-if has(64) and #items == 0 and there then return reply() end
+
+-- and only now the writing ------------------------------------------------------------------
+if has(64) and #items == 0 and there then
+  -- it changes nothing, but is a use
+  if thread then
+    thread, thread_left = touch(k.thread, ahead)
+    return reply(thread_left)
+  end
+  local _, used = open_scope(k, ahead, true)
+  return reply(used.left)
+end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
 local logged = has(32)
 local changed, gone, puts = {}, {}, {}
@@ -235,9 +249,4 @@ in_slices('HSET', k.scope, puts)
 if not thread and s.left and s.left >= 0 then
   for _, key in ipairs({k.scope, k.history, k.ids}) do call('PEXPIRE', key, s.left + ahead) end
 end
-local answer = reply()
-if memory then
-  local lasts = thread_left or s.left or LONGEST_MS
-  remember(memory, answer, 8 * (#answers + #places), lasts < 0 and LONGEST_MS or lasts, ahead)
-end
-return answer
+return reply(thread_left or s.left or -1)
