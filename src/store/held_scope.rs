@@ -61,8 +61,7 @@ impl HeldScope {
             return Err(ScopeRefusal::NotFound);
         }
         let applied = self.document.apply(write, self.stamp(), now_ms)?;
-        let adds_nothing = applied.appended.iter().all(|appended| appended.repeated);
-        if !(adds_nothing && write.only_adds_history()) {
+        if applied.is_change {
             self.version += 1;
             self.updated_ms = now_ms;
         }
@@ -77,6 +76,7 @@ impl HeldScope {
             },
             keys: applied.keys,
             tasks: write.tasks.is_some(),
+            is_change: applied.is_change,
         })
     }
 
@@ -141,6 +141,8 @@ pub(super) struct ScopeDone {
     keys: BTreeSet<ScopeKey>,
     /// Whether the task list was written.
     tasks: bool,
+    /// Whether the scope is another version of itself.
+    pub(super) is_change: bool,
 }
 
 impl ScopeDone {

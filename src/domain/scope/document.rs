@@ -41,6 +41,9 @@ pub struct Applied {
     pub appended: Vec<Appended>,
     /// Keys that were set, deleted or counted up.
     pub keys: BTreeSet<ScopeKey>,
+    /// Whether the scope is another version of itself: unless the write only added items that were
+    /// all there already.
+    pub is_change: bool,
 }
 
 impl ScopeDocument {
@@ -138,6 +141,12 @@ impl ScopeDocument {
         let emptied = write.clears_history.then(|| self.history.emptied());
         let history = emptied.as_ref().unwrap_or(&self.history);
         let appended = history.plan(write.history, &write.policy.history)?;
+        if write.only_adds_history() && appended.iter().all(|appended| appended.repeated) {
+            return Ok(Applied {
+                appended,
+                ..Applied::default()
+            });
+        }
 
         // nothing refuses any more
         let mut keys = BTreeSet::new();
@@ -169,6 +178,7 @@ impl ScopeDocument {
             answers,
             appended,
             keys,
+            is_change: true,
         })
     }
 

@@ -127,10 +127,12 @@ impl LivingScope {
 
     fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, ScopeRefusal> {
         let done = self.held.write(write, now_ms)?;
-        self.idle = match write.policy.lifetime {
-            Lifetime::Idle(idle) => Some(idle),
-            Lifetime::Thread | Lifetime::Kept => None,
-        };
+        if done.is_change {
+            self.idle = match write.policy.lifetime {
+                Lifetime::Idle(idle) => Some(idle),
+                Lifetime::Thread | Lifetime::Kept => None,
+            };
+        }
         if let Some(ttl) = write.ttl {
             self.expires_ms = Some(now_ms.saturating_add(millis(ttl)));
         }

@@ -412,6 +412,8 @@ async fn a_write_without_items_drops_what_is_past_a_lowered_limit(room: Room) {
     session.add(&numbered(1..6)).await;
     let lowered = session.clone().keeping(2 * 66, true);
 
+    assert_eq!(lowered.add(&[item("1", "1")]).await, [(1, true)]);
+    assert_eq!(session.items().await.len(), 5);
     lowered.run(&[set("k", "1")]).await;
 
     assert_eq!(session.seqs(After(0), 10).await, [4, 5]);
