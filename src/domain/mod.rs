@@ -2,14 +2,18 @@
 //! must agree on lives here, and the embedded store runs it as it stands.
 
 pub(crate) mod array;
+mod content;
 mod document;
+mod entry_key;
 mod event;
 pub(crate) mod idempotency;
 mod integer;
 mod json;
 mod key;
+mod lifetime;
 mod members;
 mod merge_patch;
+mod namespace;
 mod operation;
 mod policy;
 mod refusal;
@@ -23,7 +27,9 @@ mod value;
 mod write;
 
 pub use array::{Array, CHUNK_BYTES};
+pub use content::{ContentEncoding, ContentError, ContentType};
 pub use document::Document;
+pub use entry_key::{EntryKey, EntryKeyError};
 pub use event::{
     Completed, EndReason, Event, EventId, EventIdError, EventKind, EventType, EventTypeError,
     EventTypes, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Position,
@@ -32,9 +38,11 @@ pub use idempotency::{Fingerprint, IdempotencyKey};
 pub use integer::{IntegerError, add};
 pub use json::{Json, JsonError, MAX_DEPTH, ObjectError};
 pub use key::{Key, KeyError};
+pub use lifetime::{EntryPolicy, Lifetime};
 pub use members::{KeyedValues, ObjectFault, keyed_values};
 pub(crate) use members::{elements, members};
 pub use merge_patch::{MergePatch, Patched, merge_json};
+pub use namespace::{Namespace, NamespaceError};
 pub use operation::{Answer, Operation};
 pub use policy::{Policy, TTL_MAX, TTL_MIN};
 pub use refusal::Refusal;

@@ -47,8 +47,8 @@ pub enum Refusal {
         /// What it would have had.
         attempted_bytes: u64,
     },
-    /// The thread is not as the precondition says.
-    #[error("the thread has version {}", current.version)]
+    /// The thread, or the entry, is not as the precondition says.
+    #[error("the version is {}", current.version)]
     VersionMismatch {
         /// What it is; version 0: it does not exist.
         current: Stamp,

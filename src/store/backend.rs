@@ -1,15 +1,26 @@
 //! All that a back end does.
 
-use super::{Archives, EventLog, Leases, Ledgers, Listings, Registry, Scopes, Store, Upkeep};
+use super::{
+    Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Registry, Scopes, Store, Upkeep,
+};
 
 /// Threads, and all that is around them. Each part is a trait of its own, for those who need no
 /// more of it.
 pub trait Backend:
-    Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry + Scopes + Listings
+    Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry + Scopes + Listings + Namespaces
 {
 }
 
 impl<T> Backend for T where
-    T: Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry + Scopes + Listings
+    T: Store
+        + EventLog
+        + Archives
+        + Upkeep
+        + Leases
+        + Ledgers
+        + Registry
+        + Scopes
+        + Listings
+        + Namespaces
 {
 }

@@ -11,6 +11,7 @@ mod leases;
 mod ledgers;
 mod listings;
 mod memory;
+mod namespaces;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
@@ -39,6 +40,10 @@ pub use leases::Leases;
 pub use ledgers::{Holding, Ledger, LedgerChange, Ledgers};
 pub use listings::{Listing, Listings};
 pub use memory::MemoryStore;
+pub use namespaces::{
+    Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
+    NewEntry, Put, Reading, Usage,
+};
 #[cfg(feature = "redis")]
 pub use redis::{RedisSettings, RedisStore};
 pub use registry::Registry;

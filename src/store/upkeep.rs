@@ -49,7 +49,7 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     /// Deletes what is past its retention in these buckets: events that all durable consumers have
     /// handled (`slowest`, one for each bucket: how far the last of them is; none: there is no
     /// consumer) or that are past the longest time, and final states that neither the archive nor
-    /// the log wants any more.
+    /// the log wants any more, and what is left of entries of namespaces that have ended.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -9,6 +9,7 @@ use threadkeep::domain::{Policy, Position, Retention, ThreadId};
 use threadkeep::store::{Clock, RedisSettings, RedisStore, Store, StoreError};
 
 use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
+use crate::conformance::space::seconds;
 use crate::support::redis::RedisServer;
 
 /// Bytes of all fields of all threads.
@@ -232,4 +233,43 @@ fn connections(connection: &mut Connection) -> u64 {
         .lines()
         .find_map(|line| line.strip_prefix("total_connections_received:"));
     line.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn an_entry_that_has_ended_leaves_nothing_though_nobody_asks_for_it() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let space = room.space("n");
+    for number in 0..300 {
+        space.put_for(&format!("{number}"), "x", seconds(10)).await;
+    }
+    room.advance(Duration::from_secs(10));
+    let mut connection = redis.connection();
+    assert!(!lasting_keys(&mut connection, &room.clock).is_empty());
+
+    room.tidy().await;
+
+    let mut left = lasting_keys(&mut connection, &room.clock);
+    left.retain(|key| !key.contains(":{namespaces}:"));
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_read_of_an_entry_runs_no_script_and_a_put_runs_one() {
+    let redis = Arc::new(RedisServer::start());
+    let space = redis_on(Arc::clone(&redis), Clock::system())
+        .await
+        .space("n");
+    space.put_for("k", "1", seconds(10)).await;
+    let mut connection = redis.connection();
+    let reset = &mut redis::cmd("CONFIG");
+    reset.arg("RESETSTAT").exec(&mut connection).unwrap();
+
+    for _ in 0..10 {
+        space.get("k").await.unwrap();
+    }
+    assert_eq!(commands(&mut connection, "evalsha"), 0);
+    space.put_for("k", "2", seconds(10)).await;
+
+    assert_eq!(commands(&mut connection, "evalsha"), 1);
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use redis::Connection;
 use threadkeep::domain::{Position, Retention};
-use threadkeep::store::{Clock, Holding, LedgerChange};
+use threadkeep::store::{Clock, Holding, LedgerChange, Reading};
 
 use crate::conformance::room::{redis_on, set};
+use crate::conformance::space::{key as key_of, seconds, text};
 use crate::support::redis::RedisServer;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -65,4 +66,29 @@ async fn threads_are_ended_and_what_is_over_is_deleted() {
     assert!(room.events(&expired).await.is_empty());
     let last = room.backend.get_final(&expired.id, end.life).await;
     assert_eq!(last.unwrap(), None);
+}
+
+#[tokio::test]
+async fn entries_are_read_used_and_deleted_and_none_is_put() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let space = room.space("n");
+    for key in ["kept", "deleted", "ended"] {
+        let lifetime = seconds(if key == "ended" { 10 } else { 100 });
+        space.put_for(key, "x", lifetime).await;
+    }
+    room.advance(60 * SECOND);
+    fill(&mut redis.connection());
+
+    for key in ["new", "kept"] {
+        let (key, entry) = (key_of(key), text("y"));
+        let put = room.backend.put_entry(&space.namespace, &key, &entry, None);
+        assert!(put.await.is_err());
+    }
+    let used = space.read("kept", Reading::Use).await.unwrap();
+    assert_eq!((used.uses, &used.body[..]), (1, &b"x"[..]));
+    assert!(space.delete("deleted").await);
+    assert_eq!(space.keys("", 10).await, ["kept"]);
+    assert_eq!(space.counts().await, (1, 1));
+    assert_eq!(space.destroy().await, 1);
 }

@@ -6,6 +6,7 @@ use threadkeep::domain::{Policy, Precondition, Retention};
 use threadkeep::store::{Clock, EventLog, MemoryStore};
 
 use crate::conformance::room::{Room, Subject, numbered_once, push};
+use crate::conformance::space::seconds;
 use crate::support::until;
 
 const THREADS: usize = 3_000;
@@ -95,4 +96,23 @@ async fn what_is_kept_of_an_end_is_freed_when_its_time_is_over() {
     until(async || store.len() == 1).await;
     room.advance(Duration::from_secs(1_000));
     until(async || store.is_empty()).await;
+}
+
+#[tokio::test]
+async fn entries_that_have_ended_are_freed() {
+    let clock = Clock::system();
+    let store = MemoryStore::new(clock.clone());
+    let room = Room::of(&store, clock);
+    for name in ["n", "m"] {
+        for number in 0..THREADS {
+            let lifetime = seconds(if number % 3 == 0 { 100 } else { 10 });
+            let space = room.space(name);
+            space.put_for(&number.to_string(), "x", lifetime).await;
+        }
+    }
+    assert_eq!(store.len(), 2 * THREADS);
+
+    room.advance(Duration::from_secs(10));
+
+    until(async || store.len() == 2 * THREADS / 3).await;
 }

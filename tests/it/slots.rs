@@ -13,12 +13,15 @@ use threadkeep::domain::scope::{
 use threadkeep::domain::{
     Completed, EventId, MetadataChange, Operation, Position, Precondition, Slice, Write,
 };
-use threadkeep::store::{Clock, Destroy, HistoryFrom, Holding, LedgerChange, Listing, ScopeParts};
+use threadkeep::store::{
+    Clock, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeParts,
+};
 
 use crate::conformance::room::{
     Room, Subject, delete, increment, json, key, numbered_once, push, push_window, redis_on, set,
     still_no_object,
 };
+use crate::conformance::space::seconds;
 use crate::support::monitor::{Called, Monitor};
 use crate::support::redis::RedisServer;
 
@@ -62,7 +65,7 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
     }
     // or nothing was looked at
     assert!(tags.len() > THREADS / 2, "{tags:?}");
-    assert!(scripts.len() > 24, "{scripts:?}");
+    assert!(scripts.len() > 31, "{scripts:?}");
     assert!(commands.len() > 100 * THREADS);
 }
 
@@ -142,6 +145,7 @@ async fn do_everything(room: &Room) {
     thread.merge(&[set("k", "1")]).await;
     end_and_restore(room, &thread).await;
     keep_a_ledger(room).await;
+    keep_entries(room, thread.id.as_str()).await;
 }
 
 /// What happens to a thread beside requests.
@@ -245,6 +249,25 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
     let again = [(name.clone(), 3)];
     backend.list_look_again("sessions", &again).await.unwrap();
     backend.list_remove("sessions", &[name]).await.unwrap();
+}
+
+/// Entries of a namespace, with every way in which one ends.
+async fn keep_entries(room: &Room, name: &str) {
+    let space = room.space(name);
+    space.set_default(seconds(60)).await;
+    for key in ["a", "b", "c", "d"] {
+        space.put(key, "1").await;
+        space.put_for(key, "22", seconds(10)).await;
+    }
+    room.advance(Duration::from_secs(6));
+    assert!(space.read("a", Reading::Use).await.is_some());
+    assert!(space.get("b").await.is_some());
+    assert!(space.delete("b").await);
+    room.advance(Duration::from_secs(6));
+    assert_eq!(space.keys("", 10).await, ["a"]);
+    assert_eq!(space.counts().await, (1, 2));
+    space.put("c", "1").await;
+    assert_eq!(space.destroy().await, 2);
 }
 
 async fn keep_a_ledger(room: &Room) {

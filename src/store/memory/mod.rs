@@ -11,6 +11,7 @@ mod listings;
 mod living;
 mod log;
 mod names;
+mod namespaces;
 mod past;
 mod records;
 mod registry;
@@ -18,6 +19,7 @@ mod scope_entry;
 mod scopes;
 mod shard;
 mod slots;
+mod spaces;
 mod sweeper;
 mod upkeep;
 
@@ -36,6 +38,7 @@ use listings::Lists;
 use living::Living;
 use registry::Kinds;
 use shard::Shard;
+use spaces::Spaces;
 
 const SHARDS: usize = 64;
 /// What is ended, freed or deleted under one lock: about a tenth of a millisecond.
@@ -55,6 +58,7 @@ struct Shards {
     work: Mutex<Work>,
     kinds: Mutex<Kinds>,
     lists: Mutex<Lists>,
+    spaces: Mutex<Spaces>,
 }
 
 impl MemoryStore {
@@ -76,17 +80,19 @@ impl MemoryStore {
             work: Mutex::default(),
             kinds: Mutex::default(),
             lists: Mutex::default(),
+            spaces: Mutex::default(),
         });
         sweeper::start(&shards);
         Self(shards)
     }
 
     /// What takes up memory: ids (of threads, tombstones, remembered answers and threads that are
-    /// watched), scopes that are not of threads, final states, events, and members of lists.
+    /// watched), scopes that are not of threads, final states, events, members of lists, and entries of
+    /// namespaces.
     #[must_use]
     pub fn len(&self) -> usize {
         let shards: usize = self.0.each().map(|shard| shard.len()).sum();
-        shards + self.0.lists().len()
+        shards + self.0.lists().len() + self.0.spaces().len()
     }
 
     /// Whether nothing takes up memory.
@@ -146,6 +152,10 @@ impl Shards {
 
     fn lists(&self) -> MutexGuard<'_, Lists> {
         lock(&self.lists)
+    }
+
+    fn spaces(&self) -> MutexGuard<'_, Spaces> {
+        lock(&self.spaces)
     }
 
     fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {

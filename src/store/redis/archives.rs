@@ -151,7 +151,7 @@ impl RedisStore {
     }
 
     /// Whether a key with that time to live is there by the clock that tests may put ahead.
-    fn is_there(&self, left: &Value) -> bool {
+    pub(super) fn is_there(&self, left: &Value) -> bool {
         integer(left).is_ok_and(|left| left > self.ahead())
     }
 

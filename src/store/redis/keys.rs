@@ -2,7 +2,7 @@
 //! can change in one script.
 
 use crate::domain::scope::KeptScope;
-use crate::domain::{Fingerprint, Life, ThreadId};
+use crate::domain::{EntryKey, Fingerprint, Life, Namespace, ThreadId};
 use crate::store::Listing;
 
 /// Buckets of a deployment. Recorded in Redis at the first start.
@@ -33,6 +33,19 @@ pub(super) struct Bucket {
     pub(super) horizon: String,
     /// What is archived.
     pub(super) archives: String,
+    /// Entries of namespaces: what is known of each, their order, when they end, and their counts.
+    pub(super) entry_heads: String,
+    pub(super) entry_members: String,
+    pub(super) entry_ends: String,
+    pub(super) entry_counts: String,
+}
+
+/// The keys of an entry in a namespace, and its member in the sets of its bucket.
+#[derive(Debug)]
+pub(super) struct EntryKeys<'a> {
+    pub(super) bucket: &'a Bucket,
+    pub(super) entry: String,
+    pub(super) member: Vec<u8>,
 }
 
 /// The keys of a durable consumer, which share a slot.
@@ -92,6 +105,26 @@ impl KeyNames {
     /// Small records of a kind, by name.
     pub(super) fn records(&self, kind: &str) -> String {
         format!("{}:r:{kind}", self.prefix)
+    }
+
+    /// All namespaces, and the order in which they were made, which share a slot.
+    pub(super) fn namespaces(&self) -> [String; 2] {
+        ["names", "newest"].map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
+    }
+
+    /// What belongs to an entry. Namespace and key are free text, so that only their hash is in a
+    /// key's name.
+    pub(super) fn entry(&self, namespace: &Namespace, key: &EntryKey) -> EntryKeys<'_> {
+        let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
+        let Fingerprint(hash) = Fingerprint::of(&parts);
+        let bucket = &self.buckets[usize::from(hash[0]) % BUCKETS];
+        let mut member = namespace_mark(namespace).to_vec();
+        member.extend_from_slice(parts[1]);
+        EntryKeys {
+            bucket,
+            entry: [&bucket.start, ":k:", &hex::encode(hash)].concat(),
+            member,
+        }
     }
 
     /// The leases of a pool, in the slot of the consumer of the same name.
@@ -168,6 +201,10 @@ impl Bucket {
             log: format!("{start}:e"),
             horizon: format!("{start}:h"),
             archives: format!("{start}:x"),
+            entry_heads: format!("{start}:kh"),
+            entry_members: format!("{start}:kn"),
+            entry_ends: format!("{start}:kx"),
+            entry_counts: format!("{start}:kc"),
             start,
         }
     }
@@ -212,6 +249,11 @@ impl Bucket {
     fn name(&self, kind: &str, id: &ThreadId) -> String {
         [&self.start, kind, id.as_str()].concat()
     }
+}
+
+/// What the members of a namespace begin with.
+pub(super) fn namespace_mark(namespace: &Namespace) -> [u8; 16] {
+    Fingerprint::of(&[namespace.as_str().as_bytes()]).0
 }
 
 pub(super) fn bucket_number(id: &ThreadId) -> usize {
@@ -307,5 +349,29 @@ mod tests {
         ] {
             assert_eq!(tag(key), tag(&thread));
         }
+    }
+
+    #[test]
+    fn the_keys_of_an_entry_share_one_hash_tag_and_hold_no_text_of_it() {
+        let names = KeyNames::new("tk");
+        let namespace = Namespace::new("customers}{").unwrap();
+        let key = EntryKey::new("{secret}").unwrap();
+        let EntryKeys {
+            bucket,
+            entry,
+            member,
+        } = names.entry(&namespace, &key);
+
+        let (tag, rest) = entry.split_once('}').unwrap();
+        assert_eq!(rest.len(), ":k:".len() + 32);
+        for key in [
+            &bucket.entry_heads,
+            &bucket.entry_members,
+            &bucket.entry_ends,
+            &bucket.entry_counts,
+        ] {
+            assert_eq!(key.split_once('}').unwrap().0, tag);
+        }
+        assert!(member.ends_with(b"{secret}"));
     }
 }

@@ -137,6 +137,17 @@ impl Calls<'_> {
         reply.ok_or(replies::UNKNOWN)
     }
 
+    /// Calls such a command, and one that only looks something up after it.
+    pub(super) async fn write_and_look(
+        &self,
+        write: Cmd,
+        look: Cmd,
+    ) -> Result<[Value; 2], StoreError> {
+        let replies = self.call(&pipeline([write, look])).await;
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
     /// Calls on the current connection. After a timeout that connection is not used again: one
     /// that has lost its other end without a word would stay so for a quarter of an hour.
     async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {

@@ -48,8 +48,7 @@ pub(super) fn written_fast(reply: Value, write: &Write<'_>) -> Result<Option<Wri
 
 /// The reply of the script that ends a thread.
 pub(super) fn destroyed(reply: Value) -> Result<Destroyed, WriteError> {
-    // no limit can refuse an end
-    let reply = accepted(array(reply)?, &Policy::THREAD)?;
+    let reply = unless_refused(array(reply)?)?;
     let [_, replayed, existed] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
@@ -110,6 +109,11 @@ fn answers(results: &str, operations: usize) -> Result<Vec<Answer>, StoreError> 
         *answers.get_mut(place).ok_or(UNKNOWN)? = answer;
     }
     Ok(answers)
+}
+
+/// The reply of a script that no limit of a state refuses, unless it is a refusal.
+pub(super) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError> {
+    accepted(reply, &Policy::THREAD)
 }
 
 /// The reply, unless it is a refusal.

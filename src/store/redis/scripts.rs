@@ -9,6 +9,7 @@ const RECORDS: &str = include_str!("lua/records.lua");
 const LOG: &str = include_str!("lua/log.lua");
 const INTEGERS: &str = include_str!("lua/integers.lua");
 const SCOPE: &str = include_str!("lua/scope.lua");
+const ENTRIES: &str = include_str!("lua/entries.lua");
 
 /// A script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +45,16 @@ pub(super) enum Script {
     ListAdd,
     ListRemove,
     ListLookAgain,
+    PutEntry,
+    DeleteEntries,
+    UseEntry,
+    EntryHeads,
+    Measure,
+    OpenNamespace,
+    CloseNamespace,
 }
 
-const ALL: [Script; 31] = [
+const ALL: [Script; 38] = [
     Script::Touch,
     Script::ReadThread,
     Script::ReadKeys,
@@ -78,6 +86,13 @@ const ALL: [Script; 31] = [
     Script::ListAdd,
     Script::ListRemove,
     Script::ListLookAgain,
+    Script::PutEntry,
+    Script::DeleteEntries,
+    Script::UseEntry,
+    Script::EntryHeads,
+    Script::Measure,
+    Script::OpenNamespace,
+    Script::CloseNamespace,
 ];
 
 impl Script {
@@ -124,6 +139,13 @@ impl Script {
             Self::ListAdd => (&[], include_str!("lua/list_add.lua")),
             Self::ListRemove => (&[], include_str!("lua/list_remove.lua")),
             Self::ListLookAgain => (&[], include_str!("lua/list_look_again.lua")),
+            Self::PutEntry => (&[RECORDS, ENTRIES], include_str!("lua/put_entry.lua")),
+            Self::DeleteEntries => (&[RECORDS, ENTRIES], include_str!("lua/delete_entries.lua")),
+            Self::UseEntry => (&[ENTRIES], include_str!("lua/use_entry.lua")),
+            Self::EntryHeads => (&[ENTRIES], include_str!("lua/entry_heads.lua")),
+            Self::Measure => (&[ENTRIES], include_str!("lua/measure.lua")),
+            Self::OpenNamespace => (&[], include_str!("lua/open_namespace.lua")),
+            Self::CloseNamespace => (&[], include_str!("lua/close_namespace.lua")),
         };
         [PRELUDE, &shared.concat(), code].concat()
     }

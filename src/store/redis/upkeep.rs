@@ -88,7 +88,7 @@ impl Upkeep for RedisStore {
             }
             left = more;
         }
-        Ok(())
+        self.purge(buckets).await
     }
 }
 

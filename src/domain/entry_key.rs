@@ -1,0 +1,80 @@
+//! Keys of entries.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+const MAX_BYTES: usize = 1_024;
+
+/// The key of an entry in a namespace: 1 to 1,024 bytes of UTF-8 without control characters.
+///
+/// Keys are ordered by their bytes, which is the order in which they are listed. Clones share the
+/// text.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntryKey(Arc<str>);
+
+/// Why a text is no key of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EntryKeyError {
+    /// Empty, or over 1,024 bytes.
+    #[error("a key has 1 to 1024 bytes")]
+    Length,
+    /// U+0000 to U+001F or U+007F to U+009F.
+    #[error("a key holds no control characters")]
+    ControlCharacter,
+    /// A path segment that does not decode to UTF-8.
+    #[error("a key is UTF-8")]
+    Utf8,
+}
+
+impl EntryKey {
+    /// The key that `text` is.
+    ///
+    /// # Errors
+    /// When the length or a character is outside the rule.
+    pub fn new(text: &str) -> Result<Self, EntryKeyError> {
+        if text.is_empty() || text.len() > MAX_BYTES {
+            return Err(EntryKeyError::Length);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(EntryKeyError::ControlCharacter);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for EntryKey {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for EntryKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EntryKey({} bytes)", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_holds_at_its_edges() {
+        assert_eq!(EntryKey::new(""), Err(EntryKeyError::Length));
+        assert!(EntryKey::new(&"k".repeat(1_024)).is_ok());
+        let long = "é".repeat(513);
+        assert_eq!(EntryKey::new(&long), Err(EntryKeyError::Length));
+        for text in ["a\u{1f}", "\0", "\u{7f}", "a\u{85}"] {
+            let refused = EntryKey::new(text);
+            assert_eq!(refused, Err(EntryKeyError::ControlCharacter));
+        }
+        assert!(EntryKey::new("é / . ?#% \u{a0}😀").is_ok());
+    }
+}

@@ -1,0 +1,109 @@
+//! Namespaces, all behind one lock: each step under it takes microseconds.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{BATCH, MemoryStore};
+use crate::domain::{EntryKey, Lifetime, Namespace, Precondition};
+use crate::store::{
+    Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
+    Reading, StoreError, Usage, WriteError,
+};
+
+#[async_trait]
+impl Namespaces for MemoryStore {
+    fn namespaces_for_worker(&self) -> Arc<dyn Namespaces> {
+        Arc::new(self.clone())
+    }
+
+    async fn get_entry(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        reading: Reading,
+    ) -> Result<Option<Entry>, StoreError> {
+        // the time after the lock, so that times of one entry never go back
+        let mut spaces = self.0.spaces();
+        Ok(spaces.read(namespace, key, reading, self.0.clock.now_ms()))
+    }
+
+    async fn put_entry(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        entry: &NewEntry,
+        precondition: Option<Precondition>,
+    ) -> Result<Put, WriteError> {
+        let mut spaces = self.0.spaces();
+        let now_ms = self.0.clock.now_ms();
+        Ok(spaces.put(namespace, key, entry, precondition, now_ms)?)
+    }
+
+    async fn delete_entry(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        precondition: Option<Precondition>,
+    ) -> Result<bool, WriteError> {
+        let mut spaces = self.0.spaces();
+        let now_ms = self.0.clock.now_ms();
+        Ok(spaces.delete(namespace, key, precondition, now_ms)?)
+    }
+
+    async fn list_entries(
+        &self,
+        namespace: &Namespace,
+        prefix: &str,
+        after: Option<&EntryKey>,
+        most: usize,
+    ) -> Result<EntryPage, StoreError> {
+        let spaces = self.0.spaces();
+        let now_ms = self.0.clock.now_ms();
+        Ok(spaces.list(namespace, prefix, after, most, now_ms))
+    }
+
+    async fn set_default_lifetime(
+        &self,
+        namespace: &Namespace,
+        lifetime: Option<Lifetime>,
+    ) -> Result<NamespaceRecord, StoreError> {
+        let mut spaces = self.0.spaces();
+        Ok(spaces.set_default(namespace, lifetime, self.0.clock.now_ms()))
+    }
+
+    async fn get_namespace(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<NamespaceRecord>, StoreError> {
+        Ok(self.0.spaces().record(namespace))
+    }
+
+    async fn list_namespaces(
+        &self,
+        after: Option<&NamespacePlace>,
+        most: usize,
+    ) -> Result<NamespacePage, StoreError> {
+        Ok(self.0.spaces().list_namespaces(after, most))
+    }
+
+    async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError> {
+        loop {
+            let mut spaces = self.0.spaces();
+            if !spaces.purge(self.0.clock.now_ms(), BATCH) {
+                return Ok(namespaces.iter().map(|each| spaces.usage(each)).collect());
+            }
+        }
+    }
+
+    async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, StoreError> {
+        let mut deleted = 0;
+        // each batch under a lock of its own
+        while let Some(some) =
+            { self.0.spaces() }.delete_some(namespace, BATCH, self.0.clock.now_ms())
+        {
+            deleted += some;
+        }
+        Ok(deleted)
+    }
+}

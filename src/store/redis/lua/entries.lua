@@ -1,0 +1,59 @@
+-- Shared by the scripts on entries of namespaces, which lie beside the threads of a bucket, in its
+-- slot. Which bucket is by namespace and key, so that a large namespace is in all of them:
+--   :k:HASH    an entry: when it ends (0: never), when it was last put or used, how often it was used;
+--              then its head and its body. It has an expiry, which is its end.
+--   :kh        heads by member
+--   :kn        members in the order of their bytes
+--   :kx        members by when they end
+--   :kc        of each namespace: entries, bytes of their bodies, when one was last put or used
+-- A member is 16 bytes of the hash of the namespace's name, and the key as text. A head: format,
+-- version, life, created, updated, ttl (0: for ever), bytes of the body; then lengths and texts of
+-- content type and encoding.
+--
+-- What has ended is left to whoever purges: it stands in all but :k:HASH until then.
+local USES, HEAD, COUNTS = '>I6I6I6', '>BI6c8I6I6I6I4', '>I6I6I6'
+local HEAD_AT, HEAD_BYTES = 19, 37
+local NOBODY = '\0\0\0\0\0\0\0\0'
+-- What ends with one call of another purpose.
+local PURGED = 20
+
+-- Adds to the counts of a member's namespace.
+local function count(counts, member, entries, bytes, used)
+  local namespace = sub(member, 1, 16)
+  local n, b, u, c = 0, 0, 0, call('HGET', counts, namespace)
+  if c then n, b, u = unpack_(COUNTS, c) end
+  if n + entries > 0 then
+    call('HSET', counts, namespace, pack(COUNTS, n + entries, b + bytes, math.max(u, used)))
+  else
+    call('HDEL', counts, namespace)
+  end
+end
+
+-- The head of a member that lives; then its head in any case. `k` has the keys of heads, members,
+-- ends and counts.
+local function head_of(k, member, ahead)
+  local head = call('HGET', k.heads, member)
+  if not head then return nil end
+  local ends = call('ZSCORE', k.ends, member)
+  if ends and tonumber(ends) <= now(ahead) then return nil, head end
+  return head, head
+end
+
+-- Takes a member out of all but its entry.
+local function drop(k, member)
+  local head = call('HGET', k.heads, member)
+  call('ZREM', k.ends, member)
+  if not head then return end
+  call('HDEL', k.heads, member)
+  call('ZREM', k.members, member)
+  local _, _, _, _, _, _, bytes = unpack_(HEAD, head)
+  count(k.counts, member, -1, -bytes, 0)
+end
+
+-- Drops members that have ended, at most so many, and answers how many there were. Goes after what
+-- takes memory, which a full Redis would not refuse any more.
+local function purge(k, most, ahead)
+  local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, most)
+  for _, member in ipairs(ended) do drop(k, member) end
+  return #ended
+end

@@ -1,0 +1,40 @@
+-- Puts an entry.
+-- KEYS: 1 entry, 2 heads, 3 members, 4 ends, 5 counts.
+-- ARGV: 1 ahead, 2 member, 3 precondition, 4 ttl in milliseconds or 0, 5 a life for a new one,
+--       6 lengths and texts of content type and encoding, 7 body.
+-- Reply: version, life and end (0: never); or a refusal as in write.lua.
+local entry, ahead, member, ttl = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[4])
+local k = {heads = KEYS[2], members = KEYS[3], ends = KEYS[4], counts = KEYS[5]}
+local at = now(ahead)
+local head, known = head_of(k, member, ahead)
+local version, life, created, uses, _ = 0, NOBODY, at, 0
+if head then _, version, life, created = unpack_(HEAD, head) end
+if not is_met(ARGV[3], version, life) then return {'R', 'version_mismatch', version, life} end
+
+if head then
+  local counted = call('GETRANGE', entry, 12, 17)
+  if #counted == 6 then uses = unpack_('>I6', counted) end
+else
+  life = ARGV[5]
+end
+version = version + 1
+local ends = ttl > 0 and at + ttl or 0
+local new = pack(HEAD, 1, version, life, created, at, ttl, #ARGV[7]) .. ARGV[6]
+local whole = pack(USES, ends, at, uses) .. new .. ARGV[7]
+if ends > 0 then
+  call('SET', entry, whole, 'PXAT', fmt('%.0f', ends))
+  call('ZADD', k.ends, fmt('%.0f', ends), member)
+else
+  call('SET', entry, whole)
+  if known then call('ZREM', k.ends, member) end
+end
+call('HSET', k.heads, member, new)
+if known then
+  local _, _, _, _, _, _, bytes = unpack_(HEAD, known)
+  count(k.counts, member, 0, #ARGV[7] - bytes, at)
+else
+  call('ZADD', k.members, 0, member)
+  count(k.counts, member, 1, #ARGV[7], at)
+end
+purge(k, PURGED, ahead)
+return {version, life, ends}

@@ -1,0 +1,249 @@
+//! Entries of namespaces, and the namespaces.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use redis::{Cmd, Value};
+
+use super::arguments::precondition as condition;
+use super::entry_text::{content, entry, lifetime_ms, record};
+use super::keys::EntryKeys;
+use super::link::Calls;
+use super::replies::{UNKNOWN, array, bytes, integer, unless_refused};
+use super::scripts::Script;
+use super::{RedisStore, arguments};
+use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Stamp};
+use crate::store::{
+    Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
+    Reading, StoreError, Usage, WriteError,
+};
+
+#[async_trait]
+impl Namespaces for RedisStore {
+    fn namespaces_for_worker(&self) -> Arc<dyn Namespaces> {
+        Arc::new(self.with_another_link())
+    }
+
+    async fn get_entry(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        reading: Reading,
+    ) -> Result<Option<Entry>, StoreError> {
+        let keys = self.names.entry(namespace, key);
+        let look = match reading {
+            Reading::Plain => {
+                let mut left = redis::cmd("PTTL");
+                left.arg(&keys.entry);
+                left
+            }
+            Reading::Use => self.using(&keys),
+        };
+        let mut get = redis::cmd("GET");
+        get.arg(&keys.entry);
+        let [looked, whole] = self.link.calls().read_all([look, get]).await?;
+        let lives = match reading {
+            // -1: it has no end
+            Reading::Plain => looked == Value::Int(-1) || self.is_there(&looked),
+            Reading::Use => looked == Value::Int(1),
+        };
+        match whole {
+            Value::BulkString(whole) if lives => entry(whole).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    async fn put_entry(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        entry: &NewEntry,
+        precondition: Option<Precondition>,
+    ) -> Result<Put, WriteError> {
+        let calls = self.link.calls();
+        let lifetime = match entry.lifetime {
+            Some(lifetime) => lifetime,
+            None => {
+                let record = self.find_namespace(&calls, namespace).await?;
+                let default = record.and_then(|record| record.default_lifetime);
+                default.unwrap_or(entry.default_lifetime)
+            }
+        };
+        let keys = self.names.entry(namespace, key);
+        let mut put = Script::PutEntry.call(5);
+        put.arg(&keys.entry)
+            .arg(&keys.bucket.entry_heads)
+            .arg(&keys.bucket.entry_members)
+            .arg(&keys.bucket.entry_ends)
+            .arg(&keys.bucket.entry_counts)
+            .arg(self.ahead())
+            .arg(&keys.member)
+            .arg(condition(precondition))
+            .arg(lifetime_ms(lifetime))
+            .arg(&Life::random().0.to_be_bytes())
+            .arg(content(entry))
+            .arg(&entry.body[..]);
+        let [names, _] = self.names.namespaces();
+        let mut is_known = redis::cmd("HEXISTS");
+        is_known.arg(names).arg(namespace.as_str());
+        // looked up after the put: whoever deletes the namespace finds the entry, or is seen here
+        let [reply, is_known] = calls.write_and_look(put, is_known).await?;
+        let put = put_reply(reply)?;
+        if integer(&is_known)? == 0 {
+            self.open_namespace(&calls, namespace, "").await?;
+        }
+        Ok(put)
+    }
+
+    async fn delete_entry(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        precondition: Option<Precondition>,
+    ) -> Result<bool, WriteError> {
+        let cmd = self.deleting(&[self.names.entry(namespace, key)], precondition);
+        let reply = array(self.link.calls().write(cmd).await?)?;
+        Ok(deleted(&unless_refused(reply)?)? == 1)
+    }
+
+    async fn list_entries(
+        &self,
+        namespace: &Namespace,
+        prefix: &str,
+        after: Option<&EntryKey>,
+        most: usize,
+    ) -> Result<EntryPage, StoreError> {
+        self.list(namespace, prefix, after, most).await
+    }
+
+    async fn set_default_lifetime(
+        &self,
+        namespace: &Namespace,
+        lifetime: Option<Lifetime>,
+    ) -> Result<NamespaceRecord, StoreError> {
+        let default = lifetime.map_or("-".into(), |lifetime| lifetime_ms(lifetime).to_string());
+        let calls = self.link.calls();
+        self.open_namespace(&calls, namespace, &default).await
+    }
+
+    async fn get_namespace(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<NamespaceRecord>, StoreError> {
+        self.find_namespace(&self.link.calls(), namespace).await
+    }
+
+    async fn list_namespaces(
+        &self,
+        after: Option<&NamespacePlace>,
+        most: usize,
+    ) -> Result<NamespacePage, StoreError> {
+        self.list_newest(after, most).await
+    }
+
+    async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError> {
+        self.measure_all(namespaces).await
+    }
+
+    async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, StoreError> {
+        let mut deleted = self.delete_entries(namespace).await?;
+        let mut close = Script::CloseNamespace.call(2);
+        close
+            .arg(&self.names.namespaces()[..])
+            .arg(namespace.as_str());
+        self.link.calls().read(close).await?;
+        // what was put meanwhile, whose put has seen a namespace
+        deleted += self.delete_entries(namespace).await?;
+        Ok(deleted)
+    }
+}
+
+impl RedisStore {
+    fn using(&self, keys: &EntryKeys<'_>) -> Cmd {
+        let mut cmd = Script::UseEntry.call(3);
+        cmd.arg(&keys.entry)
+            .arg(&keys.bucket.entry_ends)
+            .arg(&keys.bucket.entry_counts)
+            .arg(self.ahead())
+            .arg(&keys.member);
+        cmd
+    }
+
+    /// Deletes entries of one bucket.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub(super) fn deleting(
+        &self,
+        entries: &[EntryKeys<'_>],
+        precondition: Option<Precondition>,
+    ) -> Cmd {
+        let bucket = entries[0].bucket;
+        let mut cmd = Script::DeleteEntries.call(4 + entries.len());
+        cmd.arg(&bucket.entry_heads)
+            .arg(&bucket.entry_members)
+            .arg(&bucket.entry_ends)
+            .arg(&bucket.entry_counts);
+        for keys in entries {
+            cmd.arg(&keys.entry);
+        }
+        cmd.arg(self.ahead())
+            .arg(arguments::precondition(precondition));
+        for keys in entries {
+            cmd.arg(&keys.member);
+        }
+        cmd
+    }
+
+    async fn find_namespace(
+        &self,
+        calls: &Calls<'_>,
+        namespace: &Namespace,
+    ) -> Result<Option<NamespaceRecord>, StoreError> {
+        let [names, _] = self.names.namespaces();
+        let mut cmd = redis::cmd("HGET");
+        cmd.arg(names).arg(namespace.as_str());
+        match calls.read(cmd).await? {
+            Value::Nil => Ok(None),
+            packed => record(namespace, bytes(&packed)?).map(Some),
+        }
+    }
+
+    /// Doing it again changes nothing more.
+    async fn open_namespace(
+        &self,
+        calls: &Calls<'_>,
+        namespace: &Namespace,
+        default: &str,
+    ) -> Result<NamespaceRecord, StoreError> {
+        let mut cmd = Script::OpenNamespace.call(2);
+        cmd.arg(&self.names.namespaces()[..])
+            .arg(self.ahead())
+            .arg(namespace.as_str())
+            .arg(default);
+        record(namespace, bytes(&calls.read(cmd).await?)?)
+    }
+}
+
+fn put_reply(reply: Value) -> Result<Put, WriteError> {
+    let reply = unless_refused(array(reply)?)?;
+    let [version, life, ends_ms] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    let life = bytes(life)?.try_into().map_err(|_| UNKNOWN)?;
+    Ok(Put {
+        stamp: Stamp {
+            version: integer(version)?,
+            life: Life(u64::from_be_bytes(life)),
+        },
+        expires_ms: Some(integer(ends_ms)?).filter(|ends_ms| *ends_ms > 0),
+    })
+}
+
+/// The reply of the script that deletes, unless it is a refusal.
+pub(super) fn deleted(reply: &[Value]) -> Result<u64, StoreError> {
+    match reply {
+        [deleted] => integer(deleted),
+        _ => Err(UNKNOWN),
+    }
+}

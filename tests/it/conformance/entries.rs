@@ -1,0 +1,277 @@
+//! Entries, one by one: what is put is read, for as long as it was to live.
+
+use std::time::Duration;
+
+use threadkeep::domain::{ContentEncoding, ContentType, Lifetime, Precondition, Stamp};
+use threadkeep::store::{NewEntry, Reading};
+
+use super::room::Room;
+use super::space::{Space, seconds, text};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn what_is_put_is_read_to_the_byte(room: Room) {
+    let space = room.space("n");
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let new = NewEntry {
+        body: bytes.clone().into(),
+        content_type: ContentType::new("Text/HTML; charset=\"x\"").unwrap(),
+        content_encoding: Some(ContentEncoding::new("gzip, br").unwrap()),
+        lifetime: seconds(100),
+        default_lifetime: Lifetime::Forever,
+    };
+
+    let put = space.put_entry("k", &new).await;
+
+    let entry = space.get("k").await.unwrap();
+    assert_eq!(entry.body, bytes);
+    assert_eq!(entry.head.stamp, put.stamp);
+    assert_eq!(put.stamp.version, 1);
+    assert_eq!(entry.head.size_bytes, 100_000);
+    assert_eq!(entry.head.content_type, new.content_type);
+    assert_eq!(entry.head.content_encoding, new.content_encoding);
+    assert_eq!(entry.head.lifetime, new.lifetime.unwrap());
+    assert_eq!(entry.head.created_ms, entry.head.updated_ms);
+    assert_eq!(entry.head.expires_ms, Some(entry.head.created_ms + 100_000));
+    assert_eq!(entry.head.expires_ms, put.expires_ms);
+    assert_eq!(space.get("other").await, None);
+    assert_eq!(room.space("m").get("k").await, None);
+}
+
+async fn an_empty_body_and_the_longest_names_are_kept(room: Room) {
+    let names = ["é".repeat(64), "/%{}:\u{1F600}".into()];
+    let keys = ["k".repeat(1_024), "{}:*?[]\\^ \u{10FFFF}".into()];
+    for name in &names {
+        for key in &keys {
+            room.space(name).put(key, "").await;
+        }
+    }
+
+    for name in &names {
+        let space = room.space(name);
+        assert_eq!(space.body(&keys[0]).await.unwrap(), "");
+        assert_eq!(space.counts().await, (2, 0));
+        assert_eq!(space.keys("", 10).await, keys);
+    }
+}
+
+async fn a_put_takes_the_place_of_all_that_was_there(room: Room) {
+    let space = room.space("n");
+    let first = NewEntry {
+        content_encoding: Some(ContentEncoding::new("gzip").unwrap()),
+        lifetime: seconds(50),
+        ..text("first")
+    };
+    let before = space.put_entry("k", &first).await;
+    let made = space.get("k").await.unwrap().head;
+    room.advance(10 * SECOND);
+
+    let put = space.put("k", "second one").await;
+
+    assert_eq!(put.stamp.version, 2);
+    assert_eq!(put.stamp.life, before.stamp.life);
+    assert_eq!(put.expires_ms, None);
+    let entry = space.get("k").await.unwrap();
+    assert_eq!(entry.body, "second one");
+    assert_eq!(entry.head.content_encoding, None);
+    assert_eq!(entry.head.lifetime, Lifetime::Forever);
+    assert_eq!(entry.head.created_ms, made.created_ms);
+    assert!(entry.head.updated_ms >= made.updated_ms + 10_000);
+    room.advance(100 * SECOND);
+    assert_eq!(space.body("k").await.unwrap(), "second one");
+    assert_eq!(space.counts().await, (1, 10));
+}
+
+async fn an_entry_ends_at_its_millisecond_and_counts_no_more(room: Room) {
+    let space = room.space("n");
+    let put = space.put_for("k", "short", seconds(10)).await;
+    space.put_for("long", "long", seconds(1_000)).await;
+    room.advance(9 * SECOND);
+    assert_eq!(space.body("k").await.unwrap(), "short");
+    assert_eq!(space.counts().await, (2, 9));
+
+    room.advance(SECOND);
+
+    assert_eq!(space.get("k").await, None);
+    assert_eq!(space.read("k", Reading::Use).await, None);
+    assert_eq!(space.keys("", 10).await, ["long"]);
+    assert_eq!(space.counts().await, (1, 4));
+    assert!(!space.delete("k").await);
+    let again = space.put("k", "new").await;
+    assert_eq!(again.stamp.version, 1);
+    assert_ne!(again.stamp.life, put.stamp.life);
+    assert_eq!(space.counts().await, (2, 7));
+}
+
+async fn an_ended_entry_that_nobody_purged_is_replaced_and_deleted_as_if_gone(room: Room) {
+    let space = room.space("n");
+    // more than one step purges
+    for number in 0..300 {
+        space.put_for(&format!("{number}"), "xx", seconds(10)).await;
+    }
+    room.advance(10 * SECOND);
+
+    for number in 0..20 {
+        let put = space
+            .put_for(&format!("{number}"), "yyy", seconds(20))
+            .await;
+        assert_eq!(put.stamp.version, 1);
+    }
+    for number in 20..40 {
+        assert!(!space.delete(&format!("{number}")).await);
+    }
+
+    assert_eq!(space.counts().await, (20, 60));
+    assert_eq!(space.keys("", 7).await.len(), 20);
+    room.advance(20 * SECOND);
+    assert_eq!(space.counts().await, (0, 0));
+    assert_eq!(space.usage().await.last_used_ms, None);
+}
+
+async fn a_deleted_entry_is_gone_and_its_next_life_is_another(room: Room) {
+    let space = room.space("n");
+    let first = space.put_for("k", "1", seconds(100)).await;
+    space.put("k", "2").await;
+
+    assert!(space.delete("k").await);
+    assert!(!space.delete("k").await);
+
+    assert_eq!(space.get("k").await, None);
+    assert_eq!(space.counts().await, (0, 0));
+    let second = space.put("k", "3").await;
+    assert_eq!(second.stamp.version, 1);
+    assert_ne!(second.stamp.life, first.stamp.life);
+    // the end of the first one is not that of the second
+    room.advance(200 * SECOND);
+    assert_eq!(space.body("k").await.unwrap(), "3");
+    assert_eq!(space.counts().await, (1, 1));
+}
+
+async fn a_condition_that_is_not_met_changes_nothing(room: Room) {
+    let space = room.space("n");
+    let none = Stamp::default();
+    let new = Precondition::Version(0);
+    assert_eq!(
+        space.put_if("k", "x", Precondition::Exists).await,
+        Err(none)
+    );
+    assert_eq!(space.delete_if("k", Precondition::Exists).await, Err(none));
+    let refused = room.backend.get_namespace(&space.namespace).await;
+    assert_eq!(refused.unwrap(), None);
+
+    let first = space.put_if("k", "1", new).await.unwrap().stamp;
+    assert_eq!(space.put_if("k", "x", new).await, Err(first));
+    let same = Precondition::Stamp(first);
+    let second = space.put_if("k", "2", same).await.unwrap().stamp;
+    assert_eq!(space.put_if("k", "x", same).await, Err(second));
+    assert_eq!(space.delete_if("k", same).await, Err(second));
+    assert_eq!(space.body("k").await.unwrap(), "2");
+    assert_eq!(space.counts().await, (1, 1));
+
+    assert_eq!(space.delete_if("k", new).await, Err(second));
+    let deleted = space.delete_if("k", Precondition::Stamp(second)).await;
+    assert_eq!(deleted, Ok(true));
+    assert_eq!(space.delete_if("k", new).await, Ok(false));
+    let third = space.put_if("k", "3", new).await.unwrap().stamp;
+    assert_eq!(space.put_if("k", "x", same).await, Err(third));
+}
+
+async fn a_condition_meets_no_entry_that_has_ended(room: Room) {
+    let space = room.space("n");
+    let old = space.put_for("k", "1", seconds(10)).await.stamp;
+    room.advance(10 * SECOND);
+
+    let stale = Precondition::Stamp(old);
+    assert_eq!(space.put_if("k", "x", stale).await, Err(Stamp::default()));
+    assert_eq!(space.delete_if("k", stale).await, Err(Stamp::default()));
+    let made = space.put_if("k", "2", Precondition::Version(0)).await;
+    assert_eq!(made.unwrap().stamp.version, 1);
+}
+
+async fn a_plain_read_changes_nothing_and_a_use_counts(room: Room) {
+    let space = room.space("n");
+    space.put_for("k", "1", seconds(100)).await;
+    let before = space.get("k").await.unwrap();
+    room.advance(30 * SECOND);
+
+    assert_eq!(space.get("k").await.unwrap(), before);
+    assert_eq!(before.uses, 0);
+    for uses in 1..=3 {
+        let entry = space.read("k", Reading::Use).await.unwrap();
+        assert_eq!(entry.uses, uses);
+        assert_eq!(entry.head, before.head);
+        assert!(entry.last_used_ms >= before.last_used_ms + 30_000);
+        assert_eq!(space.usage().await.last_used_ms, Some(entry.last_used_ms));
+    }
+    // a put goes on counting; another life begins anew
+    space.put("k", "2").await;
+    assert_eq!(space.read("k", Reading::Use).await.unwrap().uses, 4);
+    space.delete("k").await;
+    space.put("k", "3").await;
+    assert_eq!(space.get("k").await.unwrap().uses, 0);
+}
+
+async fn a_use_prolongs_a_lifetime_of_which_less_than_half_is_left(room: Room) {
+    let space = room.space("n");
+    let end = space
+        .put_for("k", "1", seconds(100))
+        .await
+        .expires_ms
+        .unwrap();
+    space.put("forever", "1").await;
+    room.advance(45 * SECOND);
+    let first = space.read("k", Reading::Use).await.unwrap();
+    assert_eq!(first.head.expires_ms, Some(end));
+
+    room.advance(10 * SECOND);
+    assert_eq!(space.get("k").await.unwrap().head.expires_ms, Some(end));
+    let second = space.read("k", Reading::Use).await.unwrap();
+    let forever = space.read("forever", Reading::Use).await.unwrap();
+
+    assert_eq!(second.head.expires_ms, Some(second.last_used_ms + 100_000));
+    assert_eq!(second.head.stamp, first.head.stamp);
+    assert_eq!(forever.head.expires_ms, None);
+    room.advance(99 * SECOND);
+    assert_eq!(space.body("k").await.unwrap(), "1");
+    assert_eq!(space.counts().await, (2, 2));
+    let listed = room
+        .backend
+        .list_entries(&space.namespace, "k", None, 1)
+        .await
+        .unwrap();
+    assert_eq!(listed.entries[0].1, second.head);
+    room.advance(SECOND);
+    assert_eq!(space.get("k").await, None);
+    assert_eq!(space.counts().await, (1, 1));
+}
+
+async fn by_worker(room: &Room, space: &Space) -> Option<threadkeep::store::Entry> {
+    let namespaces = room.backend.namespaces_for_worker();
+    let key = super::space::key("k");
+    let entry = namespaces.get_entry(&space.namespace, &key, Reading::Plain);
+    entry.await.unwrap()
+}
+
+async fn all_workers_see_the_same_entries(room: Room) {
+    let space = room.space("n");
+    space.put("k", "1").await;
+
+    let seen = by_worker(&room, &space).await;
+
+    assert_eq!(seen, space.get("k").await);
+    assert!(seen.is_some());
+}
+
+super::over_every_store! {
+    what_is_put_is_read_to_the_byte,
+    an_empty_body_and_the_longest_names_are_kept,
+    a_put_takes_the_place_of_all_that_was_there,
+    an_entry_ends_at_its_millisecond_and_counts_no_more,
+    an_ended_entry_that_nobody_purged_is_replaced_and_deleted_as_if_gone,
+    a_deleted_entry_is_gone_and_its_next_life_is_another,
+    a_condition_that_is_not_met_changes_nothing,
+    a_condition_meets_no_entry_that_has_ended,
+    a_plain_read_changes_nothing_and_a_use_counts,
+    a_use_prolongs_a_lifetime_of_which_less_than_half_is_left,
+    all_workers_see_the_same_entries,
+}

@@ -1,0 +1,154 @@
+//! Entries of a namespace in order, by prefix, page by page.
+
+use std::time::Duration;
+
+use super::room::Room;
+use super::space::{key, seconds};
+
+async fn keys_are_listed_by_their_bytes(room: Room) {
+    let space = room.space("n");
+    let names = [
+        "",
+        "/",
+        "A",
+        "a",
+        "a b",
+        "a!",
+        "a/1",
+        "a/10",
+        "a/2",
+        "aa",
+        "b",
+        "\u{7e}",
+        "ä",
+        "é",
+        "\u{ffff}",
+        "\u{10000}",
+        "😀",
+    ];
+    for name in names.iter().rev().filter(|name| !name.is_empty()) {
+        space.put(name, name).await;
+    }
+    // other namespaces are apart, be their marks next to this one
+    for name in ["m", "n2", "N"] {
+        room.space(name).put("a/1", "x").await;
+    }
+
+    let mut sorted: Vec<_> = names[1..].to_vec();
+    sorted.sort_unstable();
+    for most in [1, 3, 1_000] {
+        assert_eq!(space.keys("", most).await, sorted);
+    }
+    for prefix in [
+        "a",
+        "a/",
+        "a/1",
+        "ä",
+        "\u{10000}",
+        "b",
+        "none",
+        "😀😀",
+        "\n",
+    ] {
+        let expected: Vec<_> = sorted.iter().filter(|k| k.starts_with(prefix)).collect();
+        let listed = space.keys(prefix, 2).await;
+        assert_eq!(listed.iter().collect::<Vec<_>>(), expected, "{prefix:?}");
+    }
+}
+
+async fn the_list_says_what_a_read_says(room: Room) {
+    let space = room.space("n");
+    space.put_for("a", "12", seconds(50)).await;
+    space.put("b", "").await;
+    space.put("b", "123").await;
+
+    let page = room.backend.list_entries(&space.namespace, "", None, 10);
+    let page = page.await.unwrap();
+
+    assert_eq!(page.next, None);
+    assert_eq!(page.entries.len(), 2);
+    for (key, head) in page.entries {
+        assert_eq!(space.get(key.as_str()).await.unwrap().head, head);
+    }
+}
+
+async fn a_page_goes_on_after_any_key_with_that_prefix(room: Room) {
+    let space = room.space("n");
+    for name in ["a", "b1", "b2", "b3", "c"] {
+        space.put(name, "").await;
+    }
+    let list = async |prefix: &str, after: &str| {
+        let after = key(after);
+        let page = room
+            .backend
+            .list_entries(&space.namespace, prefix, Some(&after), 10);
+        let entries = page.await.unwrap().entries.into_iter();
+        let names = entries.map(|(key, _)| key.as_str().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+
+    assert_eq!(list("b", "b1").await, "b2 b3");
+    assert_eq!(list("b", "b15").await, "b2 b3");
+    assert_eq!(list("b", "a").await, "b1 b2 b3");
+    assert_eq!(list("b", "b3").await, "");
+    assert_eq!(list("b", "c").await, "");
+    assert_eq!(list("", "b2").await, "b3 c");
+}
+
+async fn pages_survive_what_is_put_and_deleted_between_them(room: Room) {
+    let space = room.space("n");
+    let name = |number: u32| format!("{number:04}");
+    for number in 0..600 {
+        space.put(&name(number), "x").await;
+    }
+    let mut listed = Vec::new();
+    let mut after = None;
+    let mut round = 0;
+
+    loop {
+        let page = room
+            .backend
+            .list_entries(&space.namespace, "", after.as_ref(), 50);
+        let page = page.await.unwrap();
+        listed.extend(page.entries.iter().map(|(key, _)| key.as_str().to_owned()));
+        after = page.next;
+        let Some(last) = &after else { break };
+        // the last one listed, one far ahead that is no multiple of 3, and new ones everywhere
+        space.delete(last.as_str()).await;
+        space.delete(&name(599 - 3 * round)).await;
+        space.put(&format!("{}+", name(30 * round)), "new").await;
+        round += 1;
+    }
+
+    assert!(listed.is_sorted());
+    let stays = |number: &u32| number.is_multiple_of(3);
+    for number in (0..600).filter(stays) {
+        let found = listed.iter().filter(|key| **key == name(number)).count();
+        assert_eq!(found, 1, "{number}");
+    }
+    assert!(round > 10);
+}
+
+async fn ended_entries_leave_short_pages_and_no_gaps(room: Room) {
+    let space = room.space("n");
+    for number in 0..200 {
+        let lifetime = seconds(if number % 10 == 0 { 1_000 } else { 10 });
+        space.put_for(&format!("{number:03}"), "x", lifetime).await;
+    }
+    room.advance(Duration::from_secs(10));
+
+    let keys = space.keys("", 7).await;
+
+    let living: Vec<_> = (0..20)
+        .map(|number| format!("{:03}", number * 10))
+        .collect();
+    assert_eq!(keys, living);
+}
+
+super::over_every_store! {
+    keys_are_listed_by_their_bytes,
+    the_list_says_what_a_read_says,
+    a_page_goes_on_after_any_key_with_that_prefix,
+    pages_survive_what_is_put_and_deleted_between_them,
+    ended_entries_leave_short_pages_and_no_gaps,
+}

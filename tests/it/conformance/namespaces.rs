@@ -1,0 +1,276 @@
+//! Namespaces: how they come and go, what is in them, and how long entries live there.
+
+use std::time::Duration;
+
+use threadkeep::domain::{Fingerprint, Lifetime, Namespace, Precondition};
+use threadkeep::store::NewEntry;
+
+use super::room::{Room, in_parallel};
+use super::space::{Space, seconds, text};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn default_of(space: &Space) -> Option<Option<Lifetime>> {
+    let record = space.backend.get_namespace(&space.namespace).await.unwrap();
+    record.map(|record| record.default_lifetime)
+}
+
+async fn a_put_without_a_lifetime_has_that_of_its_namespace(room: Room) {
+    let space = room.space("n");
+    let new = NewEntry {
+        default_lifetime: Lifetime::For(7 * SECOND),
+        ..text("x")
+    };
+    let lives = async |space: &Space, new: &NewEntry| {
+        space.put_entry("k", new).await;
+        space.get("k").await.unwrap().head.lifetime
+    };
+
+    assert_eq!(lives(&space, &new).await, Lifetime::For(7 * SECOND));
+    assert_eq!(default_of(&space).await, Some(None));
+    space.set_default(seconds(30)).await;
+    assert_eq!(lives(&space, &new).await, Lifetime::For(30 * SECOND));
+    space.set_default(Some(Lifetime::Forever)).await;
+    assert_eq!(lives(&space, &new).await, Lifetime::Forever);
+    let own = NewEntry {
+        lifetime: seconds(5),
+        ..new.clone()
+    };
+    assert_eq!(lives(&space, &own).await, Lifetime::For(5 * SECOND));
+    assert_eq!(default_of(&space).await, Some(Some(Lifetime::Forever)));
+    space.set_default(None).await;
+    assert_eq!(lives(&space, &new).await, Lifetime::For(7 * SECOND));
+    assert_eq!(
+        lives(&room.space("m"), &new).await,
+        Lifetime::For(7 * SECOND)
+    );
+}
+
+async fn listed(room: &Room, most: usize) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut after = None;
+    loop {
+        let page = room.backend.list_namespaces(after.as_ref(), most);
+        let page = page.await.unwrap();
+        assert!(page.records.len() <= most);
+        names.extend(page.records.iter().map(|r| r.namespace.as_str().to_owned()));
+        after = page.next;
+        if after.is_none() {
+            return names;
+        }
+    }
+}
+
+async fn the_newest_namespace_is_listed_first(room: Room) {
+    assert!(listed(&room, 3).await.is_empty());
+    for name in ["c", "a", "é/", "b"] {
+        let space = room.space(name);
+        match name {
+            "a" => space.set_default(seconds(60)).await,
+            _ => drop(space.put("k", "x").await),
+        }
+        room.advance(SECOND);
+    }
+    // no longer of what is there already
+    room.space("c").put("other", "x").await;
+    room.space("a").set_default(None).await;
+
+    for most in [1, 2, 3, 4, 1_000] {
+        assert_eq!(listed(&room, most).await, ["b", "é/", "a", "c"]);
+    }
+    let page = room.backend.list_namespaces(None, 2).await.unwrap();
+    let of_b = room.backend.get_namespace(&page.records[0].namespace).await;
+    assert_eq!(of_b.unwrap().unwrap(), page.records[0]);
+    assert_eq!(room.space("b").destroy().await, 1);
+    let rest = room.backend.list_namespaces(page.next.as_ref(), 9).await;
+    assert_eq!(rest.unwrap().records.len(), 2);
+    room.space("a").destroy().await;
+    assert_eq!(listed(&room, 10).await, ["é/", "c"]);
+}
+
+async fn a_namespace_stays_when_its_entries_are_gone(room: Room) {
+    let space = room.space("n");
+    space.put("k", "x").await;
+    space.delete("k").await;
+    space.put_for("k", "x", seconds(10)).await;
+    room.advance(10 * SECOND);
+
+    assert_eq!(listed(&room, 10).await, ["n"]);
+    assert_eq!(space.counts().await, (0, 0));
+}
+
+async fn namespaces_are_measured_together(room: Room) {
+    for (name, bodies) in [("a", vec!["1", "22"]), ("b", vec![""]), ("c", vec!["333"])] {
+        for (number, body) in bodies.iter().enumerate() {
+            room.space(name).put(&format!("{number}"), body).await;
+        }
+    }
+    let names = ["c", "none", "a", "a", "b"].map(|name| Namespace::new(name).unwrap());
+
+    let usages = room.backend.measure(&names).await.unwrap();
+
+    let counts = usages.iter().map(|usage| (usage.entries, usage.bytes));
+    let expected = [(1, 3), (0, 0), (2, 3), (2, 3), (1, 0)];
+    assert_eq!(counts.collect::<Vec<_>>(), expected);
+    assert_eq!(usages[1].last_used_ms, None);
+    assert!(usages[0].last_used_ms.is_some());
+    assert!(room.backend.measure(&[]).await.unwrap().is_empty());
+}
+
+async fn counts_are_exact_whoever_writes_at_once(room: Room) {
+    let space = room.space("n");
+    let writers = (0..8_u64).map(|writer| {
+        let space = space.clone();
+        in_parallel(async move {
+            for step in 0..60_u64 {
+                let name = format!("{}", (writer + step * 7) % 13);
+                match (writer + step) % 4 {
+                    0 => drop(space.delete(&name).await),
+                    1 => drop(space.put_for(&name, "short", seconds(1_000)).await),
+                    _ => drop(space.put(&name, &"x".repeat(step as usize)).await),
+                }
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+
+    let agree = async || {
+        let keys = space.keys("", 100).await;
+        let mut bytes = 0;
+        for key in &keys {
+            bytes += space.get(key).await.unwrap().head.size_bytes;
+        }
+        assert_eq!(space.counts().await, (keys.len() as u64, bytes));
+        keys.len()
+    };
+    agree().await;
+    room.advance(1_000 * SECOND);
+    agree().await;
+    for name in 0..13 {
+        space.delete(&format!("{name}")).await;
+    }
+    assert_eq!(agree().await, 0);
+}
+
+async fn of_conditional_puts_at_once_one_is_done(room: Room) {
+    let space = room.space("n");
+    let stamp = space.put("k", "old").await.stamp;
+    let puts = (0..20).map(|number| {
+        let space = space.clone();
+        in_parallel(async move {
+            let same = Precondition::Stamp(stamp);
+            space.put_if("k", &format!("{number}"), same).await.is_ok()
+        })
+    });
+    let mut done = 0;
+    for put in puts.collect::<Vec<_>>() {
+        done += usize::from(put.await.unwrap());
+    }
+
+    assert_eq!(done, 1);
+    assert_eq!(space.get("k").await.unwrap().head.stamp.version, 2);
+}
+
+async fn a_deleted_namespace_leaves_nothing_and_others_alone(room: Room) {
+    let (space, other) = (room.space("n"), room.space("m"));
+    for number in 0..300 {
+        let lifetime = seconds(10).filter(|_| number % 3 == 0);
+        space.put_for(&format!("{number}"), "x", lifetime).await;
+    }
+    for number in 0..20 {
+        other.put(&format!("{number}"), "y").await;
+    }
+    space.set_default(seconds(60)).await;
+    room.advance(10 * SECOND);
+
+    assert_eq!(space.destroy().await, 200);
+    assert_eq!(space.destroy().await, 0);
+
+    assert_eq!(space.counts().await, (0, 0));
+    assert!(space.keys("", 100).await.is_empty());
+    assert_eq!(space.get("1").await, None);
+    assert_eq!(default_of(&space).await, None);
+    assert_eq!(other.counts().await, (20, 20));
+    assert_eq!(other.body("19").await.unwrap(), "y");
+    let again = space.put("1", "z").await;
+    assert_eq!((again.stamp.version, again.expires_ms), (1, None));
+    assert_eq!(space.keys("", 100).await, ["1"]);
+}
+
+/// So many keys of which a store that spreads entries by the hash of namespace and key has all in
+/// one place.
+fn keys_of_one_place(space: &Space, count: usize) -> Vec<String> {
+    let namespace = space.namespace.as_str().as_bytes();
+    let names = (0_u32..).map(|number| number.to_string());
+    let of_one = names.filter(|name| Fingerprint::of(&[namespace, name.as_bytes()]).0[0] == 7);
+    of_one.take(count).collect()
+}
+
+async fn however_many_entries_are_in_one_place_all_are_listed_purged_and_deleted(room: Room) {
+    let space = room.space("n");
+    let mut keys = keys_of_one_place(&space, 260);
+    for (place, key) in keys.iter().enumerate() {
+        let lifetime = seconds(10).filter(|_| place < 130);
+        space.put_for(key, "xx", lifetime).await;
+    }
+    let living = keys.split_off(130);
+
+    let mut listed = space.keys("", 20).await;
+    assert_eq!(listed.len(), 260);
+    room.advance(10 * SECOND);
+
+    assert_eq!(space.counts().await, (130, 260));
+    listed.retain(|key| living.contains(key));
+    assert_eq!(space.keys("", 20).await, listed);
+    assert_eq!(space.destroy().await, 130);
+    assert_eq!(space.counts().await, (0, 0));
+    assert!(space.keys("", 20).await.is_empty());
+    assert_eq!(space.get(&living[129]).await, None);
+}
+
+async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
+    let space = room.space("n");
+    for _ in 0..5 {
+        for number in 0..100 {
+            space.put(&format!("{number}"), "x").await;
+        }
+        let puts = (0..3).map(|writer| {
+            let space = space.clone();
+            in_parallel(async move {
+                for number in 0..40 {
+                    space.put(&format!("{writer}-{number}"), "y").await;
+                }
+            })
+        });
+        let puts: Vec<_> = puts.collect();
+        let deletion = in_parallel({
+            let space = space.clone();
+            async move { space.destroy().await }
+        });
+        deletion.await.unwrap();
+        for put in puts {
+            put.await.unwrap();
+        }
+
+        let keys = space.keys("", 100).await;
+        assert!(keys.iter().all(|key| key.contains('-')), "{keys:?}");
+        assert_eq!(space.counts().await.0, keys.len() as u64);
+        if !keys.is_empty() {
+            assert_eq!(listed(&room, 10).await, ["n"]);
+        }
+    }
+}
+
+super::over_every_store! {
+    a_put_without_a_lifetime_has_that_of_its_namespace,
+    the_newest_namespace_is_listed_first,
+    a_namespace_stays_when_its_entries_are_gone,
+    namespaces_are_measured_together,
+    counts_are_exact_whoever_writes_at_once,
+    of_conditional_puts_at_once_one_is_done,
+    a_deleted_namespace_leaves_nothing_and_others_alone,
+    however_many_entries_are_in_one_place_all_are_listed_purged_and_deleted,
+    what_stays_of_puts_beside_a_deletion_is_listed,
+}
