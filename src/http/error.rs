@@ -160,6 +160,9 @@ impl ApiError {
     pub fn refused_bytes(&self) -> Option<(&'static str, u64)> {
         match self {
             Self::BodyTooLarge { read_bytes, .. } => Some(("body", *read_bytes)),
+            Self::Service(ServiceError::EntryTooLarge {
+                attempted_bytes, ..
+            }) => Some(("body", *attempted_bytes)),
             Self::Service(ServiceError::Refused(refusal)) => match refusal {
                 Refusal::StateTooLarge {
                     attempted_bytes, ..
@@ -228,6 +231,9 @@ impl ApiError {
             } => json!({"operation": operation}),
             Self::BodyTooLarge { limit_bytes, .. } => json!({"limit_bytes": limit_bytes}),
             Self::TooManyWebhooks { limit } => json!({"limit": limit}),
+            Self::Service(ServiceError::EntryTooLarge { limit_bytes, .. }) => {
+                json!({"limit_bytes": limit_bytes})
+            }
             Self::Service(ServiceError::Refused(refusal)) => refusal_members(refusal),
             Self::Service(ServiceError::ScopeRefused(refusal)) => scope_members(refusal),
             _ => json!({}),
@@ -253,10 +259,13 @@ impl ApiError {
 
 fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
     match error {
-        ServiceError::KeyNotFound { .. } => (StatusCode::NOT_FOUND, "key_not_found"),
+        ServiceError::KeyNotFound { .. } | ServiceError::EntryNotFound => {
+            (StatusCode::NOT_FOUND, "key_not_found")
+        }
         ServiceError::NotAnArray { .. } => (StatusCode::CONFLICT, "not_an_array"),
         ServiceError::ThreadExists => (StatusCode::CONFLICT, "thread_exists"),
         ServiceError::ArchiveNotFound => (StatusCode::NOT_FOUND, "not_found"),
+        ServiceError::EntryTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
         ServiceError::Refused(refusal) => refusal_row(refusal),
         ServiceError::ScopeRefused(refusal) => scope_row(refusal),
         ServiceError::Tasks(error) => task_row(error),

@@ -25,6 +25,17 @@ pub enum ServiceError {
     /// Nothing is left of such a thread, or not any more.
     #[error("there is no such archive")]
     ArchiveNotFound,
+    /// The namespace has no such entry.
+    #[error("there is no such entry")]
+    EntryNotFound,
+    /// The body of an entry is too large.
+    #[error("the entry would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    EntryTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// What it would have had.
+        attempted_bytes: u64,
+    },
     /// A write was refused and changed nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -2,6 +2,7 @@
 
 mod archives;
 mod error;
+mod namespaces;
 mod patch;
 mod read;
 mod scopes;
@@ -16,6 +17,7 @@ use crate::store::Store;
 
 pub use archives::ArchiveService;
 pub use error::ServiceError;
+pub use namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
 pub use scopes::ScopeService;
 pub use write::{NewThread, ThreadPatch};
 

@@ -63,6 +63,7 @@ mod scope_making;
 mod scope_records;
 pub(crate) mod scope_room;
 mod scope_versions;
+mod searches;
 pub(crate) mod space;
 pub(crate) mod story;
 mod thread_object;

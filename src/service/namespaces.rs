@@ -1,0 +1,304 @@
+//! Entries in namespaces: data of applications that outlives threads.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::ServiceError;
+use crate::domain::{
+    ContentEncoding, ContentType, EntryKey, EntryPolicy, Lifetime, Namespace, Precondition,
+};
+use crate::store::{
+    Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
+    Reading, StoreError, Usage,
+};
+
+/// Entries that are looked through at once.
+const LISTED: usize = 256;
+/// Entries that are read at once.
+const READ_AT_ONCE: usize = 16;
+
+/// The namespaces of a store, and what entries may have.
+#[derive(Debug, Clone)]
+pub struct NamespaceService {
+    namespaces: Arc<dyn Namespaces>,
+    policy: EntryPolicy,
+}
+
+/// An entry as an application hands it over.
+#[derive(Debug, Clone)]
+pub struct EntryDraft {
+    /// The bytes, which are kept as they come.
+    pub body: Bytes,
+    /// What they are.
+    pub content_type: ContentType,
+    /// How they are encoded, if at all.
+    pub content_encoding: Option<ContentEncoding>,
+    /// How long the entry lives; none: as its namespace says, or else the policy.
+    pub lifetime: Option<Lifetime>,
+}
+
+/// A namespace with what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceView {
+    /// The namespace.
+    pub record: NamespaceRecord,
+    /// What is in it.
+    pub usage: Usage,
+}
+
+/// A part of what was searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPage {
+    /// By the bytes of their keys.
+    pub entries: Vec<(EntryKey, Entry)>,
+    /// The key to go on after; none: all was looked through.
+    pub next: Option<EntryKey>,
+}
+
+impl EntryDraft {
+    /// Bytes of that type, that live as their namespace says.
+    #[must_use]
+    pub fn new(content_type: ContentType, body: impl Into<Bytes>) -> Self {
+        Self {
+            body: body.into(),
+            content_type,
+            content_encoding: None,
+            lifetime: None,
+        }
+    }
+}
+
+impl NamespaceService {
+    /// A service over a store, which bounds its own calls.
+    #[must_use]
+    pub fn new(namespaces: Arc<dyn Namespaces>, policy: EntryPolicy) -> Self {
+        Self { namespaces, policy }
+    }
+
+    /// The service as one worker thread should use it; see [`Namespaces::namespaces_for_worker`].
+    #[must_use]
+    pub fn for_worker(&self) -> Self {
+        Self {
+            namespaces: self.namespaces.namespaces_for_worker(),
+            ..*self
+        }
+    }
+
+    /// The same namespaces under another policy, such as that of a protocol with another default
+    /// lifetime.
+    #[must_use]
+    pub fn under(&self, policy: EntryPolicy) -> Self {
+        Self {
+            namespaces: Arc::clone(&self.namespaces),
+            policy,
+        }
+    }
+
+    /// Limits and lifetimes.
+    #[must_use]
+    pub fn policy(&self) -> &EntryPolicy {
+        &self.policy
+    }
+
+    /// An entry.
+    ///
+    /// # Errors
+    /// [`ServiceError::EntryNotFound`] or [`ServiceError::Store`].
+    pub async fn get(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        reading: Reading,
+    ) -> Result<Entry, ServiceError> {
+        let entry = self.namespaces.get_entry(namespace, key, reading).await?;
+        entry.ok_or(ServiceError::EntryNotFound)
+    }
+
+    /// Puts an entry in the place of another one or of none, whole or not at all. Makes the
+    /// namespace.
+    ///
+    /// # Errors
+    /// [`ServiceError::EntryTooLarge`], [`ServiceError::Refused`] with
+    /// [`Refusal::VersionMismatch`], or [`ServiceError::Store`].
+    ///
+    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
+    pub async fn put(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        draft: EntryDraft,
+        precondition: Option<Precondition>,
+    ) -> Result<Put, ServiceError> {
+        let (limit_bytes, attempted_bytes) = (self.policy.max_bytes, draft.body.len() as u64);
+        if attempted_bytes > limit_bytes {
+            return Err(ServiceError::EntryTooLarge {
+                limit_bytes,
+                attempted_bytes,
+            });
+        }
+        let entry = NewEntry {
+            body: draft.body,
+            content_type: draft.content_type,
+            content_encoding: draft.content_encoding,
+            lifetime: draft.lifetime,
+            default_lifetime: self.policy.lifetime,
+        };
+        let put = self
+            .namespaces
+            .put_entry(namespace, key, &entry, precondition);
+        Ok(put.await?)
+    }
+
+    /// Deletes an entry. Whether there was one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::VersionMismatch`], or [`ServiceError::Store`].
+    ///
+    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
+    pub async fn delete(
+        &self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        precondition: Option<Precondition>,
+    ) -> Result<bool, ServiceError> {
+        let deleted = self.namespaces.delete_entry(namespace, key, precondition);
+        Ok(deleted.await?)
+    }
+
+    /// Entries whose keys begin with `prefix`, after a key if one is given, by the bytes of their
+    /// keys, at most so many. There is a key to go on after unless there are no more; a page may be
+    /// shorter than asked for all the same.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list(
+        &self,
+        namespace: &Namespace,
+        prefix: &str,
+        after: Option<&EntryKey>,
+        most: usize,
+    ) -> Result<EntryPage, ServiceError> {
+        let page = self.namespaces.list_entries(namespace, prefix, after, most);
+        Ok(page.await?)
+    }
+
+    /// Entries whose keys hold `keyword`, with their bodies, after a key if one is given, at most
+    /// `most` of them and no more than one after `most_bytes` of bodies. To be found
+    /// is no use of an entry.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn search(
+        &self,
+        namespace: &Namespace,
+        keyword: &str,
+        after: Option<&EntryKey>,
+        most: usize,
+        most_bytes: u64,
+    ) -> Result<SearchPage, ServiceError> {
+        let (mut keys, mut bytes): (Vec<EntryKey>, _) = (Vec::new(), 0);
+        let mut after = after.cloned();
+        let next = 'all: loop {
+            let page = self.list(namespace, "", after.as_ref(), LISTED).await?;
+            let found = page.entries.into_iter();
+            for (key, head) in found.filter(|(key, _)| key.as_str().contains(keyword)) {
+                if keys.len() >= most.max(1) || bytes >= most_bytes.max(1) {
+                    break 'all keys.last().cloned();
+                }
+                bytes += head.size_bytes;
+                keys.push(key);
+            }
+            after = page.next;
+            if after.is_none() {
+                break None;
+            }
+        };
+        let read = keys.into_iter().map(async |key| {
+            let entry = self.namespaces.get_entry(namespace, &key, Reading::Plain);
+            Ok::<_, StoreError>(entry.await?.map(|entry| (key, entry)))
+        });
+        let read = stream::iter(read).buffered(READ_AT_ONCE);
+        let entries: Vec<_> = read.try_collect().await?;
+        Ok(SearchPage {
+            // without those that were deleted since they were listed
+            entries: entries.into_iter().flatten().collect(),
+            next,
+        })
+    }
+
+    /// Gives a namespace that lifetime for entries put without one from now on, or takes it away.
+    /// Makes the namespace.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn set_default_lifetime(
+        &self,
+        namespace: &Namespace,
+        lifetime: Option<Lifetime>,
+    ) -> Result<NamespaceView, ServiceError> {
+        let set = self.namespaces.set_default_lifetime(namespace, lifetime);
+        let record = set.await?;
+        let mut views = self.with_usage(vec![record]).await?;
+        // one for each record
+        views.pop().ok_or(ServiceError::EntryNotFound)
+    }
+
+    /// A namespace; none when nothing was ever put there, or it was deleted since.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn describe(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<NamespaceView>, ServiceError> {
+        let record = self.namespaces.get_namespace(namespace).await?;
+        let views = self.with_usage(record.into_iter().collect()).await;
+        Ok(views?.pop())
+    }
+
+    /// Namespaces after a place, if one is given, the newest first, at most so many.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list_namespaces(
+        &self,
+        after: Option<&NamespacePlace>,
+        most: usize,
+    ) -> Result<NamespacePage, ServiceError> {
+        Ok(self.namespaces.list_namespaces(after, most).await?)
+    }
+
+    /// Namespaces with what is in them.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn with_usage(
+        &self,
+        records: Vec<NamespaceRecord>,
+    ) -> Result<Vec<NamespaceView>, ServiceError> {
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<_> = records
+            .iter()
+            .map(|record| record.namespace.clone())
+            .collect();
+        let usages = self.namespaces.measure(&names).await?;
+        let views = records.into_iter().zip(usages);
+        Ok(views
+            .map(|(record, usage)| NamespaceView { record, usage })
+            .collect())
+    }
+
+    /// Deletes a namespace with all its entries, and answers how many there were; see
+    /// [`Namespaces::delete_namespace`] for what is put meanwhile, and for what is left when this
+    /// fails.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, ServiceError> {
+        Ok(self.namespaces.delete_namespace(namespace).await?)
+    }
+}

@@ -1,0 +1,115 @@
+//! What the service does with entries beyond its store.
+
+use std::sync::Arc;
+
+use threadkeep::domain::{ContentType, EntryPolicy, Lifetime};
+use threadkeep::service::{EntryDraft, NamespaceService, ServiceError};
+
+use super::room::Room;
+use super::space::{Space, key, seconds};
+
+fn service(room: &Room, policy: EntryPolicy) -> NamespaceService {
+    NamespaceService::new(Arc::clone(&room.backend) as _, policy)
+}
+
+/// The keys of each page.
+async fn search(space: &Space, keyword: &str, most: usize, most_bytes: u64) -> Vec<String> {
+    let service = NamespaceService::new(Arc::clone(&space.backend) as _, EntryPolicy::DEFAULT);
+    let mut pages = Vec::new();
+    let mut after = None;
+    loop {
+        let page = service
+            .search(&space.namespace, keyword, after.as_ref(), most, most_bytes)
+            .await
+            .unwrap();
+        let keys = page.entries.iter().map(|(key, entry)| {
+            assert_eq!(entry.body, key.as_str());
+            key.as_str()
+        });
+        pages.push(keys.collect::<Vec<_>>().join(" "));
+        after = page.next;
+        if after.is_none() {
+            return pages;
+        }
+    }
+}
+
+async fn a_keyword_is_found_anywhere_in_a_key(room: Room) {
+    let space = room.space("n");
+    for name in ["cat", "concat", "dog", "scatter", "Cat", "ca"] {
+        space.put(name, name).await;
+    }
+    for number in 0..600 {
+        space.put(&format!("filler {number}"), "").await;
+    }
+    space.put("zcat", "zcat").await;
+
+    assert_eq!(
+        search(&space, "cat", 9, 99).await,
+        ["cat concat scatter zcat"]
+    );
+    assert_eq!(
+        search(&space, "cat", 2, 99).await,
+        ["cat concat", "scatter zcat"]
+    );
+    assert_eq!(
+        search(&space, "cat", 9, 4).await,
+        ["cat concat", "scatter", "zcat"]
+    );
+    assert_eq!(search(&space, "none", 9, 99).await, [""]);
+    assert_eq!(space.get("cat").await.unwrap().uses, 0);
+}
+
+async fn a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing(room: Room) {
+    let space = room.space("n");
+    let service = service(&room, EntryPolicy::DEFAULT);
+    let limit = EntryPolicy::DEFAULT.max_bytes as usize;
+    let put = async |bytes: usize| {
+        let draft = EntryDraft::new(ContentType::unknown(), vec![b'x'; bytes]);
+        service.put(&space.namespace, &key("k"), draft, None).await
+    };
+
+    let refused = put(limit + 1).await.unwrap_err();
+    assert!(matches!(
+        refused,
+        ServiceError::EntryTooLarge {
+            limit_bytes: 1_048_576,
+            attempted_bytes: 1_048_577,
+        }
+    ));
+    assert!(service.describe(&space.namespace).await.unwrap().is_none());
+    put(limit).await.unwrap();
+    put(limit + 1).await.unwrap_err();
+
+    assert_eq!(space.counts().await, (1, limit as u64));
+    assert_eq!(space.get("k").await.unwrap().body.len(), limit);
+}
+
+async fn a_service_has_a_default_lifetime_of_its_own(room: Room) {
+    let space = room.space("n");
+    let week = Lifetime::from_seconds(7 * 86_400);
+    let forever = service(&room, EntryPolicy::DEFAULT);
+    let for_a_week = forever.under(EntryPolicy {
+        lifetime: week,
+        ..*forever.policy()
+    });
+    let lives = async |service: &NamespaceService| {
+        let draft = EntryDraft::new(ContentType::unknown(), "x");
+        let put = service.for_worker();
+        let put = put.put(&space.namespace, &key("k"), draft, None).await;
+        put.unwrap();
+        space.get("k").await.unwrap().head.lifetime
+    };
+
+    assert_eq!(lives(&forever).await, Lifetime::Forever);
+    assert_eq!(lives(&for_a_week).await, week);
+    let view = forever.set_default_lifetime(&space.namespace, seconds(90));
+    assert_eq!(view.await.unwrap().usage.entries, 1);
+    assert_eq!(Some(lives(&for_a_week).await), seconds(90));
+}
+
+super::over_every_store! {
+    a_keyword_is_found_anywhere_in_a_key,
+    a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing,
+    a_service_has_a_default_lifetime_of_its_own,
+}
