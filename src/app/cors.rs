@@ -27,6 +27,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
         .expose_headers([
             ETAG,
             header("idempotency-replayed"),
+            header("x-expires-at"),
             header("x-session-id"),
             header("x-thread-id"),
             header("x-total-count"),

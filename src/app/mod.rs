@@ -26,7 +26,7 @@ use crate::domain::{KeyRing, SigningKey};
 use crate::events::{EventSettings, Events};
 use crate::http::{Api, envelope};
 use crate::identity::Identity;
-use crate::service::{ArchiveService, ScopeService, ThreadService};
+use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use crate::store::StoreError;
 use crate::telemetry::{
     HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events, register_process,
@@ -89,7 +89,8 @@ impl Application {
                 patience,
             ),
             service,
-            archives: ArchiveService::new(backend, settings.policy),
+            archives: ArchiveService::new(Arc::clone(&backend) as _, settings.policy),
+            namespaces: NamespaceService::new(backend, settings.entries),
             webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),
             events: events.clone(),
             identity: identity(&settings),

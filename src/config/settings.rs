@@ -17,7 +17,7 @@ use super::redis_url::RedisUrl;
 use super::values::Values;
 use super::warning::Warning;
 use super::webhooks;
-use crate::domain::{KeyRing, Policy, Retention};
+use crate::domain::{EntryPolicy, KeyRing, Lifetime, Policy, Retention};
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
 use crate::webhooks::Endpoint;
 
@@ -34,6 +34,8 @@ pub struct Settings {
     pub store: StoreSettings,
     /// Limits and lifetimes of threads.
     pub policy: Policy,
+    /// Limits and lifetimes of entries in namespaces.
+    pub entries: EntryPolicy,
     /// Whether the ends of requests are events too.
     pub session_events: bool,
     /// What links to this service begin with; empty: they are paths alone.
@@ -117,6 +119,7 @@ impl Settings {
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
             store: store(values)?,
             policy: policy(values)?,
+            entries: entries(values)?,
             session_events: values.take("session_events").parse("true or false")?,
             public_url: public_url::read(&values.take("public_url"))?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
@@ -170,6 +173,18 @@ fn policy(values: &mut Values) -> Result<Policy, SettingsError> {
         max_age: Some(max_age).filter(|age| !age.is_zero()),
         tombstone: seconds(&values.take("tombstone_seconds"), 0)?,
         ..Policy::THREAD
+    })
+}
+
+fn entries(values: &mut Values) -> Result<EntryPolicy, SettingsError> {
+    let rule = "a number of bytes, 1 to 16777216";
+    let max_bytes = values.take("kv_max_bytes").within(1..=16_777_216, rule)?;
+    let rule = "a number of seconds, 0 to 31536000";
+    let longest = Lifetime::LONGEST.as_secs();
+    let ttl = values.take("kv_default_ttl_seconds");
+    Ok(EntryPolicy {
+        max_bytes,
+        lifetime: Lifetime::from_seconds(ttl.within(0..=longest, rule)?),
     })
 }
 

@@ -13,17 +13,18 @@ use futures_util::StreamExt;
 
 use super::error::ApiError;
 
-const LIMIT_BYTES: usize = 2 * 1_048_576;
+/// What most bodies may have.
+pub(super) const LIMIT_BYTES: u64 = 2 * 1_048_576;
 /// A body that takes longer than this to arrive is given up.
 const TIME: Duration = Duration::from_secs(30);
 /// A body that goes on for longer is not worth reading on: the connection is closed instead.
-const DRAIN_BYTES: usize = 32 * LIMIT_BYTES;
+const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 /// A body, or why there is none.
 pub(super) enum Body {
     Whole(Bytes),
-    TooLarge { read_bytes: u64 },
+    TooLarge { limit_bytes: u64, read_bytes: u64 },
     Unreadable,
 }
 
@@ -40,15 +41,18 @@ impl Body {
     pub(super) fn bytes(&self) -> Result<&Bytes, ApiError> {
         match self {
             Self::Whole(bytes) => Ok(bytes),
-            Self::TooLarge { read_bytes } => Err(ApiError::BodyTooLarge {
-                limit_bytes: LIMIT_BYTES as u64,
+            Self::TooLarge {
+                limit_bytes,
+                read_bytes,
+            } => Err(ApiError::BodyTooLarge {
+                limit_bytes: *limit_bytes,
                 read_bytes: *read_bytes,
             }),
             Self::Unreadable => Err(ApiError::BodyUnreadable),
         }
     }
 
-    pub(super) async fn read(request: &mut ServiceRequest) -> Self {
+    pub(super) async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
         let headers = request.headers();
         let upgrade = headers.get(UPGRADE).map(HeaderValue::as_bytes);
         if upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
@@ -59,12 +63,12 @@ impl Body {
             return Self::Whole(Bytes::new());
         }
         let payload = request.take_payload();
-        tokio::time::timeout(TIME, Self::collect(payload))
+        tokio::time::timeout(TIME, Self::collect(payload, limit_bytes))
             .await
             .unwrap_or(Self::Unreadable)
     }
 
-    async fn collect(mut payload: Payload) -> Self {
+    async fn collect(mut payload: Payload, limit_bytes: u64) -> Self {
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
         while let Some(chunk) = payload.next().await {
@@ -72,9 +76,9 @@ impl Body {
                 return Self::Unreadable;
             };
             let read_bytes = first.len() + rest.len() + chunk.len();
-            if read_bytes > LIMIT_BYTES {
+            if read_bytes as u64 > limit_bytes {
                 drop((first, rest));
-                return Self::drain(payload, read_bytes).await;
+                return Self::drain(payload, limit_bytes, read_bytes).await;
             }
             if first.is_empty() {
                 first = chunk;
@@ -91,7 +95,7 @@ impl Body {
         Self::Whole(whole.freeze())
     }
 
-    async fn drain(mut payload: Payload, mut read_bytes: usize) -> Self {
+    async fn drain(mut payload: Payload, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let drained = tokio::time::timeout(DRAIN_TIME, async {
             while let Some(Ok(chunk)) = payload.next().await {
                 read_bytes += chunk.len();
@@ -103,6 +107,7 @@ impl Body {
         // whether the end was reached changes nothing but how likely the answer arrives
         drained.await.ok();
         Self::TooLarge {
+            limit_bytes,
             read_bytes: read_bytes as u64,
         }
     }

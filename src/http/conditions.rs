@@ -73,7 +73,11 @@ fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
         == Some(tag)
 }
 
-fn precondition(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
+/// `If-Match` of a request.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] for another form than the documented ones.
+pub(super) fn precondition(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
     let mut values = request.headers().get_all(IF_MATCH);
     let Some(value) = values.next() else {
         return Ok(None);

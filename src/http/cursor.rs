@@ -5,9 +5,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::error::ApiError;
-use crate::domain::{EventId, KeyRing, Life, Position, Stamp, TAG_BYTES, ThreadId};
+use crate::domain::{
+    EntryKey, EventId, KeyRing, Life, Namespace, Position, Stamp, TAG_BYTES, ThreadId,
+};
 use crate::events::{ThreadCursor, Watermark};
-use crate::store::ArchivePlace;
+use crate::store::{ArchivePlace, NamespacePlace};
 
 /// A place in something that a client reads on in.
 pub(super) trait Cursor: Sized {
@@ -139,6 +141,35 @@ impl Cursor for EventId {
     }
 }
 
+impl Cursor for EntryKey {
+    const PURPOSE: &str = "threadkeep place in a namespace";
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_str().as_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Self::new(str::from_utf8(bytes).ok()?).ok()
+    }
+}
+
+impl Cursor for NamespacePlace {
+    const PURPOSE: &str = "threadkeep place among namespaces";
+
+    fn write(&self, out: &mut Vec<u8>) {
+        push(out, &[self.created_ms]);
+        out.extend_from_slice(self.namespace.as_str().as_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (created_ms, name) = bytes.split_first_chunk()?;
+        Some(Self {
+            created_ms: u64::from_be_bytes(*created_ms),
+            namespace: Namespace::new(str::from_utf8(name).ok()?).ok()?,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +233,25 @@ mod tests {
         assert_eq!(EventId::read(&bytes), Some(id));
         bytes[0] = 1;
         assert_eq!(EventId::read(&bytes), None);
+    }
+
+    #[test]
+    fn places_of_entries_and_namespaces_are_read_back() {
+        let key = EntryKey::new("é/\u{1F600}").unwrap();
+        let place = NamespacePlace {
+            created_ms: u64::MAX,
+            namespace: Namespace::new("é/").unwrap(),
+        };
+        let (mut of_key, mut of_place) = (Vec::new(), Vec::new());
+        key.write(&mut of_key);
+        place.write(&mut of_place);
+
+        assert_eq!(EntryKey::read(&of_key), Some(key));
+        assert_eq!(NamespacePlace::read(&of_place), Some(place));
+        assert_eq!(EntryKey::read(b""), None);
+        assert_eq!(EntryKey::read(b"\xff"), None);
+        assert_eq!(NamespacePlace::read(&of_place[..8]), None);
+        assert_eq!(NamespacePlace::read(&of_place[..7]), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
-use super::body::Body;
+use super::body::{Body, LIMIT_BYTES};
 use super::error::with_problem;
 use super::exchange::{About, Exchange, Streaming, Successor};
 use super::session::{SESSION_ID, SessionId};
@@ -29,7 +29,8 @@ pub async fn envelope<B: MessageBody + 'static>(
     let start = Instant::now();
     let session = SessionId::random();
     let body = if is_ours(request.match_info().as_str()) {
-        Body::read(&mut request).await
+        let limit_bytes = limit_bytes(&request);
+        Body::read(&mut request, limit_bytes).await
     } else {
         Body::none()
     };
@@ -85,6 +86,16 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
         status: response.status().as_u16(),
         duration_ms: start.elapsed().as_millis() as u64,
     });
+}
+
+/// What the body of a request may have: that of an entry is a setting.
+fn limit_bytes(request: &ServiceRequest) -> u64 {
+    let below = request.match_info().as_str().strip_prefix("/v1/kv/");
+    let api = request.app_data::<web::Data<Api>>();
+    match api.filter(|_| below.is_some_and(|below| below.contains('/'))) {
+        Some(api) => api.namespaces.policy().max_bytes,
+        None => LIMIT_BYTES,
+    }
 }
 
 /// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.

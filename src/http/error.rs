@@ -14,7 +14,8 @@ use super::etag::etag;
 use super::scope_errors::{scope_members, scope_row, task_row};
 use super::session::SessionId;
 use crate::domain::{
-    EventTypeError, JsonError, KeyError, ObjectError, ObjectFault, Refusal, Stamp,
+    ContentError, EntryKeyError, EventTypeError, JsonError, KeyError, NamespaceError, ObjectError,
+    ObjectFault, Refusal, Stamp,
 };
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
@@ -35,6 +36,15 @@ pub enum ApiError {
         /// Index of the operation, in a merge.
         operation: Option<usize>,
     },
+    /// A key of an entry outside the rule.
+    #[error("The key is not legal: {0}.")]
+    InvalidEntryKey(#[from] EntryKeyError),
+    /// A namespace outside the rule.
+    #[error("The namespace is not legal: {0}.")]
+    InvalidNamespace(#[from] NamespaceError),
+    /// A header does not say what the body of an entry is.
+    #[error("What the body is cannot be told: {0}.")]
+    InvalidContent(#[from] ContentError),
     /// An operation that is malformed.
     #[error("The operation is not legal: {detail}.")]
     InvalidOperation {
@@ -127,9 +137,12 @@ impl ApiError {
     pub fn row(&self) -> (StatusCode, &'static str) {
         match self {
             Self::InvalidJson(_) => (StatusCode::BAD_REQUEST, "invalid_json"),
-            Self::InvalidKey { .. } => (StatusCode::BAD_REQUEST, "invalid_key"),
+            Self::InvalidKey { .. } | Self::InvalidEntryKey(_) => {
+                (StatusCode::BAD_REQUEST, "invalid_key")
+            }
+            Self::InvalidNamespace(_) => (StatusCode::BAD_REQUEST, "invalid_namespace"),
             Self::InvalidOperation { .. } => (StatusCode::BAD_REQUEST, "invalid_operation"),
-            Self::InvalidParameter(_) | Self::BodyUnreadable => {
+            Self::InvalidParameter(_) | Self::InvalidContent(_) | Self::BodyUnreadable => {
                 (StatusCode::BAD_REQUEST, "invalid_parameter")
             }
             Self::InvalidThreadId => (StatusCode::BAD_REQUEST, "invalid_thread_id"),

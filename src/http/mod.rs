@@ -10,6 +10,11 @@ mod body;
 mod conditions;
 mod cursor;
 mod decode;
+mod entries;
+mod entry_object;
+mod entry_path;
+mod entry_query;
+mod entry_write;
 mod envelope;
 mod error;
 mod etag;
@@ -20,6 +25,7 @@ mod feed;
 mod json_body;
 mod key_path;
 mod merge;
+mod namespaces;
 mod negotiation;
 mod openapi;
 mod operations;
@@ -43,7 +49,7 @@ mod webhooks;
 
 use crate::events::Events;
 use crate::identity::{ApiKeys, Identity};
-use crate::service::{ArchiveService, ScopeService, ThreadService};
+use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use crate::webhooks::Webhooks;
 
 pub use envelope::envelope;
@@ -60,6 +66,8 @@ pub struct Api {
     pub scopes: ScopeService,
     /// What is left of threads that are over.
     pub archives: ArchiveService,
+    /// Data of applications that outlives threads.
+    pub namespaces: NamespaceService,
     /// What happens to threads.
     pub events: Events,
     /// Where events go.
@@ -77,6 +85,7 @@ impl Api {
         let service = self.service.for_worker();
         Self {
             scopes: self.scopes.for_worker(&service),
+            namespaces: self.namespaces.for_worker(),
             service,
             ..self.clone()
         }

@@ -16,7 +16,10 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::fallback::not_allowed;
 use super::schemas::Problem;
-use super::{all_events, archives, merge, probes, state, thread_events, threads, webhooks};
+use super::{
+    all_events, archives, entries, merge, namespaces, probes, state, thread_events, threads,
+    webhooks,
+};
 
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
@@ -50,6 +53,13 @@ const BY_ID: &str = "/v1/threads/{id}";
         archives::list_archives,
         archives::get_archive,
         archives::restore_archive,
+        namespaces::list_namespaces,
+        namespaces::list_entries,
+        namespaces::put_namespace,
+        namespaces::delete_namespace,
+        entries::get_entry,
+        entries::put_entry,
+        entries::delete_entry,
         webhooks::create_webhook,
         webhooks::list_webhooks,
         webhooks::get_webhook,
@@ -67,6 +77,7 @@ const BY_ID: &str = "/v1/threads/{id}";
         (name = "state", description = "The state of a thread"),
         (name = "events", description = "What happens to threads, as it happens"),
         (name = "archives", description = "What is left of threads that are over"),
+        (name = "kv", description = "Data of applications that outlives threads: entries in namespaces"),
         (name = "webhooks", description = "Where events go by themselves"),
         (name = "around", description = "Operation of the service"),
     ),

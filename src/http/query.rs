@@ -67,6 +67,11 @@ const LIMIT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
 impl Page {
+    /// Whether any of it was asked for.
+    pub(super) fn is_given(&self) -> bool {
+        self.cursor.is_some() || self.limit.is_some()
+    }
+
     /// How much there is on it.
     pub(super) fn limit(&self) -> usize {
         self.limit.unwrap_or(LIMIT)

@@ -5,7 +5,8 @@ use actix_web::web::{self, ServiceConfig};
 use super::back_end::not_allowed_for_back_end;
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
 use super::{
-    Api, all_events, archives, merge, openapi, probes, state, thread_events, threads, webhooks,
+    Api, all_events, archives, entries, merge, namespaces, openapi, probes, state, thread_events,
+    threads, webhooks,
 };
 
 impl Api {
@@ -20,6 +21,7 @@ impl Api {
                     .route(web::post().to(threads::create_thread))
                     .default_service(not_allowed("POST")),
             )
+            .configure(entry_routes)
             .configure(back_end_routes)
             .service(
                 web::resource("/healthz")
@@ -88,6 +90,33 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .route(web::delete().to(threads::delete_thread))
                 .route(web::head().to(threads::get_thread))
                 .default_service(not_allowed_for_thread("GET, HEAD, PATCH, DELETE")),
+        );
+}
+
+/// Data of applications that outlives threads.
+fn entry_routes(config: &mut ServiceConfig) {
+    config
+        .service(
+            web::resource("/v1/kv/{namespace:[^/]*}/{key:[^/]*}")
+                .route(web::get().to(entries::get_entry))
+                .route(web::put().to(entries::put_entry))
+                .route(web::delete().to(entries::delete_entry))
+                .route(web::head().to(entries::get_entry))
+                .default_service(not_allowed_for_back_end("GET, HEAD, PUT, DELETE")),
+        )
+        .service(
+            web::resource("/v1/kv/{namespace:[^/]*}")
+                .route(web::get().to(namespaces::list_entries))
+                .route(web::put().to(namespaces::put_namespace))
+                .route(web::delete().to(namespaces::delete_namespace))
+                .route(web::head().to(namespaces::list_entries))
+                .default_service(not_allowed_for_back_end("GET, HEAD, PUT, DELETE")),
+        )
+        .service(
+            web::resource("/v1/kv")
+                .route(web::get().to(namespaces::list_namespaces))
+                .route(web::head().to(namespaces::list_namespaces))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
         );
 }
 

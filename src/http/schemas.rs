@@ -182,6 +182,9 @@ pub(super) struct StreamProblems;
 /// What may come back from the archive.
 pub(super) struct ArchiveProblems;
 
+/// What may come back from any path of entries and namespaces.
+pub(super) struct EntryProblems;
+
 /// What may come back from any path of webhooks.
 pub(super) struct WebhookProblems;
 
@@ -274,6 +277,19 @@ impl IntoResponses for WebhookProblems {
             ),
             ("401", "An api key is missing."),
             ("406", "The client does not take JSON."),
+            ("503", "The store is not available."),
+        ])
+    }
+}
+
+impl IntoResponses for EntryProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            (
+                "400",
+                "A parameter, a header, the namespace, the key, the cursor or the body is malformed or unknown.",
+            ),
+            ("401", "An api key is missing."),
             ("503", "The store is not available."),
         ])
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::try_join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::ServiceError;
@@ -10,12 +11,12 @@ use crate::domain::{
     ContentEncoding, ContentType, EntryKey, EntryPolicy, Lifetime, Namespace, Precondition,
 };
 use crate::store::{
-    Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
-    Reading, StoreError, Usage,
+    Entry, EntryPage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading,
+    StoreError, Usage,
 };
 
 /// Entries that are looked through at once.
-const LISTED: usize = 256;
+const LISTED: usize = 1_000;
 /// Entries that are read at once.
 const READ_AT_ONCE: usize = 16;
 
@@ -185,8 +186,8 @@ impl NamespaceService {
     }
 
     /// Entries whose keys hold `keyword`, with their bodies, after a key if one is given, at most
-    /// `most` of them and no more than one after `most_bytes` of bodies. To be found
-    /// is no use of an entry.
+    /// `most` of them, and about `most_bytes` of bodies, which at most one goes past. To be found is no
+    /// use of an entry.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -245,20 +246,25 @@ impl NamespaceService {
         views.pop().ok_or(ServiceError::EntryNotFound)
     }
 
-    /// A namespace; none when nothing was ever put there, or it was deleted since.
+    /// Namespaces by their names, in that order, without those that there are none of: into which
+    /// nothing was ever put, or which were deleted since.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn describe(
         &self,
-        namespace: &Namespace,
-    ) -> Result<Option<NamespaceView>, ServiceError> {
-        let record = self.namespaces.get_namespace(namespace).await?;
-        let views = self.with_usage(record.into_iter().collect()).await;
-        Ok(views?.pop())
+        namespaces: &[Namespace],
+    ) -> Result<Vec<NamespaceView>, ServiceError> {
+        let records = namespaces
+            .iter()
+            .map(|name| self.namespaces.get_namespace(name));
+        let records = try_join_all(records).await?;
+        self.with_usage(records.into_iter().flatten().collect())
+            .await
     }
 
-    /// Namespaces after a place, if one is given, the newest first, at most so many.
+    /// Namespaces after a place, if one is given, the newest first, at most so many, with what is in
+    /// them; and a place to go on from unless there are no more.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -266,15 +272,12 @@ impl NamespaceService {
         &self,
         after: Option<&NamespacePlace>,
         most: usize,
-    ) -> Result<NamespacePage, ServiceError> {
-        Ok(self.namespaces.list_namespaces(after, most).await?)
+    ) -> Result<(Vec<NamespaceView>, Option<NamespacePlace>), ServiceError> {
+        let page = self.namespaces.list_namespaces(after, most).await?;
+        Ok((self.with_usage(page.records).await?, page.next))
     }
 
-    /// Namespaces with what is in them.
-    ///
-    /// # Errors
-    /// [`ServiceError::Store`].
-    pub async fn with_usage(
+    async fn with_usage(
         &self,
         records: Vec<NamespaceRecord>,
     ) -> Result<Vec<NamespaceView>, ServiceError> {

@@ -36,6 +36,9 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
     for _ in 0..THREADS {
         do_everything(&room).await;
     }
+    for name in ["n", "m"] {
+        keep_entries(&room, name).await;
+    }
     let commands = monitor.stop();
 
     let mut connection = redis.connection();
@@ -145,7 +148,6 @@ async fn do_everything(room: &Room) {
     thread.merge(&[set("k", "1")]).await;
     end_and_restore(room, &thread).await;
     keep_a_ledger(room).await;
-    keep_entries(room, thread.id.as_str()).await;
 }
 
 /// What happens to a thread beside requests.

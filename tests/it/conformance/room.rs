@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{
-    Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing, MetadataChange, Operation,
-    Policy, Precondition, Refusal, Retention, SigningKey, Slice, Stamp, Thread, ThreadId, Value,
-    Write, Written,
+    EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing, MetadataChange,
+    Operation, Policy, Precondition, Refusal, Retention, SigningKey, Slice, Stamp, Thread,
+    ThreadId, Value, Write, Written,
 };
 use threadkeep::events::Events;
 use threadkeep::http::Api;
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
-use threadkeep::service::{ArchiveService, ScopeService, ThreadService};
+use threadkeep::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
 use threadkeep::store::{RedisSettings, RedisStore};
@@ -100,6 +100,7 @@ impl Room {
             service,
             scopes,
             archives: ArchiveService::new(Arc::clone(&self.backend) as _, Policy::THREAD),
+            namespaces: NamespaceService::new(Arc::clone(&self.backend) as _, EntryPolicy::DEFAULT),
             webhooks: Webhooks::start(events.clone(), webhooks),
             events,
             identity: Identity::new(ring, CookieSettings::default()),

@@ -77,7 +77,8 @@ async fn a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing(room: Ro
             attempted_bytes: 1_048_577,
         }
     ));
-    assert!(service.describe(&space.namespace).await.unwrap().is_none());
+    let names = [space.namespace.clone()];
+    assert!(service.describe(&names).await.unwrap().is_empty());
     put(limit).await.unwrap();
     put(limit + 1).await.unwrap_err();
 

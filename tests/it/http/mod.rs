@@ -62,6 +62,7 @@ mod commands;
 mod conditions;
 mod cors;
 mod counters;
+mod entries;
 mod errors;
 mod events;
 mod exactness;
@@ -72,6 +73,7 @@ mod identity;
 mod limits;
 mod logs;
 mod many_streams;
+mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
 mod providers;

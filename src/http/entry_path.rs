@@ -1,0 +1,63 @@
+//! Namespace and key in a path.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpRequest, dev};
+
+use super::decode::percent_decode;
+use super::error::ApiError;
+use crate::domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
+
+/// `/v1/kv/{namespace}/{key}`: the fourth part and the fifth, the first being empty.
+const NAMESPACE_PLACE: usize = 3;
+const KEY_PLACE: usize = 4;
+
+/// The namespace of `/v1/kv/{namespace}`, percent-decoded.
+///
+/// It is read from the path as it was sent: the router's own decoding is lossy.
+#[derive(Debug)]
+pub(super) struct NamespacePath(pub(super) Namespace);
+
+/// Namespace and key of `/v1/kv/{namespace}/{key}`, likewise.
+#[derive(Debug)]
+pub(super) struct EntryPath {
+    pub(super) namespace: Namespace,
+    pub(super) key: EntryKey,
+}
+
+fn segment(request: &HttpRequest, place: usize) -> Option<String> {
+    let segment = request.uri().path().split('/').nth(place);
+    percent_decode(segment.unwrap_or_default())
+}
+
+fn namespace(request: &HttpRequest) -> Result<Namespace, ApiError> {
+    let text = segment(request, NAMESPACE_PLACE).ok_or(NamespaceError::Utf8)?;
+    Ok(Namespace::new(&text)?)
+}
+
+fn entry(request: &HttpRequest) -> Result<EntryPath, ApiError> {
+    let namespace = namespace(request)?;
+    let text = segment(request, KEY_PLACE).ok_or(EntryKeyError::Utf8)?;
+    Ok(EntryPath {
+        namespace,
+        key: EntryKey::new(&text)?,
+    })
+}
+
+impl FromRequest for NamespacePath {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(namespace(request).map(Self))
+    }
+}
+
+impl FromRequest for EntryPath {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(entry(request))
+    }
+}
