@@ -79,16 +79,23 @@ fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
     Ok((text, rest))
 }
 
-/// What an entry's body is, as the end of a head. Both texts are of at most 255 bytes.
-pub(super) fn content(entry: &NewEntry) -> Vec<u8> {
+/// An entry whole, with room for what the script puts before the texts; and how many bytes the texts
+/// have with their lengths. Both texts are of at most 255 bytes.
+pub(super) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
     let encoding = entry.content_encoding.as_ref();
     let texts = [
         entry.content_type.as_str(),
         encoding.map_or("", ContentEncoding::as_str),
     ];
-    let mut packed = texts.map(|text| text.len() as u8).to_vec();
-    packed.extend(texts.iter().flat_map(|text| text.bytes()));
-    packed
+    let [of_type, of_encoding] = texts.map(str::len);
+    let texts_bytes = 2 + of_type + of_encoding;
+    let room = USES_BYTES + HEAD_BYTES - 2;
+    let mut whole = Vec::with_capacity(room + texts_bytes + entry.body.len());
+    whole.resize(room, 0);
+    whole.extend([of_type as u8, of_encoding as u8]);
+    whole.extend(texts.iter().flat_map(|text| text.bytes()));
+    whole.extend_from_slice(&entry.body);
+    (whole, texts_bytes)
 }
 
 /// A lifetime in milliseconds, of which 0 are for ever.

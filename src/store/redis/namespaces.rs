@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use redis::{Cmd, Value};
 
 use super::arguments::precondition as condition;
-use super::entry_text::{content, entry, lifetime_ms, record};
+use super::entry_text::{entry, lifetime_ms, record, whole};
 use super::keys::EntryKeys;
 use super::link::Calls;
 use super::replies::{UNKNOWN, array, bytes, integer, unless_refused};
@@ -70,6 +70,7 @@ impl Namespaces for RedisStore {
             }
         };
         let keys = self.names.entry(namespace, key);
+        let (whole, texts_bytes) = whole(entry);
         let mut put = Script::PutEntry.call(5);
         put.arg(&keys.entry)
             .arg(&keys.bucket.entry_heads)
@@ -81,8 +82,8 @@ impl Namespaces for RedisStore {
             .arg(condition(precondition))
             .arg(lifetime_ms(lifetime))
             .arg(&Life::random().0.to_be_bytes())
-            .arg(content(entry))
-            .arg(&entry.body[..]);
+            .arg(whole)
+            .arg(texts_bytes);
         let [names, _] = self.names.namespaces();
         let mut is_known = redis::cmd("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());

@@ -3,7 +3,7 @@
 -- Reply: how many lived; or a refusal as in write.lua.
 local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
 local ahead, deleted = tonumber(ARGV[1]), 0
-for i = 3, #ARGV do
+for i = 3, ARGV[2] == '' and 2 or #ARGV do
   local head = head_of(k, ARGV[i], ahead)
   local version, life, _ = 0, NOBODY
   if head then _, version, life = unpack_(HEAD, head) end

@@ -1,7 +1,8 @@
 -- Puts an entry.
 -- KEYS: 1 entry, 2 heads, 3 members, 4 ends, 5 counts.
 -- ARGV: 1 ahead, 2 member, 3 precondition, 4 ttl in milliseconds or 0, 5 a life for a new one,
---       6 lengths and texts of content type and encoding, 7 body.
+--       6 the entry whole, but for what stands before the texts, which has room there; 7 bytes of the
+--       texts with their lengths. A large body is copied no more often than Redis itself does.
 -- Reply: version, life and end (0: never); or a refusal as in write.lua.
 local entry, ahead, member, ttl = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[4])
 local k = {heads = KEYS[2], members = KEYS[3], ends = KEYS[4], counts = KEYS[5]}
@@ -19,22 +20,25 @@ else
 end
 version = version + 1
 local ends = ttl > 0 and at + ttl or 0
-local new = pack(HEAD, 1, version, life, created, at, ttl, #ARGV[7]) .. ARGV[6]
-local whole = pack(USES, ends, at, uses) .. new .. ARGV[7]
+local texts_at = HEAD_AT + HEAD_BYTES
+local texts = sub(ARGV[6], texts_at, texts_at + tonumber(ARGV[7]) - 1)
+local bytes = #ARGV[6] - texts_at + 1 - #texts
+local new = pack(HEAD, 1, version, life, created, at, ttl, bytes)
 if ends > 0 then
-  call('SET', entry, whole, 'PXAT', fmt('%.0f', ends))
+  call('SET', entry, ARGV[6], 'PXAT', fmt('%.0f', ends))
   call('ZADD', k.ends, fmt('%.0f', ends), member)
 else
-  call('SET', entry, whole)
+  call('SET', entry, ARGV[6])
   if known then call('ZREM', k.ends, member) end
 end
-call('HSET', k.heads, member, new)
+call('SETRANGE', entry, 0, pack(USES, ends, at, uses) .. new)
+call('HSET', k.heads, member, new .. texts)
 if known then
-  local _, _, _, _, _, _, bytes = unpack_(HEAD, known)
-  count(k.counts, member, 0, #ARGV[7] - bytes, at)
+  local _, _, _, _, _, _, before = unpack_(HEAD, known)
+  count(k.counts, member, 0, bytes - before, at)
 else
   call('ZADD', k.members, 0, member)
-  count(k.counts, member, 1, #ARGV[7], at)
+  count(k.counts, member, 1, bytes, at)
 end
 purge(k, PURGED, ahead)
 return {version, life, ends}
