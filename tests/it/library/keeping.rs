@@ -1,0 +1,68 @@
+//! An app that keeps what its threads leave, in entries that outlive them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep::domain::{
+    ContentType, EntryKey, EntryPolicy, EventType, Namespace, Precondition, Refusal,
+};
+use threadkeep::events::{EventSettings, Events, Notice};
+use threadkeep::service::{EntryDraft, NamespaceService, ServiceError};
+use threadkeep::store::Reading;
+
+use crate::conformance::over_every_store;
+use crate::conformance::room::{Room, set};
+use crate::support::until;
+
+/// Keeps the final state of a thread, once for each of its lives, however often it is told.
+async fn keep(kept: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
+    let Some(left) = notice.left else {
+        return Ok(());
+    };
+    let namespace = Namespace::new("conversations").unwrap();
+    let key = format!("{}/{:016x}", left.head.id, left.head.life.0);
+    let key = EntryKey::new(&key).unwrap();
+    let json = ContentType::new("application/json").unwrap();
+    let draft = EntryDraft::new(json, left.state);
+    let once = Some(Precondition::Version(0));
+    match kept.put(&namespace, &key, draft, once).await {
+        Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) | Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+async fn an_app_keeps_the_final_state_of_each_thread(room: Room) {
+    let kept = NamespaceService::new(Arc::clone(&room.backend) as _, EntryPolicy::DEFAULT);
+    let settings = EventSettings {
+        poll_every: Duration::from_millis(5),
+        ..EventSettings::default()
+    };
+    let events = Events::start(Arc::clone(&room.backend), settings);
+    let ends = [EventType::ThreadDestroyed].into_iter().collect();
+    let keeper = kept.clone();
+    let handler = move |notice| keep(keeper.clone(), notice);
+    events.subscribe("keeper", ends, handler).await.unwrap();
+    let namespace = Namespace::new("conversations").unwrap();
+    let threads: Vec<_> = (0..10).map(|_| room.subject()).collect();
+
+    for (number, thread) in threads.iter().enumerate() {
+        thread.merge(&[set("n", &format!("{number}.0"))]).await;
+        thread.destroy().await;
+    }
+
+    let count = async || {
+        let names = [namespace.clone()];
+        let views = kept.describe(&names).await.unwrap();
+        views.first().map_or(0, |view| view.usage.entries)
+    };
+    until(async || count().await == 10).await;
+    for (number, thread) in threads.iter().enumerate() {
+        let page = kept.list(&namespace, thread.id.as_str(), None, 10).await;
+        let (key, _) = &page.unwrap().entries[0];
+        let entry = kept.get(&namespace, key, Reading::Plain).await.unwrap();
+        assert_eq!(entry.body, format!("{{\"n\":{number}.0}}"));
+    }
+    events.shutdown().await;
+}
+
+over_every_store!(an_app_keeps_the_final_state_of_each_thread);
