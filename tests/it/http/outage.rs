@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 
+use super::entries::Space;
 use crate::support::client::{OwnThread, Request};
 use crate::support::redis::RedisServer;
-use crate::support::server::{Backend, Server};
+use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -71,6 +72,41 @@ async fn a_store_that_is_gone_is_an_error_and_not_an_empty_thread() {
     }
     let post = server.client().post("/v1/threads").json("{}");
     assert_unavailable(post).await;
+}
+
+#[tokio::test]
+async fn an_entry_that_cannot_be_loaded_is_an_error_and_not_absent() {
+    let redis = RedisServer::start();
+    let server = on(&redis);
+    let space = Space::new(&server);
+    space.put("k", "1").ok().await;
+    let everything = || {
+        [
+            space.get("k"),
+            space.request(Method::HEAD, "k"),
+            space.put("k", "2"),
+            space.put("k?ttl_seconds=60", "2"),
+            space.delete("k"),
+            space.get(""),
+            space.request(Method::PUT, ""),
+            space.delete(""),
+            space.client.get("/v1/kv").bearer(API_SECRET),
+        ]
+    };
+
+    redis.suspend();
+    assert_unavailable(space.get("k")).await;
+    redis.resume();
+    until(|| async { space.get("k").send().await.status == 200 }).await;
+    redis.kill();
+
+    for (place, request) in everything().into_iter().enumerate() {
+        match place {
+            // whose answer has no body
+            1 => assert_eq!(request.send().await.status, 503),
+            _ => assert_unavailable(request).await,
+        }
+    }
 }
 
 #[tokio::test]
