@@ -146,6 +146,12 @@ impl Shards {
         shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut gone))
     }
 
+    /// Frees some of what has passed of entries. Whether there is more.
+    fn purge(&self, now_ms: u64) -> bool {
+        let mut gone = Vec::new();
+        self.spaces().purge(now_ms, BATCH, &mut gone)
+    }
+
     fn work(&self) -> MutexGuard<'_, Work> {
         lock(&self.work)
     }

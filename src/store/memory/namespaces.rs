@@ -89,8 +89,9 @@ impl Namespaces for MemoryStore {
 
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError> {
         loop {
+            let mut gone = Vec::new();
             let mut spaces = self.0.spaces();
-            if !spaces.purge(self.0.clock.now_ms(), BATCH) {
+            if !spaces.purge(self.0.clock.now_ms(), BATCH, &mut gone) {
                 return Ok(namespaces.iter().map(|each| spaces.usage(each)).collect());
             }
         }
@@ -98,12 +99,14 @@ impl Namespaces for MemoryStore {
 
     async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, StoreError> {
         let mut deleted = 0;
-        // each batch under a lock of its own
-        while let Some(some) =
-            { self.0.spaces() }.delete_some(namespace, BATCH, self.0.clock.now_ms())
-        {
-            deleted += some;
+        loop {
+            // each batch under a lock of its own
+            let mut gone = Vec::new();
+            let mut spaces = self.0.spaces();
+            match spaces.delete_some(namespace, BATCH, self.0.clock.now_ms(), &mut gone) {
+                Some(some) => deleted += some,
+                None => return Ok(deleted),
+            }
         }
-        Ok(deleted)
     }
 }

@@ -31,15 +31,16 @@ impl Spaces {
         self.spaces.values().map(|space| space.entries.len()).sum()
     }
 
-    /// Frees what has passed, at most so much. Whether there is more.
-    pub(super) fn purge(&mut self, now_ms: u64, most: usize) -> bool {
+    /// Moves what has passed, at most so much, into `gone`: bodies, which can be large, are freed when
+    /// the lock is. Whether there is more.
+    pub(super) fn purge(&mut self, now_ms: u64, most: usize, gone: &mut Vec<Entry>) -> bool {
         for _ in 0..most {
             match self.ends.first() {
                 Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
                 _ => return false,
             }
             if let Some((_, namespace, key)) = self.ends.pop_first() {
-                self.remove(&namespace, &key);
+                gone.extend(self.remove(&namespace, &key));
             }
         }
         true
@@ -200,13 +201,14 @@ impl Spaces {
         }
     }
 
-    /// Deletes some entries of a namespace, and itself after the last. How many of them lived;
-    /// none: it is gone.
+    /// Moves some entries of a namespace into `gone`, and deletes itself after the last. How many of
+    /// them lived; none: it is gone.
     pub(super) fn delete_some(
         &mut self,
         namespace: &Namespace,
         most: usize,
         now_ms: u64,
+        gone: &mut Vec<Entry>,
     ) -> Option<u64> {
         let space = self.spaces.get(namespace)?;
         let some = space.entries.iter().take(most);
@@ -219,7 +221,7 @@ impl Spaces {
             return None;
         }
         for (key, _) in &some {
-            self.remove(namespace, key);
+            gone.extend(self.remove(namespace, key));
         }
         Some(some.iter().filter(|(_, lived)| *lived).count() as u64)
     }
@@ -269,17 +271,14 @@ impl Spaces {
         space.entries.insert(key.clone(), entry);
     }
 
-    fn remove(&mut self, namespace: &Namespace, key: &EntryKey) {
-        let space = self.spaces.get_mut(namespace);
-        let Some((space, entry)) =
-            space.and_then(|space| space.entries.remove(key).map(|entry| (space, entry)))
-        else {
-            return;
-        };
+    fn remove(&mut self, namespace: &Namespace, key: &EntryKey) -> Option<Entry> {
+        let space = self.spaces.get_mut(namespace)?;
+        let entry = space.entries.remove(key)?;
         space.bytes -= entry.head.size_bytes;
         if let Some(ends_ms) = entry.head.expires_ms {
             self.ends.remove(&(ends_ms, namespace.clone(), key.clone()));
         }
+        Some(entry)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use super::{BATCH, Shards};
+use super::Shards;
 
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -33,6 +33,6 @@ fn sweep(shards: &Weak<Shards>) -> bool {
         let slowest = shards.work().slowest(place);
         while shards.tidy(place as u16, slowest, now_ms) {}
     }
-    while shards.spaces().purge(now_ms, BATCH) {}
+    while shards.purge(now_ms) {}
     true
 }

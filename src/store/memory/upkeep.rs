@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{BATCH, MemoryStore};
+use super::MemoryStore;
 use crate::domain::{Position, ThreadId};
 use crate::store::{Due, Reaped, StoreError, Upkeep};
 
@@ -30,7 +30,7 @@ impl Upkeep for MemoryStore {
         for (bucket, slowest) in buckets.iter().zip(slowest) {
             while self.0.tidy(*bucket, *slowest, self.0.clock.now_ms()) {}
         }
-        while self.0.spaces().purge(self.0.clock.now_ms(), BATCH) {}
+        while self.0.purge(self.0.clock.now_ms()) {}
         Ok(())
     }
 }
