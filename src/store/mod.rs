@@ -12,6 +12,7 @@ mod ledgers;
 mod listings;
 mod memory;
 mod namespaces;
+mod passing_scope;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
@@ -44,6 +45,7 @@ pub use namespaces::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
     NewEntry, Put, Reading, Usage,
 };
+pub use passing_scope::PassingScope;
 #[cfg(feature = "redis")]
 pub use redis::{RedisSettings, RedisStore};
 pub use registry::Registry;

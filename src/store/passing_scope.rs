@@ -1,0 +1,177 @@
+//! The scope of one response.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+
+use super::held_scope::{HeldScope, check_version};
+use super::{
+    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+};
+use crate::domain::scope::{KeptScope, ScopePolicy, ScopeWrite, ScopeWritten};
+use crate::domain::{Life, ThreadId};
+
+/// A single scope, whichever is named, in this process' memory. Clones share it; it is gone with
+/// the last one.
+///
+/// It is there from the beginning and need not be made, never ends by itself, and is of no thread.
+/// Idempotency keys do nothing: a repeat of the request comes to another one.
+#[derive(Debug, Clone)]
+pub struct PassingScope {
+    held: Arc<Mutex<HeldScope>>,
+    clock: Clock,
+}
+
+impl PassingScope {
+    /// An empty one. The time of its keys goes by that clock.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        let held = HeldScope::new(Life::random(), clock.now_ms());
+        Self {
+            held: Arc::new(Mutex::new(held)),
+            clock,
+        }
+    }
+
+    /// A panic under the lock leaves no half write.
+    fn held(&self) -> MutexGuard<'_, HeldScope> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Scopes for PassingScope {
+    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
+        Arc::new(self.clone())
+    }
+
+    async fn read_scope(
+        &self,
+        _: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError> {
+        Ok(Some(self.held().view(parts, None, self.clock.now_ms())))
+    }
+
+    async fn read_history(
+        &self,
+        _: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        Ok(Some(self.held().page(from, most)))
+    }
+
+    async fn write_scope(
+        &self,
+        _: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ScopeWriteError> {
+        let policy = ScopePolicy {
+            is_made: false,
+            ..*write.policy
+        };
+        let write = ScopeWrite {
+            policy: &policy,
+            ..*write
+        };
+        let done = self.held().write(&write, self.clock.now_ms())?;
+        Ok(done.written)
+    }
+
+    async fn end_scope(
+        &self,
+        _: &KeptScope,
+        expected: Option<u64>,
+        _: &ScopePolicy,
+    ) -> Result<bool, ScopeWriteError> {
+        let mut held = self.held();
+        let stamp = held.stamp();
+        check_version(expected, stamp)?;
+        *held = HeldScope::new(Life::random(), self.clock.now_ms());
+        Ok(stamp.version > 0)
+    }
+
+    /// There is none.
+    async fn read_final_history(
+        &self,
+        _: &ThreadId,
+        _: Option<Life>,
+        _: HistoryFrom,
+        _: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::scope::{
+        KeyRule, KvAnswer, KvOperation, ScopeKey, ScopePolicies, ScopeRefusal,
+    };
+    use crate::domain::{Fingerprint, IdempotencyKey};
+
+    fn count(key: &str) -> KvOperation {
+        let key = ScopeKey::new(key, KeyRule::Namespaced).unwrap();
+        KvOperation::Increment { key, by: 1 }
+    }
+
+    #[tokio::test]
+    async fn calls_of_one_response_share_it_and_responses_do_not() {
+        let scope: KeptScope = "session:any".parse().unwrap();
+        let policy = ScopePolicies::DEFAULT.of(&scope);
+        let print = Fingerprint([7; 16]);
+        let operations = [count("k")];
+        let write = ScopeWrite {
+            operations: &operations,
+            idempotency: Some(IdempotencyKey {
+                digest: print,
+                request: print,
+            }),
+            ..ScopeWrite::new(&policy)
+        };
+        let [one, other] = [(); 2].map(|()| PassingScope::new(Clock::system()));
+
+        one.write_scope(&scope, &write).await.unwrap();
+        let again = one.scopes_for_worker().write_scope(&scope, &write).await;
+        let again = again.unwrap();
+        let elsewhere = other.write_scope(&scope, &write).await.unwrap();
+
+        assert_eq!(again.answers, [KvAnswer::Value(2)]);
+        assert_eq!((again.stamp.version, again.replayed), (2, false));
+        assert_eq!(elsewhere.answers, [KvAnswer::Value(1)]);
+    }
+
+    #[tokio::test]
+    async fn it_need_not_be_made_and_an_end_empties_it() {
+        let run: KeptScope = "run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11".parse().unwrap();
+        let policy = ScopePolicies::DEFAULT.of(&run);
+        let parts = ScopeParts {
+            keys: true,
+            ..ScopeParts::default()
+        };
+        let passing = PassingScope::new(Clock::system());
+        let read = async || passing.read_scope(&run, &parts).await.unwrap().unwrap();
+
+        assert_eq!(read().await.stamp.version, 0);
+        let operations = [count("k")];
+        let write = ScopeWrite {
+            operations: &operations,
+            ..ScopeWrite::new(&policy)
+        };
+        passing.write_scope(&run, &write).await.unwrap();
+        assert_eq!(read().await.keys.len(), 1);
+        let unmet = passing.end_scope(&run, Some(7), &policy).await;
+        assert!(matches!(
+            unmet,
+            Err(ScopeWriteError::Refused(
+                ScopeRefusal::VersionMismatch { .. }
+            ))
+        ));
+        assert!(passing.end_scope(&run, Some(1), &policy).await.unwrap());
+
+        assert!(read().await.keys.is_empty());
+        assert!(!passing.end_scope(&run, None, &policy).await.unwrap());
+    }
+}
