@@ -266,6 +266,22 @@ async fn an_expired_thread_takes_it_along(room: Room) {
     assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
 }
 
+async fn who_ends_it_too_late_takes_nothing_from_what_is_left(room: Room) {
+    let (thread, scope) = living(&room).await;
+    fill(&scope).await;
+    let life = thread.stamp().await.life;
+    room.advance(Policy::THREAD.ttl);
+
+    assert!(!scope.end().await);
+    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::NoThread));
+    room.reap().await;
+
+    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+    let restored = room.backend.restore(&thread.id, None, &thread.policy);
+    restored.await.unwrap().unwrap();
+    assert!(is_filled(&scope).await);
+}
+
 async fn a_new_life_begins_without_one(room: Room) {
     for is_destroyed in [true, false] {
         let (thread, scope) = living(&room).await;
@@ -552,6 +568,7 @@ super::over_every_store! {
     keys_of_it_have_times_of_their_own,
     a_destroyed_thread_takes_it_along_at_once,
     an_expired_thread_takes_it_along,
+    who_ends_it_too_late_takes_nothing_from_what_is_left,
     a_new_life_begins_without_one,
     an_end_of_it_leaves_the_thread,
     its_history_is_part_of_what_a_life_leaves,
