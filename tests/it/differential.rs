@@ -1,6 +1,7 @@
 //! The same random lists done to several stores. The embedded store does what the domain says, so
 //! that is what Redis must do, by its short scripts and by its long one.
 
+use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use threadkeep::domain::Policy;
 use threadkeep::store::Clock;
@@ -8,6 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::conformance::room;
 use crate::lists::{List, Outcome, Player, Step, list};
+use crate::scope_lists;
 
 /// Set to the number that a failure prints, it makes the same lists again.
 const SEED: &str = "THREADKEEP_TEST_SEED";
@@ -37,8 +39,54 @@ fn after_any_list_memory_and_redis_have_answered_and_hold_the_same() {
     });
 }
 
+#[test]
+fn after_any_list_a_scope_is_as_the_domain_says() {
+    let clock = Clock::system();
+    let memory = room::memory_by(clock.clone());
+    check_scopes(2_000, &runtime(), &clock, |list| {
+        vec![
+            scope_lists::Player::of_reference(&clock, list),
+            scope_lists::Player::new(&memory, list),
+        ]
+    });
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn after_any_list_a_scope_in_redis_is_as_the_domain_says() {
+    let runtime = runtime();
+    let clock = Clock::system();
+    let redis = runtime.block_on(room::redis_by(clock.clone()));
+    check_scopes(2_000, &runtime, &clock, |list| {
+        vec![
+            scope_lists::Player::of_reference(&clock, list),
+            scope_lists::Player::new(&redis, list),
+        ]
+    });
+}
+
 /// Plays so many lists, each with new players, who must agree after each step.
 fn check(lists: u32, runtime: &Runtime, clock: &Clock, players: impl Fn(Policy) -> Vec<Player>) {
+    run(lists, list(), |list| {
+        let mut players = players(list.policy);
+        runtime.block_on(play(&list, &mut players, clock))
+    });
+}
+
+fn check_scopes(
+    lists: u32,
+    runtime: &Runtime,
+    clock: &Clock,
+    players: impl Fn(&scope_lists::List) -> Vec<scope_lists::Player>,
+) {
+    run(lists, scope_lists::list(), |list| {
+        let mut players = players(&list);
+        runtime.block_on(play_scopes(&list, &mut players, clock))
+    });
+}
+
+/// Tries so many random lists.
+fn run<S: Strategy>(lists: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let seed = std::env::var(SEED).map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let config = Config {
         cases: lists,
@@ -47,15 +95,37 @@ fn check(lists: u32, runtime: &Runtime, clock: &Clock, players: impl Fn(Policy) 
         ..Config::default()
     };
     let mut runner = TestRunner::new_with_rng(config, rng(seed));
-
-    let result = runner.run(&list(), |list| {
-        let mut players = players(list.policy);
-        runtime.block_on(play(&list, &mut players, clock))
-    });
-
-    if let Err(error) = result {
+    if let Err(error) = runner.run(&strategy, test) {
         panic!("{error}\nthe same lists come again with {SEED}={seed}");
     }
+}
+
+async fn play_scopes(
+    list: &scope_lists::List,
+    players: &mut [scope_lists::Player],
+    clock: &Clock,
+) -> Result<(), TestCaseError> {
+    for (number, step) in list.steps.iter().enumerate() {
+        if let scope_lists::Step::Advance(pause) = step {
+            clock.advance(*pause);
+        }
+        let mut first = None;
+        let is_last = number + 1 == list.steps.len();
+        for player in &mut *players {
+            let outcome = player.play(list, number).await;
+            let seen = match list.looks || is_last {
+                true => Some(player.look().await),
+                false => None,
+            };
+            let both = (outcome, seen);
+            let first = first.get_or_insert_with(|| both.clone());
+            if both != *first {
+                let text = format!("step {number}: first {first:?}, then {both:?}");
+                return Err(TestCaseError::fail(text));
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn play(list: &List, players: &mut [Player], clock: &Clock) -> Result<(), TestCaseError> {

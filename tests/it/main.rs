@@ -22,6 +22,7 @@ mod http;
 mod library;
 mod lists;
 mod memory;
+mod scope_lists;
 #[cfg(feature = "redis")]
 mod slots;
 mod support;

@@ -6,6 +6,7 @@ use threadkeep::domain::{Policy, Precondition, Retention};
 use threadkeep::store::{Clock, EventLog, MemoryStore};
 
 use crate::conformance::room::{Room, Subject, numbered_once, push};
+use crate::conformance::scope_room;
 use crate::conformance::space::seconds;
 use crate::support::until;
 
@@ -57,6 +58,57 @@ async fn write_one_of_each_kind(subject: &Subject, place: usize) {
 }
 
 #[tokio::test]
+async fn scopes_that_are_over_are_freed_with_their_answers() {
+    let clock = Clock::system();
+    let store = MemoryStore::with_retention(clock.clone(), NOTHING_KEPT);
+    let room = Room::of(&store, clock);
+    let idle = Duration::from_secs(100);
+    let sessions: Vec<_> = (0..THREADS).map(|_| room.session().idling(idle)).collect();
+    for (place, session) in sessions.iter().enumerate() {
+        let key = numbered_once(place as u64);
+        let written = match place % 3 {
+            0 => session.run_once(key, &[scope_room::set("k", "1")]).await,
+            _ => session.try_run(&[scope_room::set("k", "1")]).await,
+        };
+        written.unwrap();
+        if place % 3 == 1 {
+            assert!(session.end().await);
+        }
+    }
+    let tool = room.tool();
+    tool.run_once(numbered_once(1), &[]).await.unwrap();
+
+    room.advance(Duration::from_secs(90));
+    for session in sessions.iter().step_by(3) {
+        assert!(session.exists().await);
+    }
+    room.advance(Duration::from_secs(90));
+
+    until(async || store.len() == THREADS / 3 + 1).await;
+    room.advance(Duration::from_secs(100_000));
+    until(async || store.len() == 1).await;
+    assert!(tool.end().await);
+    until(async || store.is_empty()).await;
+}
+
+#[tokio::test]
+async fn the_scope_of_a_thread_is_freed_with_what_the_thread_left() {
+    let clock = Clock::system();
+    let store = MemoryStore::with_retention(clock.clone(), NOTHING_KEPT);
+    let room = Room::of(&store, clock);
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let scope = room.scope_of(&thread);
+    scope.run_once(numbered_once(1), &[]).await.unwrap();
+    thread.destroy().await;
+    assert!(!store.is_empty());
+
+    room.advance(Duration::from_secs(60));
+
+    until(async || store.is_empty()).await;
+}
+
+#[tokio::test]
 async fn what_was_refused_or_only_read_takes_no_memory() {
     let clock = Clock::system();
     let store = MemoryStore::new(clock.clone());
@@ -66,8 +118,14 @@ async fn what_was_refused_or_only_read_takes_no_memory() {
     assert!(!subject.exists().await);
     assert!(!subject.destroy().await.existed);
     let refused = subject.merge_if(Precondition::Exists, &[]).await;
-
     assert!(refused.is_err());
+    for scope in [room.session(), room.handle(), room.scope_of(&subject)] {
+        assert!(!scope.exists().await);
+        assert!(!scope.end().await);
+        let refused = scope.run_if(Precondition::Exists, &[]).await;
+        assert!(refused.is_err());
+    }
+
     assert!(store.is_empty());
 }
 

@@ -1,0 +1,402 @@
+//! One scope as the domain says it is, kept in the plainest way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use threadkeep::domain::scope::{
+    KeptScope, Lifetime, ScopeDocument, ScopePolicy, ScopeRefusal, ScopeWrite, ScopeWritten,
+};
+use threadkeep::domain::{Fingerprint, IdempotencyKey, Life, Stamp, ThreadId};
+use threadkeep::store::{
+    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+};
+
+use super::{Kind, List};
+
+const MINUTE_MS: u64 = 60_000;
+const DAY_MS: u64 = 86_400_000;
+
+/// One scope, whatever is asked for, and its thread if it has one. Its time stands still while no
+/// clock is put ahead.
+#[derive(Debug, Clone)]
+pub(crate) struct Reference {
+    clock: Clock,
+    world: Arc<Mutex<World>>,
+}
+
+#[derive(Debug)]
+struct World {
+    kind: Kind,
+    thread_ttl: Duration,
+    tombstone: Duration,
+    lives: u64,
+    thread: Option<Thread>,
+    refuses_until_ms: u64,
+    /// What the last life of the thread left that ended, unless that was restored.
+    left: Option<Option<Held>>,
+    scope: Option<Held>,
+    answers: HashMap<Fingerprint, (Fingerprint, ScopeWritten)>,
+    answers_end_ms: u64,
+}
+
+#[derive(Debug)]
+struct Thread {
+    life: Life,
+    ends_ms: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    document: ScopeDocument,
+    stamp: Stamp,
+    created_ms: u64,
+    updated_ms: u64,
+    idle_ms: Option<u64>,
+    ends_ms: Option<u64>,
+}
+
+impl Reference {
+    pub(super) fn new(clock: Clock, list: &List) -> Self {
+        let world = World {
+            kind: list.kind,
+            thread_ttl: list.thread_ttl,
+            tombstone: list.tombstone,
+            lives: 0,
+            thread: None,
+            refuses_until_ms: 0,
+            left: None,
+            scope: None,
+            answers: HashMap::new(),
+            answers_end_ms: 0,
+        };
+        Self {
+            clock,
+            world: Arc::new(Mutex::new(world)),
+        }
+    }
+
+    /// The world as it is now.
+    fn now(&self) -> (MutexGuard<'_, World>, u64) {
+        let now_ms = self.clock.ahead_ms();
+        let mut world = self.world.lock().unwrap();
+        world.pass(now_ms);
+        (world, now_ms)
+    }
+
+    /// Writes to the thread. Whether that was accepted.
+    pub(super) fn write_thread(&self) -> bool {
+        let (mut world, now_ms) = self.now();
+        if world.refuses_until_ms > now_ms {
+            return false;
+        }
+        if world.thread.is_none() {
+            let life = world.new_life();
+            world.thread = Some(Thread { life, ends_ms: 0 });
+        }
+        world.slide(now_ms);
+        true
+    }
+
+    /// Whether there was a thread.
+    pub(super) fn destroy_thread(&self) -> bool {
+        let (mut world, now_ms) = self.now();
+        let existed = world.thread.is_some();
+        if existed {
+            world.end_thread();
+            let tombstone_ms = world.tombstone.as_millis() as u64;
+            world.refuses_until_ms = now_ms + tombstone_ms;
+            world.forget_in(tombstone_ms, now_ms);
+        }
+        existed
+    }
+
+    /// Whether there was no thread, and something to be restored.
+    pub(super) fn restore_thread(&self) -> Option<bool> {
+        let (mut world, now_ms) = self.now();
+        if world.thread.is_some() {
+            return None;
+        }
+        let Some(left) = world.left.take() else {
+            return Some(false);
+        };
+        let life = world.new_life();
+        world.thread = Some(Thread { life, ends_ms: 0 });
+        world.scope = left.map(|mut held| {
+            held.stamp.life = life;
+            held
+        });
+        world.refuses_until_ms = 0;
+        world.slide(now_ms);
+        Some(true)
+    }
+
+    fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, ScopeRefusal> {
+        let (mut world, now_ms) = self.now();
+        if let Some(first) = world.recall(write.idempotency)? {
+            return Ok(first);
+        }
+        let stamp = world.stamp();
+        let exists = stamp.version > 0;
+        if write.makes && exists {
+            return Err(ScopeRefusal::Exists);
+        }
+        if write.policy.is_made && !write.makes && !exists {
+            return Err(ScopeRefusal::NotFound);
+        }
+        let mut document = world
+            .scope
+            .as_ref()
+            .map_or_else(ScopeDocument::default, |held| held.document.clone());
+        let applied = document.apply(write, stamp, now_ms)?;
+        let life = match (world.kind, &world.thread) {
+            (Kind::Thread, None) => return Err(ScopeRefusal::NoThread),
+            (Kind::Thread, Some(thread)) => thread.life,
+            (Kind::Other, _) if exists => stamp.life,
+            (Kind::Other, _) => world.new_life(),
+        };
+        let mut held = world.scope.take().unwrap_or_else(|| Held::new(now_ms));
+        held.document = document;
+        if applied.is_change {
+            held.change(write, life, now_ms);
+        }
+        let written = ScopeWritten {
+            stamp: held.stamp,
+            kv_bytes: held.document.kv_bytes(),
+            keys: held.document.keys(),
+            answers: applied.answers,
+            appended: applied.appended,
+            replayed: false,
+        };
+        world.scope = Some(held);
+        world.slide(now_ms);
+        world.remember(write.idempotency, &written, now_ms);
+        Ok(written)
+    }
+}
+
+impl World {
+    fn pass(&mut self, now_ms: u64) {
+        if self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| thread.ends_ms <= now_ms)
+        {
+            self.end_thread();
+        }
+        let ends_ms = self.scope.as_ref().and_then(|held| held.ends_ms);
+        if ends_ms.is_some_and(|ends_ms| ends_ms <= now_ms) {
+            self.scope = None;
+        }
+        if self.answers_end_ms <= now_ms {
+            self.answers.clear();
+        }
+    }
+
+    fn end_thread(&mut self) {
+        self.thread = None;
+        self.left = Some(self.scope.take());
+    }
+
+    fn new_life(&mut self) -> Life {
+        self.lives += 1;
+        Life(self.lives)
+    }
+
+    fn stamp(&self) -> Stamp {
+        let scope = self.scope.as_ref();
+        scope.map_or(Stamp::default(), |held| held.stamp)
+    }
+
+    /// Something was used.
+    fn slide(&mut self, now_ms: u64) {
+        if let Some(thread) = &mut self.thread {
+            thread.ends_ms = now_ms + self.thread_ttl.as_millis() as u64;
+        }
+        if let Some(held) = &mut self.scope
+            && let Some(idle_ms) = held.idle_ms
+        {
+            held.ends_ms = Some(now_ms + idle_ms);
+        }
+    }
+
+    fn recall(&self, key: Option<IdempotencyKey>) -> Result<Option<ScopeWritten>, ScopeRefusal> {
+        let known = key.and_then(|key| Some((key, self.answers.get(&key.digest)?)));
+        match known {
+            Some((key, (request, _))) if *request != key.request => {
+                Err(ScopeRefusal::IdempotencyKeyReused)
+            }
+            Some((_, (_, first))) => Ok(Some(ScopeWritten {
+                replayed: true,
+                ..first.clone()
+            })),
+            None => Ok(None),
+        }
+    }
+
+    fn remember(&mut self, key: Option<IdempotencyKey>, written: &ScopeWritten, now_ms: u64) {
+        let Some(key) = key else {
+            return;
+        };
+        let of_thread = self.thread.as_ref().map(|thread| thread.ends_ms);
+        let of_scope = self.scope.as_ref().and_then(|held| held.ends_ms);
+        let its_end_ms = of_thread.or(of_scope).unwrap_or(u64::MAX);
+        let ends_ms = its_end_ms.min(now_ms + DAY_MS).max(now_ms + MINUTE_MS);
+        self.answers_end_ms = match self.answers.is_empty() {
+            true => ends_ms,
+            false => ends_ms.max(self.answers_end_ms),
+        };
+        let answer = (key.request, written.clone());
+        self.answers.insert(key.digest, answer);
+    }
+
+    /// What gave the answers has ended.
+    fn forget_in(&mut self, ms: u64, now_ms: u64) {
+        self.answers_end_ms = now_ms + ms.max(MINUTE_MS);
+    }
+}
+
+impl Held {
+    fn new(now_ms: u64) -> Self {
+        Self {
+            document: ScopeDocument::default(),
+            stamp: Stamp::default(),
+            created_ms: now_ms,
+            updated_ms: now_ms,
+            idle_ms: None,
+            ends_ms: None,
+        }
+    }
+
+    fn change(&mut self, write: &ScopeWrite<'_>, life: Life, now_ms: u64) {
+        self.stamp.version += 1;
+        self.stamp.life = life;
+        self.updated_ms = now_ms;
+        match write.policy.lifetime {
+            Lifetime::Idle(idle) => self.idle_ms = Some(idle.as_millis() as u64),
+            Lifetime::Kept => {
+                let ttl = write.ttl.map(|ttl| now_ms + ttl.as_millis() as u64);
+                self.ends_ms = ttl.or(self.ends_ms);
+            }
+            Lifetime::Thread => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Scopes for Reference {
+    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
+        Arc::new(self.clone())
+    }
+
+    async fn read_scope(
+        &self,
+        _: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError> {
+        let (mut world, now_ms) = self.now();
+        world.slide(now_ms);
+        let Some(held) = &mut world.scope else {
+            return Ok(None);
+        };
+        let document = &held.document;
+        let living = || document.iter(now_ms);
+        let keys = living().map(|(key, _)| key.clone());
+        let value = |key| document.get(key, now_ms).cloned();
+        Ok(Some(ScopeView {
+            stamp: held.stamp,
+            kv_bytes: living().map(|(_, value)| value.as_str().len() as u64).sum(),
+            key_count: living().count() as u32,
+            created_ms: held.created_ms,
+            updated_ms: held.updated_ms,
+            expires_ms: held.ends_ms,
+            is_sealed: document.is_sealed(),
+            values: parts.values.iter().map(value).collect(),
+            keys: if parts.keys {
+                keys.collect()
+            } else {
+                Vec::new()
+            },
+            tasks: match parts.tasks {
+                true => document.tasks().clone(),
+                false => Default::default(),
+            },
+            tasks_stamp: Stamp {
+                version: document.tasks_version(),
+                life: held.stamp.life,
+            },
+            record: document.record().filter(|_| parts.record).cloned(),
+            history: document.history().summary(),
+        }))
+    }
+
+    async fn read_history(
+        &self,
+        _: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        let (mut world, now_ms) = self.now();
+        world.slide(now_ms);
+        Ok(world.scope.as_ref().map(|held| page(held, from, most)))
+    }
+
+    async fn write_scope(
+        &self,
+        _: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ScopeWriteError> {
+        Ok(self.write(write)?)
+    }
+
+    async fn end_scope(
+        &self,
+        _: &KeptScope,
+        expected: Option<u64>,
+        _: &ScopePolicy,
+    ) -> Result<bool, ScopeWriteError> {
+        let (mut world, now_ms) = self.now();
+        let current = world.stamp();
+        if expected.is_some_and(|expected| expected != current.version) {
+            return Err(ScopeRefusal::VersionMismatch { current }.into());
+        }
+        world.slide(now_ms);
+        let ended = world.scope.take().is_some();
+        if ended {
+            world.forget_in(0, now_ms);
+        }
+        Ok(ended)
+    }
+
+    async fn read_final_history(
+        &self,
+        _: &ThreadId,
+        _: Option<Life>,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        let (world, _) = self.now();
+        let left = world.left.as_ref();
+        Ok(left.map(|left| match left {
+            Some(held) => page(held, from, most),
+            None => HistoryPage::EMPTY,
+        }))
+    }
+}
+
+fn page(held: &Held, from: HistoryFrom, most: usize) -> HistoryPage {
+    let history = held.document.history();
+    let all = history.read(0, false, usize::MAX);
+    let items: Vec<_> = match from {
+        HistoryFrom::After(seq) => all.into_iter().filter(|kept| kept.seq > seq).collect(),
+        HistoryFrom::Before(seq) => {
+            let before = all.into_iter().rev();
+            before.filter(|kept| kept.seq < seq).collect()
+        }
+    };
+    HistoryPage {
+        items: items.into_iter().take(most).collect(),
+        summary: history.summary(),
+    }
+}
