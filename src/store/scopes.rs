@@ -157,7 +157,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
 
     /// Does a write whole or not at all. A scope that need not have been made comes into being. An
     /// accepted write is in the store when this returns. A write that only adds items which are
-    /// all there already changes nothing, not even the version.
+    /// all there already changes nothing, not even the version; it is a use all the same. One that
+    /// is refused, or was done before, is none.
     ///
     /// # Errors
     /// [`ScopeWriteError::Refused`]: nothing has changed; [`ScopeRefusal::NoThread`] of the scope of

@@ -10,9 +10,10 @@ use super::policy::ScopePolicy;
 use super::task::TaskList;
 use crate::domain::{IdempotencyKey, Precondition, Stamp};
 
-/// One atomic change of a scope. It is checked in this order: idempotency key, whether there is
-/// such a scope and it takes writes, precondition, record, tasks, operations, limits, history; and
-/// it is done whole or not at all.
+/// One atomic change of a scope, done whole or not at all.
+///
+/// It is checked in this order: idempotency key, whether there is such a scope and it takes writes,
+/// precondition, record, tasks, operations, limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeWrite<'a> {
     /// Whether it makes the scope, which must not exist then.
@@ -63,8 +64,8 @@ impl<'a> ScopeWrite<'a> {
     /// Whether it does nothing but add to the history, so that one which adds nothing new is none.
     #[must_use]
     pub fn only_adds_history(&self) -> bool {
-        !self.history.is_empty()
-            && !(self.makes || self.clears_history || self.seals)
+        let does_more = self.makes || self.clears_history || self.seals;
+        !(self.history.is_empty() || does_more)
             && self.operations.is_empty()
             && self.tasks.is_none()
             && self.record.is_none()

@@ -55,7 +55,7 @@ pub(crate) enum Outcome {
     },
     Refused(ScopeRefusal),
     Unmet(Mark),
-    View(Option<View>),
+    View(Option<Box<View>>),
     Page(Option<Page>),
     Ended(bool),
     Thread(Option<bool>),
@@ -219,10 +219,10 @@ impl Player {
         }))
     }
 
-    fn view(&mut self, view: ScopeView) -> View {
+    fn view(&mut self, view: ScopeView) -> Box<View> {
         let values = view.values.iter();
         let keys = view.keys.iter();
-        View {
+        Box::new(View {
             stamp: self.mark(view.stamp),
             tasks_stamp: self.mark(view.tasks_stamp),
             times: [view.created_ms, view.updated_ms].map(|ms| self.time(ms)),
@@ -239,7 +239,7 @@ impl Player {
                 expires_ms: None,
                 ..view
             },
-        }
+        })
     }
 
     async fn page(&self, bound: Bound, most: usize) -> Outcome {
