@@ -62,6 +62,7 @@ impl ScopeKey {
     }
 
     /// Takes text that was a key when it was stored.
+    #[cfg(feature = "redis")]
     pub(crate) fn from_stored(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
