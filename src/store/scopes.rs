@@ -24,6 +24,8 @@ pub struct ScopeParts<'a> {
     pub tasks: bool,
     /// The record.
     pub record: bool,
+    /// Whether this is no use of the scope, so that no end moves.
+    pub is_glance: bool,
 }
 
 /// A scope as it was read.

@@ -230,6 +230,7 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
             keys: true,
             tasks: true,
             record: true,
+            ..ScopeParts::default()
         };
         let view = backend.read_scope(&scope, &all).await.unwrap().unwrap();
         assert_eq!(view.key_count, 1);

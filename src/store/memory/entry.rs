@@ -36,6 +36,11 @@ impl Entry {
         Some(living)
     }
 
+    /// The thread as it is, its end not moved.
+    pub(super) fn look(&mut self, now_ms: u64) -> Option<&mut Living> {
+        self.living_at(now_ms)
+    }
+
     /// Version and life; those of no thread when there is none.
     pub(super) fn stamp(&self, now_ms: u64) -> Stamp {
         let living = self.living.as_ref();

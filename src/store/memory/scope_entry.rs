@@ -31,10 +31,16 @@ struct LivingScope {
 }
 
 impl ScopeEntry {
-    /// The scope, its end moved if a use does that, and when it ends.
-    pub(super) fn touch(&mut self, now_ms: u64) -> Option<(&mut HeldScope, Option<u64>)> {
+    /// The scope, its end moved if this is a use and a use does that, and when it ends.
+    pub(super) fn get(
+        &mut self,
+        is_use: bool,
+        now_ms: u64,
+    ) -> Option<(&mut HeldScope, Option<u64>)> {
         let living = self.living.as_mut().filter(|living| living.lives(now_ms))?;
-        living.slide(now_ms);
+        if is_use {
+            living.slide(now_ms);
+        }
         Some((&mut living.held, living.expires_ms))
     }
 

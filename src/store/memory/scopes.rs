@@ -13,22 +13,27 @@ use crate::store::{
 };
 
 impl MemoryStore {
-    /// Uses a scope that exists, under one lock; `read` is told when it ends by itself, and the
+    /// Reads a scope that exists, under one lock; `read` is told when it ends by itself, and the
     /// time.
-    fn use_scope<T>(
+    fn read_held<T>(
         &self,
         scope: &KeptScope,
+        is_use: bool,
         read: impl FnOnce(&mut HeldScope, Option<u64>, u64) -> T,
     ) -> Option<T> {
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
         match scope.thread() {
             Some(id) => {
-                let held = shard.touch(id, now_ms)?.scope.as_mut()?;
-                Some(read(held, None, now_ms))
+                let living = if is_use {
+                    shard.touch(id, now_ms)?
+                } else {
+                    shard.look(id, now_ms)?
+                };
+                Some(read(living.scope.as_mut()?, None, now_ms))
             }
             None => {
-                let (held, expires_ms) = shard.touch_scope(scope, now_ms)?;
+                let (held, expires_ms) = shard.get_scope(scope, is_use, now_ms)?;
                 Some(read(held, expires_ms, now_ms))
             }
         }
@@ -46,7 +51,8 @@ impl Scopes for MemoryStore {
         scope: &KeptScope,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
-        Ok(self.use_scope(scope, |held, expires_ms, now_ms| {
+        let is_use = !parts.is_glance;
+        Ok(self.read_held(scope, is_use, |held, expires_ms, now_ms| {
             held.view(parts, expires_ms, now_ms)
         }))
     }
@@ -57,7 +63,7 @@ impl Scopes for MemoryStore {
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
-        Ok(self.use_scope(scope, |held, _, _| held.page(from, most)))
+        Ok(self.read_held(scope, true, |held, _, _| held.page(from, most)))
     }
 
     async fn write_scope(

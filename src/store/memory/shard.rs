@@ -37,6 +37,10 @@ impl Shard {
         self.slots.get_mut(id)?.touch(now_ms)
     }
 
+    pub(super) fn look(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {
+        self.slots.get_mut(id)?.look(now_ms)
+    }
+
     pub(super) fn write(
         &mut self,
         id: &ThreadId,
@@ -91,13 +95,15 @@ impl Shard {
         self.slots.change(id, |entry| change(entry, &mut step))
     }
 
-    /// A scope that is not of a thread, its end moved if it lives for so long after its last use.
-    pub(super) fn touch_scope(
+    /// A scope that is not of a thread; if this is a use, its end moved where it lives for so long
+    /// after its last use.
+    pub(super) fn get_scope(
         &mut self,
         scope: &KeptScope,
+        is_use: bool,
         now_ms: u64,
     ) -> Option<(&mut HeldScope, Option<u64>)> {
-        self.scopes.get_mut(scope)?.touch(now_ms)
+        self.scopes.get_mut(scope)?.get(is_use, now_ms)
     }
 
     /// Changes a scope that is not of a thread.

@@ -15,7 +15,8 @@ pub(super) fn read(cmd: &mut Cmd, parts: &ScopeParts<'_>, ahead_ms: u64) {
     cmd.arg(ahead_ms)
         .arg(wanted(parts.keys, "k"))
         .arg(wanted(parts.tasks, "t"))
-        .arg(wanted(parts.record, "r"));
+        .arg(wanted(parts.record, "r"))
+        .arg(wanted(parts.is_glance, "g"));
     for key in parts.values {
         cmd.arg(["k", key.as_str()].concat());
     }

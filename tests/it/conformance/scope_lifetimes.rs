@@ -286,7 +286,32 @@ async fn a_history_that_came_later_ends_with_its_scope(room: Room) {
     assert_eq!(session.add(&[item("1", "3")]).await, [(1, false)]);
 }
 
+async fn a_glance_moves_no_end(room: Room) {
+    let glance = ScopeParts {
+        is_glance: true,
+        ..ScopeParts::default()
+    };
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    for place in [idle(&room), room.scope_of(&thread)] {
+        place.run(&[set("k", "1")]).await;
+        let told = place.read(&glance).await.unwrap().unwrap();
+        room.advance(90 * SECOND);
+
+        let again = place.read(&glance).await.unwrap().unwrap();
+
+        assert_eq!(again.stamp, told.stamp);
+        assert!(told.expires_ms.is_none() || again.expires_ms <= told.expires_ms.map(|ms| ms + 50));
+    }
+    room.advance(thread.policy.ttl - 90 * SECOND);
+    for place in [idle(&room), room.scope_of(&thread)] {
+        assert_eq!(place.read(&glance).await.unwrap(), None);
+    }
+    assert!(!thread.exists().await);
+}
+
 super::over_every_store! {
+    a_glance_moves_no_end,
     a_scope_that_is_over_reads_as_never_written,
     a_scope_lives_until_a_moment_before_its_end,
     every_use_moves_the_end,

@@ -247,6 +247,7 @@ impl Place {
             keys: true,
             tasks: true,
             record: true,
+            ..ScopeParts::default()
         };
         self.read(&parts).await.unwrap()
     }

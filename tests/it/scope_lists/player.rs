@@ -203,6 +203,7 @@ impl Player {
             keys: all,
             tasks: all,
             record: all,
+            ..ScopeParts::default()
         };
         let view = self.place.read(&parts).await.unwrap();
         Outcome::View(view.map(|view| {
