@@ -98,7 +98,7 @@ install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh deploy/make-keys.sh \
     tests/balancer.sh tests/docs-page.sh tests/event-stream.sh tests/schemathesis.sh \
-    tests/webhooks.sh
+    tests/tool-definitions.sh tests/webhooks.sh
 check 'Compose file' docker-compose config --quiet
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Form' cargo fmt --check
@@ -123,6 +123,7 @@ check 'Streams of the embedded store by a library' tests/event-stream.sh memory
 check 'Streams over Redis by a library' tests/event-stream.sh redis
 check 'Signatures of webhooks, by others' tests/webhooks.sh memory
 check 'Signatures of webhooks on Redis' tests/webhooks.sh redis
+check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
 check 'Odd requests to the embedded store' tests/schemathesis.sh memory
 check 'Odd requests to Redis' tests/schemathesis.sh redis
 

@@ -6,13 +6,13 @@
 
 api_key=an-api-secret-of-the-tests-that-is-long-enough
 dir=$(mktemp -d)
-server=
+servers=
 redis=
 
 # shellcheck disable=SC2317 # called by the trap
 finish() {
     status=$?
-    for pid in $server $redis; do
+    for pid in $servers $redis; do
         kill "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
@@ -45,6 +45,30 @@ install_python() {
     fi
 }
 
+# also_install_python PACKAGE VERSION: into the same virtual environment.
+also_install_python() {
+    if ! "$venv/bin/pip" show "$1" 2>/dev/null | grep -qxF "Version: $2"; then
+        "$venv/bin/pip" install --quiet "$1==$2"
+    fi
+}
+
+# run_server NAME [SETTING=VALUE...]: in the background, until it listens. Sets $pid and $listening,
+# and logs to a file of that name.
+run_server() {
+    log=$dir/$1.log
+    shift
+    env -i "$@" \
+        THREADKEEP_LISTEN=127.0.0.1:0 \
+        THREADKEEP_WORKERS=2 \
+        THREADKEEP_SIGNING_KEYS=main:an-hmac-secret-of-the-tests-that-is-long-enough \
+        THREADKEEP_API_KEYS="ops:$api_key" \
+        "${THREADKEEP_BIN:-target/debug/threadkeep}" 2>"$log" &
+    pid=$!
+    servers="$servers $pid"
+    until_it grep -q '"listening"' "$log"
+    listening=$(sed -n '/"listening"/s/.*"address":"\([^"]*\)".*/\1/p' "$log" | head -n 1)
+}
+
 # start_server memory|redis [SETTING=VALUE...]: sets $server and $address.
 start_server() {
     store=$1
@@ -64,16 +88,17 @@ start_server() {
         ;;
     esac
     [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
-    env -i "$@" \
-        THREADKEEP_LISTEN=127.0.0.1:0 \
-        THREADKEEP_WORKERS=2 \
-        THREADKEEP_SIGNING_KEYS=main:an-hmac-secret-of-the-tests-that-is-long-enough \
-        THREADKEEP_API_KEYS="ops:$api_key" \
-        "${THREADKEEP_BIN:-target/debug/threadkeep}" 2>"$dir/server.log" &
-    server=$!
-    until_it grep -q '"listening"' "$dir/server.log"
+    run_server server "$@"
+    server=$pid
     # shellcheck disable=SC2034 # for the script that reads this in
-    address=$(sed -n '/"listening"/s/.*"address":"\([^"]*\)".*/\1/p' "$dir/server.log" | head -n 1)
+    address=$listening
+}
+
+# start_replica: another server over the Redis of the first. Sets $replica_address.
+start_replica() {
+    run_server replica THREADKEEP_REDIS_URL="unix://$dir/redis.sock"
+    # shellcheck disable=SC2034 # for the script that reads this in
+    replica_address=$listening
 }
 
 # Fails unless the server still runs.

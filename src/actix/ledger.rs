@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crate::domain::{Document, Json, Operation, Policy, Refusal, Stamp, Written};
+use crate::domain::{Document, Json, Operation, Policy, Refusal, Stamp, ThreadId, Written};
 use crate::identity::Caller;
 use crate::service::ServiceError;
 use crate::store::{Found, StoreError};
@@ -67,6 +67,11 @@ impl Ledger {
     /// Whether the store has accepted a write of this request.
     pub(super) fn has_stored(&self) -> bool {
         self.has_stored
+    }
+
+    /// Notes a write beside the queue, if it was to the thread that this is about.
+    pub(super) fn note_stored(&mut self, id: &ThreadId) {
+        self.has_stored |= self.caller.id == *id;
     }
 
     pub(super) fn version(&self) -> Option<u64> {

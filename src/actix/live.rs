@@ -8,11 +8,12 @@ use bytes::Bytes;
 use super::callbacks::Repeatable;
 use super::endings::{Endings, Ticket};
 use super::ledger::Ledger;
+use super::services::Services;
 use crate::domain::{Document, Json, Operation, ThreadId, Written};
 use crate::events::Notice;
 use crate::http::ApiError;
 use crate::identity::Caller;
-use crate::service::{ServiceError, ThreadService, WriteOptions};
+use crate::service::{ScopeService, ServiceError, ThreadService, WriteOptions};
 use crate::store::{Found, StoreError};
 
 /// What the store answered to a flush.
@@ -27,9 +28,9 @@ pub struct Receipt {
 #[derive(Debug)]
 pub(super) struct Live {
     /// With the worker's own connection to the store, which ends with the worker.
-    worker: ThreadService,
+    worker: Services,
     /// With the app's connection, for work after the response: it outlives the workers.
-    app: ThreadService,
+    app: Services,
     endings: Option<Endings>,
     /// Callbacks at the end of a thread that does not exist, unless this request makes it.
     vain: Mutex<Vec<Ticket>>,
@@ -43,8 +44,8 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(
         caller: Caller,
-        worker: ThreadService,
-        app: ThreadService,
+        worker: Services,
+        app: Services,
         endings: Option<Endings>,
     ) -> Self {
         Self {
@@ -199,7 +200,22 @@ impl Live {
         Ok(())
     }
 
+    /// The scopes, if the app has them.
+    pub(super) fn scopes(&self) -> Option<ScopeService> {
+        self.services().scopes.clone()
+    }
+
+    /// Notes that the store has accepted a write that made the thread of that id, if it was not
+    /// there.
+    pub(super) fn note_stored(&self, id: &ThreadId) {
+        self.ledger().note_stored(id);
+    }
+
     fn service(&self) -> &ThreadService {
+        &self.services().threads
+    }
+
+    fn services(&self) -> &Services {
         if self.is_answered() {
             &self.app
         } else {

@@ -14,15 +14,15 @@ use super::completion::{Completed, Completion};
 use super::exchange::{Exchange, Open};
 use super::live::Live;
 use super::response;
+use super::services::Services;
 use super::threads::Threads;
 use crate::http::{ApiError, SessionId};
-use crate::service::ThreadService;
 
 /// [`Threads`] around the services of a worker.
 #[derive(Debug)]
 pub struct ThreadsMiddleware<S> {
     inner: S,
-    worker: ThreadService,
+    worker: Services,
     threads: Rc<Threads>,
 }
 
@@ -41,7 +41,7 @@ where
     fn new_transform(&self, inner: S) -> Self::Future {
         ready(Ok(ThreadsMiddleware {
             inner,
-            worker: self.service.for_worker(),
+            worker: self.services.for_worker(),
             threads: Rc::new(self.clone()),
         }))
     }
@@ -76,7 +76,7 @@ where
         let thread = Live::new(
             caller,
             self.worker.clone(),
-            threads.service.clone(),
+            threads.services.clone(),
             threads.endings.clone(),
         );
         let completion = Completion::new(threads.background.clone(), threads.callbacks.clone());

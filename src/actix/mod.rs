@@ -21,6 +21,9 @@
 //! the state was read; the state is never written back as a whole, so two requests that push at
 //! once both win. A handler that does neither costs nothing.
 //!
+//! What tools keep beside the state ([`Thread::kv`], [`Thread::tasks`], [`Thread::history`], and
+//! scopes by [`Session::scope`]) is not queued: each call goes to the store at once.
+//!
 //! A handler that fails, by an error or a 5xx response, changes nothing but what it has flushed:
 //! its queued writes are discarded, which is logged. A write that fails turns the response into
 //! the problem that the HTTP API would answer, so a success is always a success.
@@ -31,22 +34,32 @@ mod completion;
 mod endings;
 mod exchange;
 mod extract;
+mod history;
+mod kv;
 mod ledger;
 mod live;
 mod middleware;
+mod place;
 mod request_state;
 mod response;
+mod scope;
+mod services;
 mod session;
 mod state;
+mod tasks;
 mod thread;
 mod threads;
 
 pub use callbacks::CallbackCounts;
 pub use completion::Completed;
+pub use history::History;
+pub use kv::Kv;
 pub use live::Receipt;
 pub use middleware::ThreadsMiddleware;
 pub use request_state::RequestState;
+pub use scope::ScopeHandle;
 pub use session::{Session, SessionState};
 pub use state::ThreadState;
+pub use tasks::Tasks;
 pub use thread::Thread;
 pub use threads::Threads;

@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 use super::callbacks::repeatable;
 use super::completion::{Callback, Completed};
 use super::exchange::Exchange;
+use super::place::Place;
+use super::scope::ScopeHandle;
+use crate::domain::scope::KeptScope;
 use crate::http::SessionId;
 
 /// The session of a request: an extractor of [`Threads`](super::Threads). Cheap to clone.
@@ -31,6 +34,13 @@ impl Session {
     #[must_use]
     pub fn state(&self) -> SessionState {
         SessionState(Arc::clone(&self.0))
+    }
+
+    /// A scope of that name, which others share: a session of the app's users, what a tool keeps to
+    /// itself. It is the app's to say who may open it.
+    #[must_use]
+    pub fn scope(&self, scope: KeptScope) -> ScopeHandle {
+        ScopeHandle::of(Place::Shared(Arc::clone(&self.0.thread), scope))
     }
 
     /// Calls back once the response is ready, before it goes out; at once if it has gone. Not at

@@ -7,8 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::callbacks::repeatable;
+use super::history::History;
+use super::kv::Kv;
 use super::live::{Live, Receipt};
+use super::place::Place;
 use super::state::{ThreadState, from_json, to_json};
+use super::tasks::Tasks;
 use crate::domain::{Json, ThreadId};
 use crate::events::Notice;
 use crate::http::ApiError;
@@ -34,6 +38,29 @@ impl Thread {
     #[must_use]
     pub fn state(&self) -> ThreadState {
         ThreadState(Arc::clone(&self.0))
+    }
+
+    /// Its keys, which tools keep beside the state. Needs
+    /// [`Threads::with_scopes`](super::Threads::with_scopes).
+    #[must_use]
+    pub fn kv(&self) -> Kv {
+        Kv::of(self.place())
+    }
+
+    /// Its task list; see [`Self::kv`].
+    #[must_use]
+    pub fn tasks(&self) -> Tasks {
+        Tasks::of(self.place())
+    }
+
+    /// Its history; see [`Self::kv`].
+    #[must_use]
+    pub fn history(&self) -> History {
+        History::of(self.place())
+    }
+
+    fn place(&self) -> Place {
+        Place::Thread(Arc::clone(&self.0))
     }
 
     /// The thread's version when this request last heard of it, by a read or a flush; 0: it does

@@ -6,10 +6,14 @@ use super::background::Background;
 use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
 use super::completion::Completed;
 use super::endings::Endings;
+use super::place::Place;
+use super::scope::ScopeHandle;
+use super::services::Services;
+use crate::domain::scope::KeptScope;
 use crate::domain::{self, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
-use crate::service::ThreadService;
+use crate::service::{ScopeService, ThreadService};
 use crate::store::millis;
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
@@ -23,7 +27,7 @@ use crate::store::millis;
 /// keep belong outside: it would hand one caller's thread to another.
 #[derive(Debug, Clone)]
 pub struct Threads {
-    pub(super) service: ThreadService,
+    pub(super) services: Services,
     pub(super) identity: Identity,
     pub(super) background: Background,
     pub(super) callbacks: Callbacks,
@@ -41,7 +45,10 @@ impl Threads {
     pub fn new(service: ThreadService, identity: Identity) -> Self {
         let background = Background::here();
         Self {
-            service,
+            services: Services {
+                threads: service,
+                scopes: None,
+            },
             identity,
             callbacks: Callbacks::new(background.clone(), FIRST_PAUSE),
             background,
@@ -61,6 +68,23 @@ impl Threads {
             events: Some(events),
             ..self
         }
+    }
+
+    /// The same with scopes, which [`Thread::kv`] and its like need. They have to be over the store
+    /// of the threads.
+    ///
+    /// [`Thread::kv`]: super::Thread::kv
+    #[must_use]
+    pub fn with_scopes(mut self, scopes: ScopeService) -> Self {
+        self.services.scopes = Some(scopes);
+        self
+    }
+
+    /// A scope of that name, over the app's own connection to the store. In a handler there is
+    /// [`Session::scope`](super::Session::scope).
+    #[must_use]
+    pub fn scope(&self, scope: KeptScope) -> ScopeHandle {
+        ScopeHandle::of(Place::Outside(self.services.scopes.clone(), scope))
     }
 
     /// How long after its first failure a callback is called again. To be said before

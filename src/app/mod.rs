@@ -21,7 +21,6 @@ use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{CorsOrigins, Settings};
-use crate::domain::scope::ScopePolicies;
 use crate::domain::{KeyRing, SigningKey};
 use crate::events::{EventSettings, Events};
 use crate::http::{Api, envelope};
@@ -80,12 +79,11 @@ impl Application {
         let store = ObservedStore::new(Arc::clone(&backend) as _, store_metrics);
         let patience = settings.store.timeout;
         let service = ThreadService::new(Arc::new(store), settings.policy, patience);
-        let policies = ScopePolicies::DEFAULT;
         let api = Api {
             scopes: ScopeService::new(
                 Arc::clone(&backend) as _,
                 service.clone(),
-                policies,
+                settings.scopes,
                 patience,
             ),
             service,

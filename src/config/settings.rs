@@ -17,6 +17,7 @@ use super::redis_url::RedisUrl;
 use super::values::Values;
 use super::warning::Warning;
 use super::webhooks;
+use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{EntryPolicy, KeyRing, Lifetime, Policy, Retention};
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
 use crate::webhooks::Endpoint;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Limits and lifetimes of entries in namespaces.
     pub entries: EntryPolicy,
+    /// Limits and lifetimes of scopes.
+    pub scopes: ScopePolicies,
     /// Whether the ends of requests are events too.
     pub session_events: bool,
     /// What links to this service begin with; empty: they are paths alone.
@@ -120,6 +123,7 @@ impl Settings {
             store: store(values)?,
             policy: policy(values)?,
             entries: entries(values)?,
+            scopes: scopes(values)?,
             session_events: values.take("session_events").parse("true or false")?,
             public_url: public_url::read(&values.take("public_url"))?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
@@ -187,6 +191,23 @@ fn entries(values: &mut Values) -> Result<EntryPolicy, SettingsError> {
         lifetime: Lifetime::from_seconds(ttl.within(0..=longest, rule)?),
     })
 }
+
+fn scopes(values: &mut Values) -> Result<ScopePolicies, SettingsError> {
+    let max_bytes = values
+        .take("history_max_bytes")
+        .within(1..=HISTORY_BYTES_MAX, "a number of bytes, 1 to 1073741824")?;
+    Ok(ScopePolicies {
+        session_ttl: seconds(&values.take("session_ttl_seconds"), 1)?,
+        run_ttl: seconds(&values.take("run_ttl_seconds"), 1)?,
+        history: HistoryLimit {
+            max_bytes,
+            drops_oldest: values.take("history_drop_oldest").parse("true or false")?,
+        },
+    })
+}
+
+/// More than a store should hold for one conversation, and far from what sums overflow at.
+const HISTORY_BYTES_MAX: u64 = 1 << 30;
 
 fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
     let filter = values.take("log");

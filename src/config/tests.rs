@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
+use crate::domain::scope::ScopePolicies;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -74,6 +75,7 @@ fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.policy, crate::domain::Policy::THREAD);
     assert_eq!(settings.entries, crate::domain::EntryPolicy::DEFAULT);
+    assert_eq!(settings.scopes, ScopePolicies::DEFAULT);
     assert_eq!(settings.cookie, crate::identity::CookieSettings::default());
     assert_eq!(settings.store.timeout, Duration::from_secs(2));
     assert_eq!(settings.workers, None);
@@ -299,5 +301,31 @@ fn endpoints_have_a_secret_each_and_several_while_it_is_replaced() {
         let refusal = refusal(&of(webhooks, secrets, "false"));
         assert!(refusal.contains(said), "{said} in {refusal}");
         assert!(!refusal.contains("whsec_MfKQ"), "{refusal}");
+    }
+}
+
+#[test]
+fn limits_of_scopes_are_settings() {
+    let layers = environment(&[
+        ("HISTORY_MAX_BYTES", "100"),
+        ("HISTORY_DROP_OLDEST", "true"),
+        ("SESSION_TTL_SECONDS", "5"),
+        ("RUN_TTL_SECONDS", "7"),
+    ]);
+
+    let scopes = load(&layers).unwrap().scopes;
+
+    assert_eq!(scopes.history.max_bytes, 100);
+    assert!(scopes.history.drops_oldest);
+    assert_eq!(scopes.session_ttl, Duration::from_secs(5));
+    assert_eq!(scopes.run_ttl, Duration::from_secs(7));
+    for (name, bad) in [
+        ("HISTORY_MAX_BYTES", "0"),
+        ("HISTORY_MAX_BYTES", "1073741825"),
+        ("HISTORY_DROP_OLDEST", "yes"),
+        ("SESSION_TTL_SECONDS", "0"),
+        ("RUN_TTL_SECONDS", "-1"),
+    ] {
+        assert!(load(&environment(&[(name, bad)])).is_err(), "{name} {bad}");
     }
 }

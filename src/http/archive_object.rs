@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::domain::rfc3339;
+use crate::events::history_url;
 use crate::store::ArchiveHead;
 
 /// What is left of a thread, but for its state.
@@ -27,6 +28,12 @@ pub(super) struct ArchiveObject {
     ended_at: Option<String>,
     #[schema(value_type = Object)]
     metadata: Box<RawValue>,
+    /// Items of its history, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_count: Option<u64>,
+    /// Where the history is, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_url: Option<String>,
 }
 
 /// A part of the list of archives.
@@ -39,7 +46,9 @@ pub(super) struct ArchiveList {
 }
 
 impl ArchiveObject {
-    pub(super) fn of(head: &ArchiveHead) -> Self {
+    /// What is left of it; links begin with `public_url`.
+    pub(super) fn of(head: &ArchiveHead, public_url: &str) -> Self {
+        let has_history = !head.history.is_empty();
         let metadata = RawValue::from_string(head.metadata.as_str().to_owned());
         Self {
             id: head.id.to_string(),
@@ -49,6 +58,8 @@ impl ArchiveObject {
             reason: head.reason.as_str(),
             ended_at: rfc3339(head.ended_ms),
             metadata: metadata.unwrap_or_default(),
+            history_count: has_history.then(|| head.history.len()),
+            history_url: has_history.then(|| history_url(public_url, &head.id, head.life)),
         }
     }
 }

@@ -52,8 +52,9 @@ pub(super) async fn list_archives(
         None => since,
     };
     let page = api.archives.list(&after, listing.page.limit()).await?;
+    let object = |head| ArchiveObject::of(head, api.events.public_url());
     let list = ArchiveList {
-        archives: page.heads.iter().map(ArchiveObject::of).collect(),
+        archives: page.heads.iter().map(object).collect(),
         next_cursor: page.next.map(|place| cursor::seal(ring, b"", &place)),
     };
     Ok(json(
@@ -87,7 +88,7 @@ pub(super) async fn get_archive(
     accepts_json(&request)?;
     let id = id_of(&request)?;
     let Archive { head, state } = api.archives.get(&id, life).await?;
-    let object = ArchiveObject::of(&head);
+    let object = ArchiveObject::of(&head, api.events.public_url());
     let mut body = serde_json::to_vec(&object).expect("text and numbers always serialize");
     // the state's own text, which no library reads and writes again
     body.pop();
@@ -137,7 +138,7 @@ pub(super) async fn restore_archive(
 }
 
 /// The id in the path.
-fn id_of(request: &HttpRequest) -> Result<ThreadId, ApiError> {
+pub(super) fn id_of(request: &HttpRequest) -> Result<ThreadId, ApiError> {
     let id = request.match_info().get("id").unwrap_or_default();
     id.parse().map_err(|_| ApiError::InvalidThreadId)
 }

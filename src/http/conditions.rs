@@ -3,6 +3,7 @@
 use std::future::{Ready, ready};
 
 use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
+use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
 use super::error::ApiError;
@@ -19,6 +20,10 @@ pub(super) struct WriteConditions {
     /// The idempotency key as it was sent.
     pub(super) key: Option<HeaderValue>,
 }
+
+/// `Idempotency-Key` of a write that says in its body which version it wants, if any.
+#[derive(Debug)]
+pub(super) struct Repeatable(pub(super) Option<IdempotencyKey>);
 
 /// `If-Match` and `If-None-Match` of a read.
 #[derive(Debug)]
@@ -147,14 +152,9 @@ impl WriteConditions {
             let detail = "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
-        // a write whose body did not arrive whole is not done, whether it needs the body or not
-        let extensions = request.extensions();
-        let exchange = extensions
-            .get::<Exchange>()
-            .ok_or(ApiError::BodyUnreadable)?;
-        let body = exchange.body.bytes()?;
+        let body = body(request)?;
         let precondition = precondition(request)?;
-        let (key, idempotency) = idempotency(request, body)?.unzip();
+        let (key, idempotency) = idempotency(request, &body)?.unzip();
         Ok(Self {
             options: WriteOptions {
                 precondition,
@@ -162,6 +162,44 @@ impl WriteConditions {
             },
             key,
         })
+    }
+}
+
+impl Repeatable {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let headers = request.headers();
+        if headers.contains_key(IF_NONE_MATCH) || headers.contains_key(IF_MATCH) {
+            let detail = "If-Match and If-None-Match are for threads and their states";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        let idempotency = idempotency(request, &body(request)?)?;
+        Ok(Self(idempotency.map(|(_, key)| key)))
+    }
+
+    /// Conditions of a write to a scope.
+    pub(super) fn options(&self, if_version: Option<u64>) -> WriteOptions {
+        WriteOptions {
+            precondition: if_version.map(Precondition::Version),
+            idempotency: self.0,
+        }
+    }
+}
+
+/// A write whose body did not arrive whole is not done, whether it needs the body or not.
+fn body(request: &HttpRequest) -> Result<Bytes, ApiError> {
+    let extensions = request.extensions();
+    let exchange = extensions
+        .get::<Exchange>()
+        .ok_or(ApiError::BodyUnreadable)?;
+    exchange.body.bytes().cloned()
+}
+
+impl FromRequest for Repeatable {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
     }
 }
 

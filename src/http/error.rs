@@ -11,8 +11,9 @@ use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value, json};
 
 use super::etag::etag;
-use super::scope_errors::{scope_members, scope_row, task_row};
+use super::scope_errors::{part_members, part_row, scope_members, scope_row, task_row};
 use super::session::SessionId;
+use crate::domain::scope::{ScopeError, ScopeRefusal};
 use crate::domain::{
     ContentError, EntryKeyError, EventTypeError, JsonError, KeyError, NamespaceError, ObjectError,
     ObjectFault, Refusal, Stamp,
@@ -59,6 +60,17 @@ pub enum ApiError {
     /// The id in the path or body is no thread id.
     #[error("The thread id is not legal.")]
     InvalidThreadId,
+    /// What is no scope, or no key, value or item of one.
+    #[error("The {} is not legal: {error}.", error.part())]
+    ScopePart {
+        /// What is wrong.
+        error: ScopeError,
+        /// Index in a list of several.
+        index: Option<usize>,
+    },
+    /// There is no tool of that name.
+    #[error("There is no such tool.")]
+    ToolNotFound,
     /// The cursor is none of ours, or of something else.
     #[error("The cursor was not issued for this.")]
     InvalidCursor,
@@ -146,6 +158,8 @@ impl ApiError {
                 (StatusCode::BAD_REQUEST, "invalid_parameter")
             }
             Self::InvalidThreadId => (StatusCode::BAD_REQUEST, "invalid_thread_id"),
+            Self::ScopePart { error, .. } => part_row(error),
+            Self::ToolNotFound => (StatusCode::NOT_FOUND, "tool_not_found"),
             Self::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor"),
             Self::InvalidEventType(_) => (StatusCode::BAD_REQUEST, "invalid_event_type"),
             Self::InvalidWebhookUrl(_) => (StatusCode::BAD_REQUEST, "invalid_webhook_url"),
@@ -185,6 +199,15 @@ impl ApiError {
                 } => Some(("metadata", *attempted_bytes)),
                 _ => None,
             },
+            Self::Service(ServiceError::ScopeRefused(refusal)) => match refusal {
+                ScopeRefusal::KvTooLarge {
+                    attempted_bytes, ..
+                } => Some(("kv", *attempted_bytes)),
+                ScopeRefusal::HistoryTooLarge {
+                    attempted_bytes, ..
+                } => Some(("history", *attempted_bytes)),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -206,10 +229,14 @@ impl ApiError {
 
     fn retry_after_seconds(&self) -> Option<u64> {
         match self {
-            Self::Service(ServiceError::Refused(Refusal::TooManyIdempotencyKeys {
-                retry_after_ms,
-            })) => Some(retry_after_ms.div_ceil(1000)),
-            Self::Service(ServiceError::Store(_)) => Some(1),
+            Self::Service(
+                ServiceError::Refused(Refusal::TooManyIdempotencyKeys { retry_after_ms })
+                | ServiceError::ScopeRefused(ScopeRefusal::TooManyIdempotencyKeys { retry_after_ms }),
+            ) => Some(retry_after_ms.div_ceil(1000)),
+            Self::Service(
+                ServiceError::Store(_)
+                | ServiceError::ScopeRefused(ScopeRefusal::NoThread | ScopeRefusal::Changed),
+            ) => Some(1),
             _ => None,
         }
     }
@@ -243,6 +270,7 @@ impl ApiError {
                 ..
             } => json!({"operation": operation}),
             Self::BodyTooLarge { limit_bytes, .. } => json!({"limit_bytes": limit_bytes}),
+            Self::ScopePart { error, index } => part_members(error, *index),
             Self::TooManyWebhooks { limit } => json!({"limit": limit}),
             Self::Service(ServiceError::EntryTooLarge { limit_bytes, .. }) => {
                 json!({"limit_bytes": limit_bytes})
@@ -341,6 +369,12 @@ impl From<WebhookError> for ApiError {
             WebhookError::Contended => Self::Service(Refusal::ValueChanged.into()),
             WebhookError::Store(error) => Self::Service(error.into()),
         }
+    }
+}
+
+impl From<ScopeError> for ApiError {
+    fn from(error: ScopeError) -> Self {
+        Self::ScopePart { error, index: None }
     }
 }
 

@@ -22,8 +22,15 @@ mod event_query;
 mod exchange;
 mod fallback;
 mod feed;
+mod history;
+mod history_body;
+mod history_page;
+mod history_query;
+mod json_answer;
 mod json_body;
 mod key_path;
+mod kv_body;
+mod members;
 mod merge;
 mod namespaces;
 mod negotiation;
@@ -34,21 +41,33 @@ mod query;
 mod receipt;
 mod routes;
 mod schemas;
+mod scope_access;
 mod scope_errors;
+mod scope_kv;
+mod scope_object;
+mod scope_schemas;
+mod scope_tasks;
+mod scopes;
 mod session;
 mod shape;
 mod state;
 mod target;
+mod tasks_body;
 mod thread_body;
 mod thread_events;
 mod thread_object;
 mod threads;
+mod tool_calls;
+mod tool_messages;
+mod tool_schemas;
+mod tools;
 mod webhook_body;
 mod webhook_object;
 mod webhooks;
 
 use crate::events::Events;
 use crate::identity::{ApiKeys, Identity};
+use crate::service::tools::Toolbox;
 use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use crate::webhooks::Webhooks;
 
@@ -79,6 +98,12 @@ pub struct Api {
 }
 
 impl Api {
+    /// The tools over the scopes.
+    #[must_use]
+    pub fn tools(&self) -> Toolbox {
+        Toolbox::new(self.scopes.clone())
+    }
+
     /// The API as one worker thread should use it; see [`ThreadService::for_worker`].
     #[must_use]
     pub fn for_worker(&self) -> Self {

@@ -5,20 +5,22 @@ use std::sync::OnceLock;
 use actix_web::HttpResponse;
 use actix_web::web::{self, ServiceConfig};
 use utoipa::openapi::path::{
-    HttpMethod, Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
+    HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem,
 };
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
-use utoipa::openapi::{Components, ContentBuilder, OpenApi, RefOr, Required, ResponseBuilder};
+use utoipa::openapi::{
+    Components, ContentBuilder, OpenApi, RefOr, Required, ResponseBuilder, Schema,
+};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::fallback::not_allowed;
 use super::schemas::Problem;
 use super::{
-    all_events, archives, entries, merge, namespaces, probes, state, thread_events, threads,
-    webhooks,
+    all_events, archives, entries, history, merge, namespaces, probes, scope_kv, scope_tasks,
+    scopes, state, thread_events, threads, tool_calls, tools, webhooks,
 };
 
 const CURRENT: &str = "/v1/threads/current";
@@ -48,6 +50,9 @@ const BY_ID: &str = "/v1/threads/{id}";
         merge::push_value,
         merge::increment_value,
         state::get_keys,
+        history::append_history,
+        history::get_history,
+        history::get_final_history,
         thread_events::get_thread_events,
         all_events::get_events,
         archives::list_archives,
@@ -67,18 +72,36 @@ const BY_ID: &str = "/v1/threads/{id}";
         webhooks::delete_webhook,
         webhooks::get_failed,
         webhooks::replay_webhook,
+        tools::list_tools,
+        tools::call_tool,
+        tool_calls::call_tools,
+        scope_kv::get_values,
+        scope_kv::set_values,
+        scope_kv::delete_key,
+        scope_kv::list_keys,
+        scope_kv::increment_key,
+        scope_tasks::get_tasks,
+        scope_tasks::set_tasks,
+        scope_tasks::update_task,
+        scopes::describe_scope,
+        scopes::clear_scope,
+        scopes::end_scope,
         probes::healthz,
         probes::readyz,
     ),
     components(schemas(Problem)),
-    modifiers(&Identification, &ByIdPaths, &Metrics, &HeadMethods),
+    modifiers(&Identification, &Unbounded, &ByIdPaths, &Metrics, &HeadMethods),
     tags(
         (name = "threads", description = "Threads as a whole"),
         (name = "state", description = "The state of a thread"),
+        (name = "history", description = "A list of each thread that is only added to"),
         (name = "events", description = "What happens to threads, as it happens"),
         (name = "archives", description = "What is left of threads that are over"),
         (name = "kv", description = "Data of applications that outlives threads: entries in namespaces"),
         (name = "webhooks", description = "Where events go by themselves"),
+        (name = "tools", description = "Tools that models call to keep state"),
+        (name = "scopes", description = "What tools, sessions and personalities keep: keys and tasks. Without an api key a \
+            caller opens the scope of its own thread alone"),
         (name = "around", description = "Operation of the service"),
     ),
 )]
@@ -136,6 +159,31 @@ impl Modify for Identification {
         components.add_security_scheme("thread_id", SecurityScheme::ApiKey(header));
         components.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
         components.add_security_scheme("api_key", SecurityScheme::Http(key));
+    }
+}
+
+/// Parts of an array may be asked for by any number: one past 64 bits is as good as no bound.
+struct Unbounded;
+
+impl Modify for Unbounded {
+    fn modify(&self, document: &mut OpenApi) {
+        let values = |path: &str| path.starts_with("/v1/threads/current/state/{key}");
+        let paths = &mut document.paths.paths;
+        for (_, item) in paths.iter_mut().filter(|(path, _)| values(path)) {
+            for_each(item, |operation| {
+                for parameter in operation.parameters.iter_mut().flatten() {
+                    unbind(parameter);
+                }
+            });
+        }
+    }
+}
+
+fn unbind(parameter: &mut RefOr<Parameter>) {
+    if let RefOr::T(parameter) = parameter
+        && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema
+    {
+        schema.format = None;
     }
 }
 

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::error::ApiError;
+use super::members::addend;
 use super::shape::{body_members, read_body, read_members, read_optional_body};
 use crate::domain::{Json, JsonError, Key, Operation, Value, add, elements};
 
@@ -42,9 +43,7 @@ pub(super) fn read_operations(body: &str) -> Result<Vec<Operation>, ApiError> {
 pub(super) fn read_increment(body: &str) -> Result<i64, ApiError> {
     let body = read_optional_body(body, 1)?;
     let [by] = body_members(&body, ["by"])?;
-    by.map_or(Ok(1), |by| {
-        add(by, 0).map_err(|_| ApiError::InvalidParameter(NO_INTEGER.into()))
-    })
+    addend("by", by)
 }
 
 /// Reads the operation of that index.

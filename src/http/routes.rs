@@ -1,12 +1,13 @@
 //! Which path is whose.
 
+use actix_web::Route;
 use actix_web::web::{self, ServiceConfig};
 
 use super::back_end::not_allowed_for_back_end;
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
 use super::{
-    Api, all_events, archives, entries, merge, namespaces, openapi, probes, state, thread_events,
-    threads, webhooks,
+    Api, all_events, archives, entries, history, merge, namespaces, openapi, probes, scope_kv,
+    scope_tasks, scopes, state, thread_events, threads, tool_calls, tools, webhooks,
 };
 
 impl Api {
@@ -23,6 +24,7 @@ impl Api {
             )
             .configure(entry_routes)
             .configure(back_end_routes)
+            .configure(scope_routes)
             .service(
                 web::resource("/healthz")
                     .route(web::get().to(probes::healthz))
@@ -78,6 +80,13 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .default_service(not_allowed_for_thread("GET, HEAD")),
         )
         .service(
+            web::resource(path("/history"))
+                .route(web::get().to(history::get_history))
+                .route(web::post().to(history::append_history))
+                .route(web::head().to(history::get_history))
+                .default_service(not_allowed_for_thread("GET, HEAD, POST")),
+        )
+        .service(
             web::resource(path("/events"))
                 .route(web::get().to(thread_events::get_thread_events))
                 .route(web::head().to(thread_events::head_thread_events))
@@ -120,6 +129,53 @@ fn entry_routes(config: &mut ServiceConfig) {
         );
 }
 
+/// What is about the scope that a body names. The paths below it are all written to, in that what
+/// is asked is in a body.
+fn scope_routes(config: &mut ServiceConfig) {
+    let mut add = |path: &str, route: Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(not_allowed("POST")));
+    };
+    add("/v1/scopes/kv/get", web::post().to(scope_kv::get_values));
+    add("/v1/scopes/kv/set", web::post().to(scope_kv::set_values));
+    add("/v1/scopes/kv/delete", web::post().to(scope_kv::delete_key));
+    add("/v1/scopes/kv/list", web::post().to(scope_kv::list_keys));
+    add(
+        "/v1/scopes/kv/increment",
+        web::post().to(scope_kv::increment_key),
+    );
+    add(
+        "/v1/scopes/tasks/get",
+        web::post().to(scope_tasks::get_tasks),
+    );
+    add(
+        "/v1/scopes/tasks/set",
+        web::post().to(scope_tasks::set_tasks),
+    );
+    add(
+        "/v1/scopes/tasks/update",
+        web::post().to(scope_tasks::update_task),
+    );
+    add(
+        "/v1/scopes/describe",
+        web::post().to(scopes::describe_scope),
+    );
+    add("/v1/scopes/clear", web::post().to(scopes::clear_scope));
+    add("/v1/tools/{name}", web::post().to(tools::call_tool));
+    add("/v1/tool-calls", web::post().to(tool_calls::call_tools));
+    config.service(
+        web::resource("/v1/tools")
+            .route(web::get().to(tools::list_tools))
+            .route(web::head().to(tools::list_tools))
+            .default_service(not_allowed("GET, HEAD")),
+    );
+    config.service(
+        web::resource("/v1/scopes")
+            .route(web::delete().to(scopes::end_scope))
+            .default_service(not_allowed("DELETE")),
+    );
+}
+
 /// What is for back ends alone.
 fn back_end_routes(config: &mut ServiceConfig) {
     config
@@ -145,6 +201,12 @@ fn back_end_routes(config: &mut ServiceConfig) {
             web::resource("/v1/archives/{id}/restore")
                 .route(web::post().to(archives::restore_archive))
                 .default_service(not_allowed_for_back_end("POST")),
+        )
+        .service(
+            web::resource("/v1/archives/{id}/history")
+                .route(web::get().to(history::get_final_history))
+                .route(web::head().to(history::get_final_history))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
         )
         .service(
             web::resource("/v1/webhooks")

@@ -295,7 +295,8 @@ impl IntoResponses for EntryProblems {
     }
 }
 
-fn problems(rows: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
+/// Problems by status, with what they say.
+pub(super) fn problems(rows: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
     let problem = |description: &str| {
         let content = Content::new(Some(Ref::from_schema_name("Problem")));
         let response = ResponseBuilder::new()

@@ -1,9 +1,35 @@
 //! The part of the table that is about scopes.
 
 use actix_web::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::domain::scope::{ScopeRefusal, TaskError};
+use crate::domain::scope::{ScopeError, ScopeRefusal, TaskError};
+
+pub(super) fn part_row(error: &ScopeError) -> (StatusCode, &'static str) {
+    match error {
+        ScopeError::Kind | ScopeError::Name | ScopeError::Id => {
+            (StatusCode::BAD_REQUEST, "invalid_scope")
+        }
+        ScopeError::KeyFormat | ScopeError::KeyTooLong { .. } => {
+            (StatusCode::BAD_REQUEST, "invalid_key")
+        }
+        ScopeError::ValueTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "value_too_large"),
+        ScopeError::ItemId => (StatusCode::BAD_REQUEST, "invalid_parameter"),
+    }
+}
+
+pub(super) fn part_members(error: &ScopeError, index: Option<usize>) -> Value {
+    let mut members = Map::new();
+    if let ScopeError::KeyTooLong { limit_bytes } | ScopeError::ValueTooLarge { limit_bytes } =
+        error
+    {
+        members.insert("limit_bytes".into(), (*limit_bytes).into());
+    }
+    if let Some(index) = index {
+        members.insert("index".into(), index.into());
+    }
+    members.into()
+}
 
 pub(super) fn scope_row(refusal: &ScopeRefusal) -> (StatusCode, &'static str) {
     match refusal {

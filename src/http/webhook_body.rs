@@ -1,6 +1,7 @@
 //! Bodies about webhook endpoints.
 
 use super::error::ApiError;
+use super::members::{required, string};
 use super::shape::{body_members, read_body, read_optional_body};
 use crate::domain::{EventId, EventType, EventTypes, elements};
 use crate::webhooks::{EndpointChange, EndpointUrl, Secret};
@@ -24,10 +25,9 @@ pub(super) struct NewEndpoint {
 pub(super) fn read_new_endpoint(body: &str) -> Result<NewEndpoint, ApiError> {
     let body = read_body(body, AROUND)?;
     let [url, events, secret] = body_members(&body, ["url", "events", "secret"])?;
-    let missing = |name| move || ApiError::InvalidParameter(format!("`{name}` is missing"));
     Ok(NewEndpoint {
-        url: read_url(url.ok_or_else(missing("url"))?)?,
-        types: read_types(events.ok_or_else(missing("events"))?)?,
+        url: read_url(required("url", url)?)?,
+        types: read_types(required("events", events)?)?,
         secret: secret.map(read_secret).transpose()?,
     })
 }
@@ -91,11 +91,6 @@ fn read_types(json: &str) -> Result<EventTypes, ApiError> {
         return Err(ApiError::InvalidParameter(detail.into()));
     }
     Ok(set)
-}
-
-fn string(name: &str, json: &str) -> Result<String, ApiError> {
-    serde_json::from_str(json)
-        .map_err(|_| ApiError::InvalidParameter(format!("`{name}` has to be a string")))
 }
 
 fn strings(name: &str, json: &str) -> Result<Vec<String>, ApiError> {

@@ -7,6 +7,7 @@ mod patch;
 mod read;
 mod scopes;
 mod state_events;
+pub mod tools;
 mod write;
 
 use std::sync::Arc;

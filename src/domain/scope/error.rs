@@ -34,6 +34,19 @@ pub enum ScopeError {
     ItemId,
 }
 
+impl ScopeError {
+    /// What it is about.
+    #[must_use]
+    pub fn part(&self) -> &'static str {
+        match self {
+            Self::Kind | Self::Name | Self::Id => "scope",
+            Self::KeyFormat | Self::KeyTooLong { .. } => "key",
+            Self::ValueTooLarge { .. } => "value",
+            Self::ItemId => "item",
+        }
+    }
+}
+
 /// A change of a task list that is none, or that the list does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {

@@ -38,6 +38,14 @@ pub struct Task {
     pub active_form: Option<String>,
 }
 
+impl Task {
+    /// Whether nothing of it is left to do.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.status == TaskStatus::Completed
+    }
+}
+
 /// A task as it is given: one without an id gets one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewTask {
@@ -177,10 +185,7 @@ impl TaskList {
                 _ => false,
             }
         };
-        let unfinished = self
-            .0
-            .iter()
-            .filter(|task| task.status != TaskStatus::Completed);
+        let unfinished = self.0.iter().filter(|task| !task.is_completed());
         match unfinished.filter(|task| !is_kept(task)).count() {
             0 => Ok(()),
             count => Err(TaskError::WouldDropUnfinished { count }),

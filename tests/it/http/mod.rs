@@ -68,6 +68,7 @@ mod events;
 mod exactness;
 mod expiry;
 mod headers;
+mod history;
 mod idempotency;
 mod identity;
 mod limits;
@@ -77,6 +78,9 @@ mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
 mod providers;
+mod scopes;
 mod starting;
 mod state;
 mod thread_object;
+mod tool_calls;
+mod tools;

@@ -41,6 +41,16 @@ fn everything(thread: &OwnThread) -> Vec<Request> {
         thread.patch("", r#"{"metadata":{"a":1}}"#),
         thread.delete(""),
         thread.by_api_key(Method::GET, "state"),
+        thread.get("history"),
+        thread.post("history", r#"{"id":"a","value":1}"#),
+        thread.post_beside("/v1/scopes/kv/get", r#"{"scope":"thread:current","key":"a"}"#),
+        thread.post_beside("/v1/scopes/kv/increment", r#"{"scope":"thread:current","key":"a"}"#),
+        thread.post_beside("/v1/scopes/tasks/set", r#"{"scope":"thread:current","tasks":[]}"#),
+        thread.post_beside("/v1/tools/kv_list", r#"{"scope":"thread:current"}"#),
+        thread.post_beside(
+            "/v1/tool-calls",
+            r#"{"scope":"thread:current","tool_use":[{"type":"tool_use","id":"1","name":"tasks_read"}]}"#,
+        ),
     ]
 }
 

@@ -10,6 +10,7 @@ mod cost;
 mod counting;
 mod keeping;
 mod life;
+mod scopes;
 mod subscribers;
 
 use std::sync::Arc;
@@ -53,6 +54,16 @@ impl Bench {
             threads: Threads::new(service(Arc::new(store)), identity.clone()),
             identity,
             room,
+        }
+    }
+
+    /// One with scopes.
+    fn with_scopes(room: Room) -> Self {
+        let (_, scopes) = room.services();
+        let bench = Self::new(room);
+        Self {
+            threads: bench.threads.clone().with_scopes(scopes),
+            ..bench
         }
     }
 

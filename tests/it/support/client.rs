@@ -142,6 +142,12 @@ impl OwnThread {
         self.request(Method::PATCH, path).json(json)
     }
 
+    /// What its owner posts to a path that is not below it.
+    pub(crate) fn post_beside(&self, path: &str, json: &str) -> Request {
+        let request = self.client.post(path).json(json);
+        request.header("x-thread-id", &self.signed)
+    }
+
     /// The list of operations, as the body of a merge.
     pub(crate) fn merge(&self, operations: &str) -> Request {
         self.patch("state", &format!("{{\"operations\":{operations}}}"))

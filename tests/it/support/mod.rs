@@ -10,6 +10,7 @@ pub(crate) mod raw;
 pub(crate) mod receiver;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+pub(crate) mod scopes;
 pub(crate) mod server;
 
 /// Waits until a condition holds; a test whose condition never does fails.

@@ -1,0 +1,43 @@
+//! Where a handle to a scope writes.
+
+use std::sync::Arc;
+
+use super::live::Live;
+use crate::domain::scope::KeptScope;
+use crate::http::ApiError;
+use crate::service::ScopeService;
+
+/// The scope of a request's thread, whichever that is by then, or a scope of the app's choice, from
+/// a request or from outside of one.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    Thread(Arc<Live>),
+    Shared(Arc<Live>, KeptScope),
+    Outside(Option<ScopeService>, KeptScope),
+}
+
+impl Place {
+    /// The service and the scope.
+    ///
+    /// # Errors
+    /// [`ApiError::Internal`] when the middleware was made without scopes.
+    pub(super) fn open(&self) -> Result<(ScopeService, KeptScope), ApiError> {
+        let (scopes, scope) = match self {
+            Self::Thread(live) => (live.scopes(), KeptScope::Thread(live.id())),
+            Self::Shared(live, scope) => (live.scopes(), scope.clone()),
+            Self::Outside(scopes, scope) => (scopes.clone(), scope.clone()),
+        };
+        let scopes = scopes.ok_or(ApiError::Internal {
+            what: "the middleware `Threads` has no scopes",
+            source: None,
+        })?;
+        Ok((scopes, scope))
+    }
+
+    /// Notes that the store has accepted a write to that scope: its thread exists now.
+    pub(super) fn note_stored(&self, scope: &KeptScope) {
+        if let (Self::Thread(live), Some(id)) = (self, scope.thread()) {
+            live.note_stored(id);
+        }
+    }
+}

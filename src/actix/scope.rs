@@ -1,0 +1,64 @@
+//! A scope in an app.
+
+use super::history::History;
+use super::kv::Kv;
+use super::place::Place;
+use super::tasks::Tasks;
+use crate::http::ApiError;
+use crate::service::WriteOptions;
+
+/// A scope that the app names: keys, a task list and a history, which all who name it share.
+///
+/// A session, tool or personality comes into being at the first write. Who may open which scope is
+/// the app's to say.
+#[derive(Debug, Clone)]
+pub struct ScopeHandle {
+    place: Place,
+}
+
+impl ScopeHandle {
+    pub(super) fn of(place: Place) -> Self {
+        Self { place }
+    }
+
+    /// Its keys.
+    #[must_use]
+    pub fn kv(&self) -> Kv {
+        Kv::of(self.place.clone())
+    }
+
+    /// Its task list.
+    #[must_use]
+    pub fn tasks(&self) -> Tasks {
+        Tasks::of(self.place.clone())
+    }
+
+    /// Its history.
+    #[must_use]
+    pub fn history(&self) -> History {
+        History::of(self.place.clone())
+    }
+
+    /// Deletes all keys and tasks; with `keep_unfinished`, not if there is a task that is not
+    /// completed.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`] or [`ApiError::Internal`], here as below: the store failed or refused,
+    /// or the middleware has no scopes.
+    pub async fn clear(&self, keep_unfinished: bool) -> Result<(), ApiError> {
+        let (scopes, scope) = self.place.open()?;
+        let options = WriteOptions::default();
+        scopes.clear(&scope, keep_unfinished, options).await?;
+        Ok(())
+    }
+
+    /// Ends it with all that it holds, and says whether there was one. That of a thread is emptied,
+    /// and the thread goes on.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`] or [`ApiError::Internal`].
+    pub async fn end(&self) -> Result<bool, ApiError> {
+        let (scopes, scope) = self.place.open()?;
+        Ok(scopes.end(&scope, None).await?)
+    }
+}

@@ -1,0 +1,283 @@
+//! The arguments of a call, as models write them.
+//!
+//! They are read with the scanner of the domain: numbers are not rounded, a name given twice counts
+//! with its last value, and a text says what is wrong in words that a model can act on.
+
+use std::time::Duration;
+
+use super::mistake::Mistake;
+use super::tool::Tool;
+use crate::domain::{Json, TTL_MAX, elements, members};
+
+/// The longest name of a field that is repeated in a text.
+const NAMED_MAX_BYTES: usize = 64;
+
+/// The fields of an object, each at the place of its name.
+pub(super) struct Fields<'a, const N: usize> {
+    tool: Tool,
+    /// What the object is in texts.
+    what: String,
+    names: [&'static str; N],
+    values: [Option<&'a str>; N],
+}
+
+/// The arguments as an object: its JSON text, or that text in a JSON string, or nothing for none.
+///
+/// # Errors
+/// [`Mistake`].
+pub(super) fn read_object(tool: Tool, text: &str) -> Result<Json, Mistake> {
+    let no_object = || Mistake(format!("{} arguments must be a JSON object", tool.dotted()));
+    let parse = |text: &str| {
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        Json::parse(text)
+            .map_err(|error| Mistake(format!("{} arguments are not JSON: {error}", tool.dotted())))
+    };
+    let mut json = parse(text)?;
+    if json.as_str().starts_with('"') {
+        let inner: String = serde_json::from_str(json.as_str()).map_err(|_| no_object())?;
+        json = parse(&inner)?;
+    }
+    if json.is_object() {
+        Ok(json)
+    } else {
+        Err(no_object())
+    }
+}
+
+impl<'a, const N: usize> Fields<'a, N> {
+    /// The fields of the arguments themselves.
+    ///
+    /// # Errors
+    /// [`Mistake`] about a field of another name.
+    pub(super) fn of(
+        tool: Tool,
+        object: &'a Json,
+        names: [&'static str; N],
+    ) -> Result<Self, Mistake> {
+        Self::read(tool, String::new(), object.as_str(), names)
+    }
+
+    fn read(
+        tool: Tool,
+        what: String,
+        object: &'a str,
+        names: [&'static str; N],
+    ) -> Result<Self, Mistake> {
+        let mut fields = Self {
+            tool,
+            what,
+            names,
+            values: [None; N],
+        };
+        if !object.starts_with('{') {
+            let what = fields.what.trim_end_matches('.');
+            return Err(Mistake(format!(
+                "{} {what} must be an object",
+                tool.dotted()
+            )));
+        }
+        for (key, value) in members(object) {
+            // a name with a lone surrogate is none of ours
+            let name: String = serde_json::from_str(key).unwrap_or_default();
+            match names.iter().position(|known| *known == name) {
+                Some(place) => fields.values[place] = Some(value),
+                None => return Err(fields.unknown(&name)),
+            }
+        }
+        Ok(fields)
+    }
+
+    /// The text of a field, if it is there.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type.
+    pub(super) fn text(&self, place: usize) -> Result<Option<String>, Mistake> {
+        let read = |value| serde_json::from_str(value).ok();
+        self.typed(place, "a string", read)
+    }
+
+    /// The text of a field that has to be there.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type, or none.
+    pub(super) fn required_text(&self, place: usize) -> Result<String, Mistake> {
+        self.text(place)?.ok_or_else(|| self.missing(place))
+    }
+
+    /// Whether a field is true; one that is absent is not.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type.
+    pub(super) fn flag(&self, place: usize) -> Result<bool, Mistake> {
+        let read = |value| serde_json::from_str(value).ok();
+        let flag = self.typed(place, "true or false", read)?;
+        Ok(flag.unwrap_or(false))
+    }
+
+    /// The integer of a field, if it is there.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type.
+    pub(super) fn integer(&self, place: usize) -> Result<Option<i64>, Mistake> {
+        self.typed(place, "an integer of 64 bits", integer)
+    }
+
+    /// The integer of a field, if it is there, which is not negative.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type, or a negative integer.
+    pub(super) fn whole(&self, place: usize) -> Result<Option<u64>, Mistake> {
+        let read = |value| u64::try_from(integer(value)?).ok();
+        self.typed(place, "an integer from 0", read)
+    }
+
+    /// Seconds that something lives, if they are there: 1 to a year.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type, or another integer.
+    pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
+        let most = TTL_MAX.as_secs();
+        let read = |value| {
+            let seconds = u64::try_from(integer(value)?).ok();
+            let seconds = seconds.filter(|seconds| (1..=most).contains(seconds))?;
+            Some(Duration::from_secs(seconds))
+        };
+        self.typed(place, &format!("an integer from 1 to {most}"), read)
+    }
+
+    /// The objects in the array of a field that has to be there.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type, or none.
+    pub(super) fn required_objects<const M: usize>(
+        &self,
+        place: usize,
+        names: [&'static str; M],
+    ) -> Result<Vec<Fields<'a, M>>, Mistake> {
+        let array = self.values[place].ok_or_else(|| self.missing(place))?;
+        if !array.starts_with('[') {
+            return Err(self.wrong(place, "an array"));
+        }
+        let name = self.names[place];
+        let read =
+            |(index, text)| Fields::read(self.tool, format!("{name}[{index}]."), text, names);
+        elements(array).enumerate().map(read).collect()
+    }
+
+    /// A mistake about a field.
+    pub(super) fn wrong(&self, place: usize, wanted: &str) -> Mistake {
+        let (tool, what, name) = (self.tool.dotted(), &self.what, self.names[place]);
+        Mistake(format!("{tool} {what}{name} must be {wanted}"))
+    }
+
+    fn typed<T>(
+        &self,
+        place: usize,
+        wanted: &str,
+        read: impl FnOnce(&'a str) -> Option<T>,
+    ) -> Result<Option<T>, Mistake> {
+        let typed = |value| read(value).ok_or_else(|| self.wrong(place, wanted));
+        self.values[place].map(typed).transpose()
+    }
+
+    fn missing(&self, place: usize) -> Mistake {
+        let (tool, what, name) = (self.tool.dotted(), &self.what, self.names[place]);
+        Mistake(format!("{tool} {what}{name} is required"))
+    }
+
+    fn unknown(&self, name: &str) -> Mistake {
+        let (tool, what) = (self.tool.dotted(), &self.what);
+        let known = self.names.join(", ");
+        if (1..=NAMED_MAX_BYTES).contains(&name.len()) {
+            Mistake(format!(
+                "{tool} does not take {what}{name}; the fields are {known}"
+            ))
+        } else {
+            Mistake(format!(
+                "{tool} does not take another field than {what}{known}"
+            ))
+        }
+    }
+}
+
+/// The integer that a number is, which JSON Schema wants to be one without regard to how it is
+/// written: `1.0` and `1e0` are 1.
+fn integer(text: &str) -> Option<i64> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = usize::try_from(exponent)
+        .ok()?
+        .checked_sub(fraction.len())?;
+    // what does not fit 64 bits is refused by the last step, however long it is
+    let zeros = "0".repeat(zeros.min(20));
+    format!("{whole}{fraction}{zeros}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_an_object_as_text_or_as_text_in_a_string() {
+        let read = |text| read_object(Tool::KvRead, text).map(|json| json.as_str().to_owned());
+
+        assert_eq!(read(r#" {"key" : "a"} "#).unwrap(), r#"{"key":"a"}"#);
+        assert_eq!(read(r#""{\"key\":\"a\"}""#).unwrap(), r#"{"key":"a"}"#);
+        for empty in ["", " \n", "{}", r#""""#, r#"" ""#] {
+            assert_eq!(read(empty).unwrap(), "{}", "{empty}");
+        }
+        for bad in [
+            "[]",
+            "null",
+            "1",
+            "true",
+            r#""[]""#,
+            r#""\"{}\"""#,
+            r#""\ud800""#,
+        ] {
+            let text = "kv.read arguments must be a JSON object";
+            assert_eq!(read(bad).unwrap_err().0, text, "{bad}");
+        }
+        for bad in ["{", "{'a':1}", "key", r#""{""#, "{} {}"] {
+            let text = read(bad).unwrap_err().0;
+            assert!(
+                text.starts_with("kv.read arguments are not JSON: "),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn integers_are_exact_however_they_are_written() {
+        for (text, number) in [
+            ("0", 0),
+            ("-0", 0),
+            ("7", 7),
+            ("1.0", 1),
+            ("-1.50e1", -15),
+            ("1E+2", 100),
+            ("9007199254740993", 9_007_199_254_740_993),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(integer(text), Some(number), "{text}");
+        }
+        for text in [
+            "1.5",
+            "1e-1",
+            "9223372036854775808",
+            "1e30000",
+            "1e99999",
+            "1e19",
+            "true",
+            "\"1\"",
+            "null",
+            "[]",
+        ] {
+            assert_eq!(integer(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The tools as those who run models want them defined.
+
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use super::tool::Tool;
+
+/// Whose form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// `tools` of OpenAI's chat completions.
+    #[default]
+    OpenAi,
+    /// `tools` of Anthropic's messages.
+    Anthropic,
+    /// `tools` of the Model Context Protocol.
+    Mcp,
+    /// `tools` of ModelRelay's responses.
+    ModelRelay,
+}
+
+/// A name that is no format's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a format is openai, anthropic, mcp or modelrelay")]
+pub struct UnknownFormat;
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Mcp, Self::ModelRelay];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Mcp => "mcp",
+            Self::ModelRelay => "modelrelay",
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
+        known.ok_or(UnknownFormat)
+    }
+}
+
+/// All tools, as the array that goes into a request to a model.
+#[must_use]
+pub fn definitions(format: Format) -> Value {
+    Tool::ALL.map(|tool| definition(tool, format)).into()
+}
+
+/// A tool, as an element of that array.
+#[must_use]
+pub fn definition(tool: Tool, format: Format) -> Value {
+    let (name, description) = (tool.as_str(), tool.description());
+    let schema = tool.schema();
+    match format {
+        Format::OpenAi | Format::ModelRelay => json!({
+            "type": "function",
+            "function": {"name": name, "description": description, "parameters": schema},
+        }),
+        Format::Anthropic => {
+            json!({"name": name, "description": description, "input_schema": schema})
+        }
+        Format::Mcp => json!({
+            "name": name,
+            "description": description,
+            "inputSchema": schema,
+            "annotations": {"readOnlyHint": tool.only_reads(), "openWorldHint": false},
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_schema_is_whole_and_names_what_is_required() {
+        for tool in Tool::ALL {
+            let schema = tool.schema();
+            let text = schema.to_string();
+
+            assert!(!text.contains("$ref"), "{tool}");
+            assert_eq!(schema["type"], "object");
+            assert_eq!(schema["additionalProperties"], false);
+            for required in schema["required"].as_array().unwrap() {
+                let name = required.as_str().unwrap();
+                assert!(schema["properties"].get(name).is_some(), "{tool}: {name}");
+            }
+            assert!((1..=1_024).contains(&tool.description().len()), "{tool}");
+        }
+    }
+
+    #[test]
+    fn each_format_names_the_schema_in_its_own_way() {
+        let places = [
+            (Format::OpenAi, "/0/function/parameters/required/0"),
+            (Format::Anthropic, "/0/input_schema/required/0"),
+            (Format::Mcp, "/0/inputSchema/required/0"),
+            (Format::ModelRelay, "/0/function/parameters/required/0"),
+        ];
+        for (format, place) in places {
+            let tools = definitions(format);
+            assert_eq!(tools.pointer(place).unwrap(), "key", "{format:?}");
+            assert_eq!(format.as_str().parse(), Ok(format));
+        }
+        assert_eq!("OpenAI".parse::<Format>(), Err(UnknownFormat));
+    }
+}

@@ -1,0 +1,92 @@
+//! Mistakes of a model, in texts that it reads and can act on.
+
+use super::tool::Tool;
+use crate::domain::scope::{ScopeError, ScopeRefusal, TaskError};
+use crate::service::ServiceError;
+
+/// What a call got wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mistake(pub(super) String);
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// For the model.
+    Mistake(Mistake),
+    /// For whoever sent the request.
+    Error(ServiceError),
+}
+
+impl From<Mistake> for Failure {
+    fn from(mistake: Mistake) -> Self {
+        Self::Mistake(mistake)
+    }
+}
+
+/// A key or a value outside its rule.
+pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
+    let tool = tool.dotted();
+    Mistake(match error {
+        ScopeError::KeyFormat => {
+            format!("{tool} key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])")
+        }
+        ScopeError::KeyTooLong { limit_bytes } => format!("{tool} key exceeds {limit_bytes} bytes"),
+        ScopeError::ValueTooLarge { limit_bytes } => {
+            format!("kv value exceeds {limit_bytes} bytes")
+        }
+        error => format!("{tool}: {error}"),
+    })
+}
+
+/// Tells mistakes of the model from errors that are none of its.
+pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
+    let text = match &error {
+        ServiceError::ScopeRefused(refusal) => of_refusal(tool, refusal),
+        ServiceError::Tasks(error) => Some(of_tasks(tool, error)),
+        _ => None,
+    };
+    match text {
+        Some(text) => Failure::Mistake(Mistake(text)),
+        None => Failure::Error(error),
+    }
+}
+
+fn of_refusal(tool: Tool, refusal: &ScopeRefusal) -> Option<String> {
+    let tool = tool.dotted();
+    Some(match refusal {
+        ScopeRefusal::KvTooLarge { limit_bytes, .. } => format!("kv exceeds {limit_bytes} bytes"),
+        ScopeRefusal::TooManyKeys { limit_keys } => format!("kv exceeds {limit_keys} keys"),
+        ScopeRefusal::VersionMismatch { current } => {
+            let version = current.version;
+            format!("{tool} if_version does not match: the current version is {version}")
+        }
+        ScopeRefusal::NotAnInteger { .. } => format!("{tool} value is not an integer"),
+        ScopeRefusal::IntegerOverflow { .. } => {
+            format!("{tool} value would not fit an integer of 64 bits")
+        }
+        // a run tells of its state there
+        ScopeRefusal::HistoryTooLarge { limit_bytes, .. } => {
+            format!("{tool} refused: the events of the run exceed {limit_bytes} bytes")
+        }
+        ScopeRefusal::NotFound
+        | ScopeRefusal::Sealed
+        | ScopeRefusal::Exists
+        | ScopeRefusal::NoThread
+        | ScopeRefusal::Changed
+        | ScopeRefusal::ItemIdReused { .. }
+        | ScopeRefusal::IdempotencyKeyReused
+        | ScopeRefusal::TooManyIdempotencyKeys { .. } => return None,
+    })
+}
+
+fn of_tasks(tool: Tool, error: &TaskError) -> String {
+    let tool = tool.dotted();
+    match error {
+        TaskError::NotFound => format!("{tool} found no such task; tasks.read lists them"),
+        TaskError::WouldDropUnfinished { count } => {
+            format!("{tool} would drop unfinished tasks: {count}")
+        }
+        TaskError::TooMany { .. } | TaskError::TooLarge { .. } => error.to_string(),
+        TaskError::NoContent | TaskError::SameId | TaskError::Id => format!("{tool}: {error}"),
+    }
+}

@@ -1,0 +1,205 @@
+//! What a call asks for, once its arguments are understood.
+
+use super::arguments::{Fields, read_object};
+use super::mistake::{Mistake, of_part};
+use super::tool::Tool;
+use crate::domain::scope::{
+    KeyRule, KvOperation, NewTask, ScopeKey, ScopeValue, TaskChange, TaskRef, TaskStatus,
+};
+
+/// What is asked for, and of which version.
+pub(super) struct Request {
+    pub(super) action: Action,
+    /// What the version must be.
+    pub(super) if_version: Option<u64>,
+    /// Whether the result tells the version.
+    pub(super) with_version: bool,
+}
+
+pub(super) enum Action {
+    Set {
+        set: KvOperation,
+        /// Whether the result says that it was written, or not.
+        says_written: bool,
+    },
+    Get(ScopeKey),
+    List,
+    Delete(KvOperation),
+    Increment(KvOperation),
+    WriteTasks {
+        tasks: Vec<NewTask>,
+        keep_unfinished: bool,
+    },
+    ReadTasks,
+    UpdateTask {
+        which: TaskRef,
+        change: TaskChange,
+    },
+}
+
+impl Request {
+    /// Reads the arguments of a call.
+    ///
+    /// # Errors
+    /// [`Mistake`].
+    pub(super) fn read(tool: Tool, arguments: &str) -> Result<Self, Mistake> {
+        match tool {
+            Tool::KvWrite => kv_write(arguments),
+            Tool::KvRead => kv_read(arguments),
+            Tool::KvList => {
+                let with_version = read_version_only(tool, arguments)?;
+                Ok(Self::of_read(Action::List, with_version))
+            }
+            Tool::KvDelete => kv_delete(arguments),
+            Tool::KvIncrement => kv_increment(arguments),
+            Tool::TasksWrite => tasks_write(arguments),
+            Tool::TasksRead => {
+                let with_version = read_version_only(tool, arguments)?;
+                Ok(Self::of_read(Action::ReadTasks, with_version))
+            }
+            Tool::TasksUpdate => tasks_update(arguments),
+        }
+    }
+
+    fn of_read(action: Action, with_version: bool) -> Self {
+        Self {
+            action,
+            if_version: None,
+            with_version,
+        }
+    }
+
+    /// Who wants a version is told the next one; others get just what the original answers.
+    fn of_write(action: Action, if_version: Option<u64>) -> Self {
+        Self {
+            action,
+            if_version,
+            with_version: if_version.is_some(),
+        }
+    }
+}
+
+fn kv_write(arguments: &str) -> Result<Request, Mistake> {
+    let tool = Tool::KvWrite;
+    let object = read_object(tool, arguments)?;
+    let names = ["key", "value", "ttl_seconds", "if_absent", "if_version"];
+    let fields = Fields::of(tool, &object, names)?;
+    let if_absent = fields.flag(3)?;
+    let key = key(tool, fields.required_text(0)?)?;
+    let value = ScopeValue::new(fields.required_text(1)?).map_err(|error| of_part(tool, error))?;
+    let set = KvOperation::Set {
+        key,
+        value,
+        ttl: fields.ttl(2)?,
+        if_absent,
+    };
+    let action = Action::Set {
+        set,
+        says_written: if_absent,
+    };
+    Ok(Request::of_write(action, fields.whole(4)?))
+}
+
+fn kv_read(arguments: &str) -> Result<Request, Mistake> {
+    let tool = Tool::KvRead;
+    let object = read_object(tool, arguments)?;
+    let fields = Fields::of(tool, &object, ["key", "with_version"])?;
+    let action = Action::Get(key(tool, fields.required_text(0)?)?);
+    Ok(Request::of_read(action, fields.flag(1)?))
+}
+
+fn kv_delete(arguments: &str) -> Result<Request, Mistake> {
+    let tool = Tool::KvDelete;
+    let object = read_object(tool, arguments)?;
+    let fields = Fields::of(tool, &object, ["key", "if_version"])?;
+    let key = key(tool, fields.required_text(0)?)?;
+    let action = Action::Delete(KvOperation::Delete { key });
+    Ok(Request::of_write(action, fields.whole(1)?))
+}
+
+fn kv_increment(arguments: &str) -> Result<Request, Mistake> {
+    let tool = Tool::KvIncrement;
+    let object = read_object(tool, arguments)?;
+    let fields = Fields::of(tool, &object, ["key", "by", "if_version"])?;
+    let key = key(tool, fields.required_text(0)?)?;
+    let by = fields.integer(1)?.unwrap_or(1);
+    let action = Action::Increment(KvOperation::Increment { key, by });
+    Ok(Request::of_write(action, fields.whole(2)?))
+}
+
+fn tasks_write(arguments: &str) -> Result<Request, Mistake> {
+    let tool = Tool::TasksWrite;
+    let object = read_object(tool, arguments)?;
+    let fields = Fields::of(tool, &object, ["tasks", "keep_unfinished", "if_version"])?;
+    let tasks = fields.required_objects(0, ["id", "content", "status", "active_form"])?;
+    let read = |task: Fields<'_, 4>| {
+        Ok(NewTask {
+            id: task.text(0)?,
+            content: task.required_text(1)?,
+            status: status(&task, 2, &task.required_text(2)?)?,
+            active_form: task.text(3)?,
+        })
+    };
+    let action = Action::WriteTasks {
+        tasks: tasks
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, Mistake>>()?,
+        keep_unfinished: fields.flag(1)?,
+    };
+    Ok(Request::of_write(action, fields.whole(2)?))
+}
+
+fn tasks_update(arguments: &str) -> Result<Request, Mistake> {
+    let tool = Tool::TasksUpdate;
+    let object = read_object(tool, arguments)?;
+    let names = [
+        "id",
+        "index",
+        "status",
+        "content",
+        "active_form",
+        "if_version",
+    ];
+    let fields = Fields::of(tool, &object, names)?;
+    let index = fields.whole(1)?;
+    let which = match (fields.text(0)?, index) {
+        (Some(id), None) => TaskRef::Id(id),
+        (None, Some(index)) => TaskRef::Index(usize::try_from(index).unwrap_or(usize::MAX)),
+        _ => {
+            let text = format!("{} requires either id or index", tool.dotted());
+            return Err(Mistake(text));
+        }
+    };
+    let read_status = |text: String| status(&fields, 2, &text);
+    let change = TaskChange {
+        status: fields.text(2)?.map(read_status).transpose()?,
+        content: fields.text(3)?,
+        active_form: fields.text(4)?,
+    };
+    if change == TaskChange::default() {
+        let text = format!("{} requires status, content or active_form", tool.dotted());
+        return Err(Mistake(text));
+    }
+    let action = Action::UpdateTask { which, change };
+    Ok(Request::of_write(action, fields.whole(5)?))
+}
+
+fn read_version_only(tool: Tool, arguments: &str) -> Result<bool, Mistake> {
+    let object = read_object(tool, arguments)?;
+    Fields::of(tool, &object, ["with_version"])?.flag(0)
+}
+
+/// Models' keys are under the strict rule in every scope.
+fn key(tool: Tool, text: String) -> Result<ScopeKey, Mistake> {
+    ScopeKey::new(text, KeyRule::Namespaced).map_err(|error| of_part(tool, error))
+}
+
+fn status<const N: usize>(
+    fields: &Fields<'_, N>,
+    place: usize,
+    text: &str,
+) -> Result<TaskStatus, Mistake> {
+    text.parse()
+        .map_err(|()| fields.wrong(place, "pending, in_progress or completed"))
+}

@@ -1,0 +1,14 @@
+//! Where the calls of one request keep what nobody keeps for them.
+
+use std::sync::Arc;
+
+use crate::domain::scope::KeptScope;
+use crate::service::ScopeService;
+use crate::store::{Clock, PassingScope};
+
+/// Scopes that are gone with the last handle, and the one of them that is used.
+pub(super) fn scratch(scopes: &ScopeService) -> (ScopeService, KeptScope) {
+    let name = "request".parse().expect("the name is legal");
+    let passing = PassingScope::new(Clock::system());
+    (scopes.over(Arc::new(passing)), KeptScope::Tool(name))
+}

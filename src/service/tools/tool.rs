@@ -1,0 +1,111 @@
+//! Which tool.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A tool that models call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tool {
+    /// Sets a key.
+    KvWrite,
+    /// Reads a key.
+    KvRead,
+    /// Lists the keys.
+    KvList,
+    /// Deletes a key.
+    KvDelete,
+    /// Adds to an integer.
+    KvIncrement,
+    /// Replaces the task list.
+    TasksWrite,
+    /// Reads the task list.
+    TasksRead,
+    /// Changes one task.
+    TasksUpdate,
+}
+
+/// A name that is no tool's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such tool")]
+pub struct UnknownTool;
+
+impl Tool {
+    /// All of them, in the order in which they are defined for models.
+    pub const ALL: [Self; 8] = [
+        Self::KvWrite,
+        Self::KvRead,
+        Self::KvList,
+        Self::KvDelete,
+        Self::KvIncrement,
+        Self::TasksWrite,
+        Self::TasksRead,
+        Self::TasksUpdate,
+    ];
+
+    /// Its name for models, whose interfaces refuse dots.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.names().0
+    }
+
+    /// Its name in texts, and for those who write it so.
+    #[must_use]
+    pub fn dotted(self) -> &'static str {
+        self.names().1
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn only_reads(self) -> bool {
+        matches!(self, Self::KvRead | Self::KvList | Self::TasksRead)
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::KvWrite => ("kv_write", "kv.write"),
+            Self::KvRead => ("kv_read", "kv.read"),
+            Self::KvList => ("kv_list", "kv.list"),
+            Self::KvDelete => ("kv_delete", "kv.delete"),
+            Self::KvIncrement => ("kv_increment", "kv.increment"),
+            Self::TasksWrite => ("tasks_write", "tasks.write"),
+            Self::TasksRead => ("tasks_read", "tasks.read"),
+            Self::TasksUpdate => ("tasks_update", "tasks.update"),
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Tool {
+    type Err = UnknownTool;
+
+    /// Takes names with underscores and with dots.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_named = |tool: &Self| {
+            let (name, dotted) = tool.names();
+            text == name || text == dotted
+        };
+        Self::ALL.into_iter().find(is_named).ok_or(UnknownTool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_of_every_name_are_read_and_no_other() {
+        for tool in Tool::ALL {
+            assert_eq!(tool.as_str().parse(), Ok(tool));
+            assert_eq!(tool.dotted().parse(), Ok(tool));
+            assert_eq!(tool.dotted().replace('.', "_"), tool.as_str());
+        }
+        for bad in ["", "kv", "kv-write", "KV_WRITE", "kv_write ", "kv_.write"] {
+            assert_eq!(bad.parse::<Tool>(), Err(UnknownTool), "{bad}");
+        }
+    }
+}

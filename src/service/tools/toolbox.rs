@@ -1,0 +1,259 @@
+//! Calls of tools, done.
+
+use serde_json::{Map, Value, json};
+
+use super::mistake::{Failure, Mistake, sort};
+use super::request::{Action, Request};
+use super::scratch::scratch;
+use super::tool::Tool;
+use crate::domain::scope::{KeptScope, KvAnswer, KvOperation, Scope, ScopeKey, ScopeWritten};
+use crate::domain::{IdempotencyKey, Precondition};
+use crate::service::{ScopeService, ServiceError, WriteOptions};
+use crate::store::{ScopeParts, ScopeView};
+
+/// The tools over the scopes of a store.
+#[derive(Debug, Clone)]
+pub struct Toolbox {
+    scopes: ScopeService,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Of which.
+    pub tool: Tool,
+    /// The arguments as JSON text: an object, or a string that holds the text of one, or nothing.
+    pub arguments: String,
+    /// What a repeat of a call that writes is recognized by.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+/// What a call came to, for the model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The result, an object.
+    Result(Value),
+    /// What it got wrong, in words. Nothing has changed.
+    Mistake(String),
+}
+
+/// What a call answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// For the model.
+    pub outcome: Outcome,
+    /// Whether this is the answer to an earlier call with the same idempotency key.
+    pub replayed: bool,
+}
+
+impl Outcome {
+    /// The mistake of a tool that was called where nothing can be kept.
+    #[must_use]
+    pub fn without_context(tool: Tool) -> Self {
+        let tool = tool.dotted();
+        Self::Mistake(format!("{tool} requires run or session context"))
+    }
+
+    /// What a model reads of it: the result, or `{"error":"..."}`, as JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Result(result) => result.to_string(),
+            Self::Mistake(text) => json!({"error": text}).to_string(),
+        }
+    }
+}
+
+impl Call {
+    /// A call that is not recognized when it is repeated.
+    #[must_use]
+    pub fn new(tool: Tool, arguments: impl Into<String>) -> Self {
+        Self {
+            tool,
+            arguments: arguments.into(),
+            idempotency: None,
+        }
+    }
+}
+
+impl Toolbox {
+    /// Tools over these scopes.
+    #[must_use]
+    pub fn new(scopes: ScopeService) -> Self {
+        Self { scopes }
+    }
+
+    /// Does a call. In the scope `request` nothing outlives it.
+    ///
+    /// # Errors
+    /// [`ServiceError`] of what is no mistake of the model: there is no such scope, it takes no
+    /// more writes, or the store failed.
+    pub async fn call(
+        &self,
+        scope: &Scope,
+        tool: Tool,
+        arguments: &str,
+    ) -> Result<Outcome, ServiceError> {
+        let calls = [Call::new(tool, arguments)];
+        let mut answered = self.call_all(scope, &calls).await?;
+        let only = answered.pop().expect("one call has one answer");
+        Ok(only.outcome)
+    }
+
+    /// Does calls in order, each for itself: one that is a mistake does not stop those after it. In
+    /// the scope `request` they see what those before them wrote, and nothing outlives them.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; calls before the one that failed were done.
+    pub async fn call_all(
+        &self,
+        scope: &Scope,
+        calls: &[Call],
+    ) -> Result<Vec<Answered>, ServiceError> {
+        let (scopes, scope) = match scope {
+            Scope::Kept(scope) => (self.scopes.clone(), scope.clone()),
+            Scope::Request => scratch(&self.scopes),
+        };
+        let mut answers = Vec::with_capacity(calls.len());
+        for call in calls {
+            let answered = match run(&scopes, &scope, call).await {
+                Ok(answered) => answered,
+                Err(Failure::Mistake(Mistake(text))) => Answered {
+                    outcome: Outcome::Mistake(text),
+                    replayed: false,
+                },
+                Err(Failure::Error(error)) => return Err(error),
+            };
+            answers.push(answered);
+        }
+        Ok(answers)
+    }
+}
+
+async fn run(scopes: &ScopeService, scope: &KeptScope, call: &Call) -> Result<Answered, Failure> {
+    let request = Request::read(call.tool, &call.arguments)?;
+    let options = WriteOptions {
+        precondition: request.if_version.map(Precondition::Version),
+        idempotency: call.idempotency,
+    };
+    let done = act(scopes, scope, request.action, options).await;
+    let done = done.map_err(|error| sort(call.tool, error))?;
+    let mut result = done.result;
+    if request.with_version {
+        result.insert("version".into(), done.version.into());
+    }
+    Ok(Answered {
+        outcome: Outcome::Result(result.into()),
+        replayed: done.replayed,
+    })
+}
+
+struct Done {
+    result: Map<String, Value>,
+    version: u64,
+    replayed: bool,
+}
+
+async fn act(
+    scopes: &ScopeService,
+    scope: &KeptScope,
+    action: Action,
+    options: WriteOptions,
+) -> Result<Done, ServiceError> {
+    let write = async |operation: KvOperation| {
+        let written = scopes.write(scope, &[operation], options).await?;
+        Ok::<_, ServiceError>((Done::of_write(&written), written.answers.first().copied()))
+    };
+    Ok(match action {
+        Action::Set { set, says_written } => {
+            let (done, answer) = write(set).await?;
+            match answer {
+                Some(KvAnswer::Set(was_set)) if says_written => done.with("written", was_set),
+                _ => done,
+            }
+        }
+        Action::Delete(delete) => {
+            let (done, answer) = write(delete).await?;
+            done.with("deleted", answer == Some(KvAnswer::Deleted(true)))
+        }
+        Action::Increment(increment) => match write(increment).await? {
+            (done, Some(KvAnswer::Value(sum))) => done.with("value", sum),
+            (done, _) => done,
+        },
+        Action::Get(key) => get(scopes, scope, key).await?,
+        Action::List => list(scopes, scope).await?,
+        Action::WriteTasks {
+            tasks,
+            keep_unfinished,
+        } => {
+            let written = scopes.write_tasks(scope, &tasks, keep_unfinished, options);
+            Done::of_write(&written.await?)
+        }
+        Action::ReadTasks => read_tasks(scopes, scope).await?,
+        Action::UpdateTask { which, change } => {
+            let written = scopes.update_task(scope, &which, &change, options);
+            Done::of_write(&written.await?)
+        }
+    })
+}
+
+async fn get(
+    scopes: &ScopeService,
+    scope: &KeptScope,
+    key: ScopeKey,
+) -> Result<Done, ServiceError> {
+    let parts = ScopeParts {
+        values: &[key],
+        ..ScopeParts::default()
+    };
+    let mut view = scopes.read(scope, &parts).await?;
+    let done = Done::of_read(&view);
+    Ok(match view.values.pop().flatten() {
+        Some(value) => done.with("found", true).with("value", value.into_string()),
+        None => done.with("found", false),
+    })
+}
+
+async fn list(scopes: &ScopeService, scope: &KeptScope) -> Result<Done, ServiceError> {
+    let parts = ScopeParts {
+        keys: true,
+        ..ScopeParts::default()
+    };
+    let view = scopes.read(scope, &parts).await?;
+    let keys: Vec<_> = view.keys.iter().map(ScopeKey::as_str).collect();
+    Ok(Done::of_read(&view).with("keys", keys))
+}
+
+async fn read_tasks(scopes: &ScopeService, scope: &KeptScope) -> Result<Done, ServiceError> {
+    let parts = ScopeParts {
+        tasks: true,
+        ..ScopeParts::default()
+    };
+    let view = scopes.read(scope, &parts).await?;
+    let tasks = json!(view.tasks.tasks());
+    Ok(Done::of_read(&view).with("tasks", tasks))
+}
+
+impl Done {
+    fn of_write(written: &ScopeWritten) -> Self {
+        let done = Self {
+            result: Map::new(),
+            version: written.stamp.version,
+            replayed: written.replayed,
+        };
+        done.with("ok", true)
+    }
+
+    fn of_read(view: &ScopeView) -> Self {
+        Self {
+            result: Map::new(),
+            version: view.stamp.version,
+            replayed: false,
+        }
+    }
+
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.result.insert(name.into(), value.into());
+        self
+    }
+}

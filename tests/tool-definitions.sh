@@ -1,0 +1,25 @@
+#!/bin/sh
+# Holds definitions of tools, and the messages that answer calls of them, to the types of OpenAI's and
+# Anthropic's own libraries; then a scripted model leads conversations through two replicas over one
+# Redis, by those libraries too.
+#
+#   tests/tool-definitions.sh
+#
+# Needs python3 with venv; the libraries themselves are installed below target/. Nothing leaves this
+# machine.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/server.sh
+. tests/server.sh
+
+install_python openai 3.51.0
+also_install_python anthropic 2.10.0
+also_install_python jsonschema 4.26.0
+start_server redis
+start_replica
+
+"$venv/bin/python" tests/tool_definitions.py "http://$address" "$api_key"
+# shellcheck disable=SC2154 # set by start_replica
+"$venv/bin/python" tests/scripted_model.py "$api_key" "http://$address" "http://$replica_address"
+check_server
