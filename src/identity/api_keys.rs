@@ -53,7 +53,13 @@ impl ApiKeys {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
-        let digest: [u8; 32] = Sha256::digest(secret.trim().as_bytes()).into();
+        self.name_of(secret.trim().as_bytes())
+    }
+
+    /// The name of the key with that secret, compared as in [`Self::verify`].
+    #[must_use]
+    pub fn name_of(&self, secret: &[u8]) -> Option<Arc<str>> {
+        let digest: [u8; 32] = Sha256::digest(secret).into();
         self.0
             .iter()
             .find(|key| bool::from(key.digest.ct_eq(&digest)))
