@@ -48,7 +48,8 @@ pub struct ScopePolicies {
     pub session_ttl: Duration,
     /// How long a run lives after its last use.
     pub run_ttl: Duration,
-    /// What a history may grow to.
+    /// What a history may grow to. In that of a run, which tells of its state, the oldest items
+    /// always make room.
     pub history: HistoryLimit,
 }
 
@@ -75,11 +76,16 @@ impl ScopePolicies {
                 (KeyRule::Free, Lifetime::Kept, false)
             }
         };
+        // what a run tells of its state must not be what stops its tools
+        let drops_oldest = self.history.drops_oldest || matches!(scope, KeptScope::Run(_));
         ScopePolicy {
             keys,
             lifetime,
             is_made,
-            history: self.history,
+            history: HistoryLimit {
+                drops_oldest,
+                ..self.history
+            },
         }
     }
 }
