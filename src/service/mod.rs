@@ -1,12 +1,21 @@
 //! What the product does with threads: no HTTP, no Redis.
 
 mod archives;
+mod catalog;
 mod error;
 mod namespaces;
+mod making;
+mod messages;
 mod patch;
 mod read;
+mod run;
+mod runs;
 mod scopes;
+mod session_metadata;
+mod sessions;
 mod state_events;
+mod state_handles;
+mod tool_state;
 pub mod tools;
 mod write;
 
@@ -17,9 +26,18 @@ use crate::domain::{IdempotencyKey, Policy, Precondition};
 use crate::store::Store;
 
 pub use archives::ArchiveService;
+pub use catalog::Listed;
 pub use error::ServiceError;
 pub use namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
+pub use making::Making;
+pub use messages::Conversation;
+pub use run::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
+pub use runs::RunService;
 pub use scopes::ScopeService;
+pub use session_metadata::SessionMetadata;
+pub use sessions::{Clearing, Session, SessionService};
+pub use state_handles::{StateHandle, StateHandleService};
+pub use tool_state::ToolState;
 pub use write::{NewThread, ThreadPatch};
 
 /// The threads of a store under a policy.

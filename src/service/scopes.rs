@@ -330,7 +330,10 @@ impl ScopeService {
     }
 
     /// Repeats what was worked out from something that has changed meanwhile.
-    async fn until_unchanged(
+    ///
+    /// # Errors
+    /// Those of the attempt, or [`StoreError::Timeout`].
+    pub(super) async fn until_unchanged(
         &self,
         attempt: impl AsyncFn() -> Result<ScopeWritten, ServiceError>,
     ) -> Result<ScopeWritten, ServiceError> {

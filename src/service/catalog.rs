@@ -1,0 +1,297 @@
+//! Scopes that are made once, kept with a record, and listed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+use uuid::Uuid;
+
+use super::{Making, ScopeService, ServiceError};
+use crate::domain::scope::{KeptScope, RecordChange, ScopeRefusal, ScopeWrite};
+use crate::store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed<T> {
+    /// The newest first.
+    pub items: Vec<T>,
+    /// The offset of what comes next; none: that was all.
+    pub next_offset: Option<u64>,
+}
+
+impl<T> Listed<T> {
+    /// The same with other items.
+    pub(super) fn map<U>(self, item: impl FnMut(T) -> U) -> Listed<U> {
+        Listed {
+            items: self.items.into_iter().map(item).collect(),
+            next_offset: self.next_offset,
+        }
+    }
+}
+
+/// Scopes of one kind by the ids under which they are listed.
+#[derive(Debug, Clone)]
+pub(super) struct Catalog {
+    pub(super) scopes: ScopeService,
+    listings: Arc<dyn Listings>,
+    clock: Clock,
+    kind: Kind,
+}
+
+/// What is listed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// The name of the list.
+    pub(super) list: &'static str,
+    /// The scope of an id.
+    pub(super) scope: fn(Uuid) -> KeptScope,
+    /// Whose it is, as its record says.
+    pub(super) owner: fn(&ScopeView) -> Option<String>,
+}
+
+/// What is made with a scope.
+pub(super) struct New<'a> {
+    pub(super) owner: Option<&'a str>,
+    pub(super) record: Bytes,
+    pub(super) ttl: Option<Duration>,
+}
+
+/// After how long an entry is looked at first: what was not made by then never will be.
+const FIRST_LOOK: Duration = Duration::from_secs(60);
+/// When one is looked at again that has no end.
+const NEXT_LOOK: Duration = Duration::from_secs(30 * 86_400);
+/// How many are looked at when one is made, so that a list does not grow with what is gone.
+const LOOKS: usize = 10;
+/// How long a page is put together, while what is gone is taken off the list.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+const RECORD: ScopeParts<'static> = ScopeParts {
+    values: &[],
+    keys: false,
+    tasks: false,
+    record: true,
+};
+
+impl Catalog {
+    pub(super) fn new(
+        scopes: ScopeService,
+        listings: Arc<dyn Listings>,
+        clock: Clock,
+        kind: Kind,
+    ) -> Self {
+        Self {
+            scopes,
+            listings,
+            clock,
+            kind,
+        }
+    }
+
+    pub(super) fn over(&self, scopes: &ScopeService) -> Self {
+        Self {
+            scopes: scopes.clone(),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn scope(&self, id: Uuid) -> KeptScope {
+        (self.kind.scope)(id)
+    }
+
+    /// The scope of an id with its record.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    pub(super) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
+        let view = self.find(id).await?;
+        view.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
+    }
+
+    /// Makes a scope, or answers the one that the same request has made.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::IdempotencyKeyReused`], or
+    /// [`ServiceError::Store`].
+    pub(super) async fn make(
+        &self,
+        making: &Making,
+        new: &New<'_>,
+    ) -> Result<ScopeView, ServiceError> {
+        let id = making.id;
+        let made = making.once(
+            async || self.find(id).await,
+            async || self.make_new(id, new).await,
+        );
+        made.await
+    }
+
+    /// The list has it before it is there, so that it is never there unlisted; and is told again
+    /// afterwards, in case that somebody has found it missing and taken it off.
+    async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
+        let now_ms = self.clock.now_ms();
+        self.list(id, new.owner, now_ms).await?;
+        let scope = self.scope(id);
+        let policy = self.scopes.policy(&scope);
+        let record = RecordChange {
+            new: new.record.clone(),
+            expected: None,
+        };
+        let write = ScopeWrite {
+            makes: true,
+            record: Some(&record),
+            ttl: new.ttl,
+            ..ScopeWrite::new(&policy)
+        };
+        self.scopes.commit(&scope, &write).await?;
+        // it is made, and the next one does what fails here
+        let upkeep = async {
+            self.list(id, new.owner, now_ms).await?;
+            self.look_at_due(now_ms).await
+        };
+        if let Err(error) = upkeep.await {
+            tracing::debug!(%error, list = self.kind.list, "a list was not looked after");
+        }
+        Ok(())
+    }
+
+    /// Members from an offset on, whose scopes are all there.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub(super) async fn page(
+        &self,
+        owner: Option<&str>,
+        offset: u64,
+        most: usize,
+    ) -> Result<Listed<(Uuid, ScopeView)>, ServiceError> {
+        let listing = Listing {
+            name: self.kind.list,
+            owner,
+        };
+        let page = async {
+            loop {
+                let members = self.listings.list_page(&listing, offset, most + 1).await?;
+                let found = self.find_all(&members).await?;
+                let is_there = |view: &Option<ScopeView>| {
+                    let view = view.as_ref();
+                    view.is_some_and(|view| owner.is_none() || self.owner_is(view, owner))
+                };
+                let gone = members.iter().zip(&found);
+                let gone = gone.filter(|(_, (_, view))| !is_there(view));
+                let gone: Vec<_> = gone.map(|(member, _)| member.clone()).collect();
+                if !gone.is_empty() {
+                    self.strike(&gone).await?;
+                    continue;
+                }
+                let mut items: Vec<_> = found
+                    .into_iter()
+                    .filter_map(|(id, view)| Some((id?, view?)))
+                    .collect();
+                let next_offset = (items.len() > most).then(|| offset.saturating_add(most as u64));
+                items.truncate(most);
+                return Ok(Listed { items, next_offset });
+            }
+        };
+        let bounded = tokio::time::timeout(PATIENCE, page).await;
+        bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(PATIENCE)).into()))
+    }
+
+    /// Ends a scope and takes it off the list. Whether there was one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub(super) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
+        let was_there = self.find(id).await?.is_some();
+        if was_there {
+            self.scopes.end(&self.scope(id), None).await?;
+        }
+        let members = [id.to_string()];
+        self.listings.list_remove(self.kind.list, &members).await?;
+        Ok(was_there)
+    }
+
+    /// None of a scope that somebody else has made: it has no record.
+    async fn find(&self, id: Uuid) -> Result<Option<ScopeView>, ServiceError> {
+        match self.scopes.read(&self.scope(id), &RECORD).await {
+            Ok(view) => Ok(view.record.is_some().then_some(view)),
+            Err(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn find_all(
+        &self,
+        members: &[String],
+    ) -> Result<Vec<(Option<Uuid>, Option<ScopeView>)>, ServiceError> {
+        let find = |member: &String| {
+            let id: Option<Uuid> = member.parse().ok();
+            async move {
+                let view = match id {
+                    Some(id) => self.find(id).await?,
+                    None => None,
+                };
+                Ok((id, view))
+            }
+        };
+        try_join_all(members.iter().map(find)).await
+    }
+
+    fn owner_is(&self, view: &ScopeView, owner: Option<&str>) -> bool {
+        (self.kind.owner)(view).as_deref() == owner
+    }
+
+    async fn list(&self, id: Uuid, owner: Option<&str>, at_ms: u64) -> Result<(), StoreError> {
+        let listing = Listing {
+            name: self.kind.list,
+            owner,
+        };
+        let look_ms = at_ms.saturating_add(millis(FIRST_LOOK));
+        let member = id.to_string();
+        self.listings
+            .list_add(&listing, &member, at_ms, look_ms)
+            .await
+    }
+
+    /// Takes entries off the list that were found missing, and puts those back that were made
+    /// meanwhile.
+    async fn strike(&self, gone: &[String]) -> Result<(), ServiceError> {
+        self.listings.list_remove(self.kind.list, gone).await?;
+        for (id, view) in self.find_all(gone).await? {
+            if let (Some(id), Some(view)) = (id, view) {
+                let owner = (self.kind.owner)(&view);
+                self.list(id, owner.as_deref(), view.created_ms).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at some entries that are due, and takes those off the list that are over.
+    async fn look_at_due(&self, now_ms: u64) -> Result<(), ServiceError> {
+        let due = self.listings.list_due(self.kind.list, now_ms, LOOKS);
+        let due = due.await?;
+        let found = self.find_all(&due).await?;
+        let (mut again, mut gone) = (Vec::new(), Vec::new());
+        for (member, (_, view)) in due.into_iter().zip(found) {
+            match view {
+                Some(view) => {
+                    let later_ms = now_ms.saturating_add(millis(NEXT_LOOK));
+                    // by then it is over, unless it was used
+                    let look_ms = view.expires_ms.map_or(later_ms, |at_ms| at_ms + 1);
+                    again.push((member, look_ms.max(now_ms + 1)));
+                }
+                None => gone.push(member),
+            }
+        }
+        self.listings
+            .list_look_again(self.kind.list, &again)
+            .await?;
+        if !gone.is_empty() {
+            self.strike(&gone).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Making something once, however often it is asked for.
+
+use bytes::Bytes;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use uuid::{Builder, Uuid};
+
+use super::ServiceError;
+use crate::domain::Fingerprint;
+use crate::domain::scope::ScopeRefusal;
+use crate::store::{ScopeView, StoreError};
+
+/// What is to be made, so that a repeat arrives at the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Making {
+    /// Its id: random, or derived from what a repeat is recognized by.
+    pub id: Uuid,
+    /// What the request was, where a repeat is recognized.
+    pub request: Option<Fingerprint>,
+}
+
+impl Making {
+    /// Something new, whatever was made before.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            id: Builder::from_random_bytes(rand::random()).into_uuid(),
+            request: None,
+        }
+    }
+
+    /// What a request makes that is recognized by that entropy.
+    #[must_use]
+    pub fn recognized(entropy: [u8; 16], request: Fingerprint) -> Self {
+        Self {
+            id: Builder::from_random_bytes(entropy).into_uuid(),
+            request: Some(request),
+        }
+    }
+
+    /// Makes it, unless that was done before. What was made is read back.
+    ///
+    /// # Errors
+    /// [`ScopeRefusal::IdempotencyKeyReused`] when it was made by another request, and those of the
+    /// steps.
+    pub(super) async fn once(
+        &self,
+        find: impl AsyncFn() -> Result<Option<ScopeView>, ServiceError>,
+        make: impl AsyncFn() -> Result<(), ServiceError>,
+    ) -> Result<ScopeView, ServiceError> {
+        if self.request.is_some()
+            && let Some(view) = find().await?
+        {
+            return self.same(view);
+        }
+        match make().await {
+            Ok(()) | Err(ServiceError::ScopeRefused(ScopeRefusal::Exists)) => {}
+            Err(error) => return Err(error),
+        }
+        // it has ended, if it is not there now
+        let view = find().await?.ok_or(ScopeRefusal::NotFound)?;
+        self.same(view)
+    }
+
+    fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
+        let made = Record::<IgnoredAny>::read(&view)?.request;
+        let request = self.request_text();
+        if request.is_some() && made != request {
+            return Err(ScopeRefusal::IdempotencyKeyReused.into());
+        }
+        Ok(view)
+    }
+
+    fn request_text(&self) -> Option<String> {
+        self.request.map(|request| hex::encode(request.0))
+    }
+}
+
+impl Default for Making {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What is kept with a scope: JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record<R> {
+    format: u8,
+    /// The fingerprint of the request that made it, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+    /// What it says.
+    pub(super) of: R,
+}
+
+const FORMAT: u8 = 1;
+
+impl<R> Record<R> {
+    pub(super) fn new(making: &Making, of: R) -> Self {
+        Self {
+            format: FORMAT,
+            request: making.request_text(),
+            of,
+        }
+    }
+}
+
+impl<R: Serialize> Record<R> {
+    pub(super) fn to_bytes(&self) -> Bytes {
+        let json = serde_json::to_vec(self).expect("a record has text for keys");
+        json.into()
+    }
+}
+
+impl<R: DeserializeOwned> Record<R> {
+    /// The record of a scope.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when it is none of ours.
+    pub(super) fn read(view: &ScopeView) -> Result<Self, StoreError> {
+        let corrupt = StoreError::Corrupt("the record of a scope");
+        let Some(bytes) = &view.record else {
+            return Err(corrupt);
+        };
+        match serde_json::from_slice::<Self>(bytes) {
+            Ok(record) if record.format == FORMAT => Ok(record),
+            _ => Err(corrupt),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The messages of a session: its history.
+
+use uuid::Uuid;
+
+use super::sessions::{Session, SessionService, unchanged};
+use super::{Making, ServiceError};
+use crate::domain::Json;
+use crate::domain::scope::{HistoryItem, Kept, ScopeRefusal, ScopeWrite};
+use crate::store::{HistoryFrom, ScopeParts, StoreError};
+
+/// A session at one moment, with all that was said.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// The session.
+    pub session: Session,
+    /// Its messages, the oldest first.
+    pub messages: Vec<Kept>,
+}
+
+/// How many are read at once.
+const AT_ONCE: usize = 500;
+/// How often reading begins anew because the session was cleared meanwhile.
+const ATTEMPTS: usize = 5;
+
+impl SessionService {
+    /// Adds a message, an object. A repeat answers the one that was added.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`],
+    /// [`ScopeRefusal::HistoryTooLarge`], or [`ScopeRefusal::ItemIdReused`] of a repeat that says
+    /// something else; or [`ServiceError::Store`].
+    pub async fn add_message(
+        &self,
+        id: Uuid,
+        making: &Making,
+        value: Json,
+    ) -> Result<Kept, ServiceError> {
+        let scopes = &self.0.scopes;
+        let scope = self.0.scope(id);
+        let policy = scopes.policy(&scope);
+        let item = HistoryItem {
+            id: making
+                .id
+                .to_string()
+                .parse()
+                .expect("a UUID is visible ASCII"),
+            value,
+        };
+        let items = [item];
+        let parts = ScopeParts {
+            record: true,
+            ..ScopeParts::default()
+        };
+        let added = scopes.until_unchanged(async || {
+            let view = scopes.read(&scope, &parts).await?;
+            let record = unchanged(&view)?;
+            let write = ScopeWrite {
+                record: Some(&record),
+                history: &items,
+                ..ScopeWrite::new(&policy)
+            };
+            scopes.commit(&scope, &write).await
+        });
+        let added = added.await?;
+        let added = added.appended.first();
+        let added = added.ok_or(StoreError::Corrupt("an item has no place"))?;
+        let before = HistoryFrom::After(added.seq.saturating_sub(1));
+        let page = scopes.history(&scope, before, 1).await?;
+        // unless it was cleared away meanwhile
+        let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
+        kept.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
+    }
+
+    /// A session with all its messages.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn conversation(&self, id: Uuid) -> Result<Conversation, ServiceError> {
+        for _ in 0..ATTEMPTS {
+            let session = self.get(id).await?;
+            if let Some(messages) = self.messages(id, session.message_count).await? {
+                return Ok(Conversation { session, messages });
+            }
+        }
+        Err(ScopeRefusal::Changed.into())
+    }
+
+    /// As many messages as there were; none: they are not those that were counted.
+    async fn messages(&self, id: Uuid, count: u64) -> Result<Option<Vec<Kept>>, ServiceError> {
+        let scope = self.0.scope(id);
+        let mut messages: Vec<Kept> = Vec::new();
+        while (messages.len() as u64) < count {
+            let after = messages.last().map_or(0, |last| last.seq);
+            let missing = usize::try_from(count).unwrap_or(usize::MAX) - messages.len();
+            let from = HistoryFrom::After(after);
+            let page = self.0.scopes.history(&scope, from, missing.min(AT_ONCE));
+            let page = page.await?;
+            let first = messages.first().or(page.items.first());
+            let is_first = first.is_some_and(|first| first.seq == page.summary.first_seq);
+            if page.items.is_empty() || !is_first {
+                return Ok(None);
+            }
+            messages.extend(page.items);
+        }
+        Ok(Some(messages))
+    }
+}

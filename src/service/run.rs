@@ -1,0 +1,164 @@
+//! What a run is.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::making::Record;
+use crate::domain::Json;
+use crate::domain::scope::KeptScope;
+use crate::store::{ScopeView, StoreError};
+
+/// How a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// It has not ended.
+    Running,
+    /// It has ended as it should.
+    Succeeded,
+    /// It has ended with an error.
+    Failed,
+    /// Somebody has ended it.
+    Canceled,
+}
+
+/// Why a run has not succeeded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunError {
+    /// In words.
+    pub message: String,
+    /// For programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+/// What a run was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlan {
+    /// What it carries out: the SHA-256 of the plan, in hex.
+    pub plan_hash: String,
+    /// Which workflow, by its maker's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// The session that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The state handle that its tools use; none: its own scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_id: Option<String>,
+}
+
+/// What a text is recognized by without having it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digested {
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its SHA-256, in hex.
+    pub sha256: String,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its id.
+    pub id: Uuid,
+    /// How it is doing.
+    pub status: RunStatus,
+    /// What it was made for.
+    pub plan: RunPlan,
+    /// Why it has not succeeded.
+    pub error: Option<RunError>,
+    /// Its outputs, once it has ended.
+    pub outputs: Option<Digested>,
+    /// When it was made, in milliseconds of the Unix epoch.
+    pub created_ms: u64,
+    /// When it was last changed; of one that has ended: when it ended.
+    pub updated_ms: u64,
+    /// The place of the last thing that it tells of its state.
+    pub last_told: u64,
+}
+
+/// How a run ends.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// As what; not running.
+    pub status: RunStatus,
+    /// An object; none: `{}`.
+    pub outputs: Option<Json>,
+    /// Why it has not succeeded.
+    pub error: Option<RunError>,
+}
+
+/// What is kept of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Described {
+    pub(super) status: RunStatus,
+    pub(super) plan: RunPlan,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<RunError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outputs: Option<Digested>,
+}
+
+impl Digested {
+    /// What is known of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self {
+            bytes: text.len() as u64,
+            sha256: hex::encode(Sha256::digest(text)),
+        }
+    }
+}
+
+impl RunStatus {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+        }
+    }
+}
+
+impl Run {
+    /// Where its tools keep their state.
+    pub(super) fn scope(&self) -> KeptScope {
+        let handle = self.plan.state_id.as_ref().and_then(|id| id.parse().ok());
+        handle.map_or(KeptScope::Run(self.id), KeptScope::State)
+    }
+
+    /// Whether it has ended like that; who says no more than how, means any outputs.
+    pub(super) fn has_ended_by(&self, completion: &Completion) -> bool {
+        let outputs = completion.outputs.as_ref();
+        let outputs = outputs.map(|outputs| Digested::of(outputs.as_str()));
+        let is_same_error = completion.error.is_none() || completion.error == self.error;
+        self.status == completion.status
+            && is_same_error
+            && (outputs.is_none() || outputs == self.outputs)
+    }
+
+    /// The run that a scope is.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] of a scope that is none.
+    pub(super) fn of(id: Uuid, view: &ScopeView) -> Result<Self, StoreError> {
+        let described = Record::<Described>::read(view)?.of;
+        let last = view.history.next_seq.saturating_sub(1);
+        Ok(Self {
+            id,
+            status: described.status,
+            plan: described.plan,
+            error: described.error,
+            // the last item of a run that has ended is its outputs
+            last_told: last.saturating_sub(u64::from(described.outputs.is_some())),
+            outputs: described.outputs,
+            created_ms: view.created_ms,
+            updated_ms: view.updated_ms,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! State handles: scopes that somebody made, to be named by their id.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::catalog::{Catalog, Kind, New};
+use super::making::Record;
+use super::{Listed, Making, ScopeService, ServiceError};
+use crate::domain::scope::{KeptScope, ScopeWrite};
+use crate::store::{Clock, Listings, ScopeView};
+
+/// A state handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateHandle {
+    /// Its id.
+    pub id: Uuid,
+    /// When it was made, in milliseconds of the Unix epoch.
+    pub created_ms: u64,
+    /// When it ends; none: when it is deleted.
+    pub expires_ms: Option<u64>,
+}
+
+/// Makes, lists and ends state handles.
+#[derive(Debug, Clone)]
+pub struct StateHandleService(Catalog);
+
+const KIND: Kind = Kind {
+    list: "state-handles",
+    scope: KeptScope::State,
+    owner: |_| None,
+};
+
+impl StateHandleService {
+    /// Handles as scopes, listed by the time of that clock.
+    #[must_use]
+    pub fn new(scopes: ScopeService, listings: Arc<dyn Listings>, clock: Clock) -> Self {
+        Self(Catalog::new(scopes, listings, clock, KIND))
+    }
+
+    /// The same over the scopes of one worker thread.
+    #[must_use]
+    pub fn over(&self, scopes: &ScopeService) -> Self {
+        Self(self.0.over(scopes))
+    }
+
+    /// Makes a handle, which ends after `ttl`. A repeat answers the one that was made.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::IdempotencyKeyReused`], or
+    /// [`ServiceError::Store`].
+    ///
+    /// [`ScopeRefusal::IdempotencyKeyReused`]: crate::domain::scope::ScopeRefusal::IdempotencyKeyReused
+    pub async fn create(
+        &self,
+        making: &Making,
+        ttl: Option<Duration>,
+    ) -> Result<StateHandle, ServiceError> {
+        let new = New {
+            owner: None,
+            record: Record::new(making, ()).to_bytes(),
+            ttl,
+        };
+        let view = self.0.make(making, &new).await?;
+        Ok(handle(making.id, &view))
+    }
+
+    /// A handle.
+    ///
+    /// # Errors
+    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    ///
+    /// [`ScopeRefusal::NotFound`]: crate::domain::scope::ScopeRefusal::NotFound
+    pub async fn get(&self, id: Uuid) -> Result<StateHandle, ServiceError> {
+        Ok(handle(id, &self.0.get(id).await?))
+    }
+
+    /// Handles from an offset on, the newest first, at most so many.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list(
+        &self,
+        offset: u64,
+        most: usize,
+    ) -> Result<Listed<StateHandle>, ServiceError> {
+        let page = self.0.page(None, offset, most).await?;
+        Ok(page.map(|(id, view)| handle(id, &view)))
+    }
+
+    /// Has a handle end after `ttl` from now on, whenever it was to end.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn extend(&self, id: Uuid, ttl: Duration) -> Result<StateHandle, ServiceError> {
+        let scope = self.0.scope(id);
+        let policy = self.0.scopes.policy(&scope);
+        let write = ScopeWrite {
+            ttl: Some(ttl),
+            ..ScopeWrite::new(&policy)
+        };
+        self.0.scopes.commit(&scope, &write).await?;
+        self.get(id).await
+    }
+
+    /// Ends a handle with all that it holds. Whether there was one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn delete(&self, id: Uuid) -> Result<bool, ServiceError> {
+        self.0.end(id).await
+    }
+}
+
+fn handle(id: Uuid, view: &ScopeView) -> StateHandle {
+    StateHandle {
+        id,
+        created_ms: view.created_ms,
+        expires_ms: view.expires_ms,
+    }
+}
