@@ -5,6 +5,7 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod doors;
 pub mod events;
 pub mod http;
 pub mod identity;

@@ -22,11 +22,16 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{CorsOrigins, Settings};
 use crate::domain::{KeyRing, SigningKey};
+use crate::doors::modelrelay::ModelRelay;
 use crate::events::{EventSettings, Events};
 use crate::http::{Api, envelope};
 use crate::identity::Identity;
-use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
-use crate::store::StoreError;
+use crate::service::tools::Toolbox;
+use crate::service::{
+    ArchiveService, NamespaceService, RunService, ScopeService, SessionService, StateHandleService,
+    ThreadService,
+};
+use crate::store::{Backend, Clock, StoreError};
 use crate::telemetry::{
     HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events, register_process,
 };
@@ -88,15 +93,17 @@ impl Application {
             ),
             service,
             archives: ArchiveService::new(Arc::clone(&backend) as _, settings.policy),
-            namespaces: NamespaceService::new(backend, settings.entries),
+            namespaces: NamespaceService::new(Arc::clone(&backend) as _, settings.entries),
             webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),
             events: events.clone(),
             identity: identity(&settings),
             api_keys: settings.api_keys.clone(),
         };
+        let relay = modelrelay(&api, &backend);
         let origins = settings.cors.clone();
         let mut server = HttpServer::new(move || {
             let api = api.for_worker();
+            let relay = relay.for_worker(&api.scopes);
             let observer = Observer::new(http_metrics.clone());
             let has_cors = origins != CorsOrigins::None;
             // the last one is the outermost: it measures all others, and the envelope makes the
@@ -105,6 +112,7 @@ impl Application {
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
+                .configure(|config| relay.configure(config))
                 .configure(|config| api.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         })
@@ -179,6 +187,21 @@ impl fmt::Debug for Application {
         f.debug_struct("Application")
             .field("address", &self.address)
             .finish_non_exhaustive()
+    }
+}
+
+/// The door for `ModelRelay`'s clients, to the same scopes.
+fn modelrelay(api: &Api, backend: &Arc<dyn Backend>) -> ModelRelay {
+    let listings = || Arc::clone(backend) as _;
+    let clock = Clock::system;
+    ModelRelay {
+        handles: StateHandleService::new(api.scopes.clone(), listings(), clock()),
+        sessions: SessionService::new(api.scopes.clone(), listings(), clock()),
+        runs: RunService::new(api.scopes.clone()),
+        tools: Toolbox::new(api.scopes.clone()),
+        events: api.events.clone(),
+        ring: api.identity.ring().clone(),
+        api_keys: api.api_keys.clone(),
     }
 }
 

@@ -158,6 +158,12 @@ impl Events {
         self.0.end_streams.cancel();
     }
 
+    /// Is cancelled when all streams end.
+    #[must_use]
+    pub fn streams_end(&self) -> CancellationToken {
+        self.0.end_streams.clone()
+    }
+
     /// Ends what goes on in the background, and gives the shares in common work back.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();

@@ -13,8 +13,6 @@ use futures_util::StreamExt;
 
 use super::error::ApiError;
 
-/// What most bodies may have.
-pub(super) const LIMIT_BYTES: u64 = 2 * 1_048_576;
 /// A body that takes longer than this to arrive is given up.
 const TIME: Duration = Duration::from_secs(30);
 /// A body that goes on for longer is not worth reading on: the connection is closed instead.
@@ -22,13 +20,16 @@ const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 /// A body, or why there is none.
-pub(super) enum Body {
+pub(crate) enum Body {
     Whole(Bytes),
     TooLarge { limit_bytes: u64, read_bytes: u64 },
     Unreadable,
 }
 
 impl Body {
+    /// What most bodies may have.
+    pub(crate) const LIMIT_BYTES: u64 = 2 * 1_048_576;
+
     /// That of a request whose body nobody reads.
     pub(super) fn none() -> Self {
         Self::Whole(Bytes::new())
@@ -52,7 +53,8 @@ impl Body {
         }
     }
 
-    pub(super) async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
+    /// Reads the body of a request to its end, and leaves the request without one.
+    pub(crate) async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
         let headers = request.headers();
         let upgrade = headers.get(UPGRADE).map(HeaderValue::as_bytes);
         if upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {

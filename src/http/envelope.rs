@@ -11,7 +11,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
-use super::body::{Body, LIMIT_BYTES};
+use super::body::Body;
 use super::error::with_problem;
 use super::exchange::{About, Exchange, Streaming, Successor};
 use super::session::{SESSION_ID, SessionId};
@@ -94,7 +94,7 @@ fn limit_bytes(request: &ServiceRequest) -> u64 {
     let api = request.app_data::<web::Data<Api>>();
     match api.filter(|_| below.is_some_and(|below| below.contains('/'))) {
         Some(api) => api.namespaces.policy().max_bytes,
-        None => LIMIT_BYTES,
+        None => Body::LIMIT_BYTES,
     }
 }
 

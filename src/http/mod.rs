@@ -71,6 +71,7 @@ use crate::service::tools::Toolbox;
 use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use crate::webhooks::Webhooks;
 
+pub(crate) use body::Body;
 pub use envelope::envelope;
 pub use error::{ApiError, with_problem};
 pub use openapi::openapi_json;

@@ -71,6 +71,12 @@ const RECORD: ScopeParts<'static> = ScopeParts {
     keys: false,
     tasks: false,
     record: true,
+    is_glance: false,
+};
+/// The same for who only looks, which keeps alive nothing that nobody uses.
+const GLANCE: ScopeParts<'static> = ScopeParts {
+    is_glance: true,
+    ..RECORD
 };
 
 impl Catalog {
@@ -104,7 +110,7 @@ impl Catalog {
     /// # Errors
     /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
     pub(super) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
-        let view = self.find(id).await?;
+        let view = self.find(id, &RECORD).await?;
         view.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
     }
 
@@ -120,7 +126,7 @@ impl Catalog {
     ) -> Result<ScopeView, ServiceError> {
         let id = making.id;
         let made = making.once(
-            async || self.find(id).await,
+            async || self.find(id, &RECORD).await,
             async || self.make_new(id, new).await,
         );
         made.await
@@ -202,7 +208,7 @@ impl Catalog {
     /// # Errors
     /// [`ServiceError::Store`].
     pub(super) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
-        let was_there = self.find(id).await?.is_some();
+        let was_there = self.find(id, &GLANCE).await?.is_some();
         if was_there {
             self.scopes.end(&self.scope(id), None).await?;
         }
@@ -212,8 +218,12 @@ impl Catalog {
     }
 
     /// None of a scope that somebody else has made: it has no record.
-    async fn find(&self, id: Uuid) -> Result<Option<ScopeView>, ServiceError> {
-        match self.scopes.read(&self.scope(id), &RECORD).await {
+    async fn find(
+        &self,
+        id: Uuid,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, ServiceError> {
+        match self.scopes.read(&self.scope(id), parts).await {
             Ok(view) => Ok(view.record.is_some().then_some(view)),
             Err(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => Ok(None),
             Err(error) => Err(error),
@@ -228,7 +238,7 @@ impl Catalog {
             let id: Option<Uuid> = member.parse().ok();
             async move {
                 let view = match id {
-                    Some(id) => self.find(id).await?,
+                    Some(id) => self.find(id, &GLANCE).await?,
                     None => None,
                 };
                 Ok((id, view))

@@ -21,6 +21,7 @@ const RECORD: ScopeParts<'static> = ScopeParts {
     keys: false,
     tasks: false,
     record: true,
+    is_glance: false,
 };
 
 /// The id of the item of a run's history that is its outputs. It is the last one: nothing is added

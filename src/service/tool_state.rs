@@ -33,6 +33,7 @@ pub(super) async fn read_tool_state(
             keys: true,
             tasks: true,
             record: true,
+            ..ScopeParts::default()
         };
         let mut view = scopes.read(scope, &parts).await?;
         attempts += 1;

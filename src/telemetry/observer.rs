@@ -17,6 +17,7 @@ use tracing::field::{debug, display};
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{Identity, Limit, method_label};
+use crate::doors::modelrelay::RelayError;
 use crate::http::{ApiError, SessionId};
 use crate::identity::{Caller, Source};
 
@@ -75,18 +76,18 @@ impl Observer {
         let request = response.request();
         let status = response.status();
         let error = response.response().error();
-        let error = error.and_then(|error| error.as_error::<ApiError>());
+        let api_error = error.and_then(|error| error.as_error::<ApiError>());
         let pattern = request.match_pattern();
         let pattern = pattern.as_deref().unwrap_or(UNMATCHED);
         let route = self.count(pattern, request.method(), status, duration);
-        if let Some((limit, bytes)) = error.and_then(ApiError::refused_bytes) {
+        if let Some((limit, bytes)) = api_error.and_then(ApiError::refused_bytes) {
             let refused = self.metrics.refused_bytes.get_or_create(&Limit { limit });
             refused.inc_by(bytes);
         }
         if let Some(caller) = request.extensions().get::<Caller>() {
             self.count_caller(caller);
         }
-        log(request, &route, status, duration, error);
+        log(request, &route, status, duration, error.and_then(cause));
     }
 
     /// Counts a request, and tells the label of its route.
@@ -135,13 +136,22 @@ impl Observer {
     }
 }
 
+/// What went wrong, of the rooms that answer requests.
+fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
+    match (error.as_error::<ApiError>(), error.as_error::<RelayError>()) {
+        (Some(error), _) => Some(error),
+        (None, Some(error)) => Some(error),
+        (None, None) => None,
+    }
+}
+
 /// A line for the request. The path is left out, since it may hold a whole id and keys.
 fn log(
     request: &HttpRequest,
     route: &str,
     status: StatusCode,
     duration: Duration,
-    error: Option<&ApiError>,
+    error: Option<&(dyn std::error::Error + 'static)>,
 ) {
     let extensions = request.extensions();
     let request_id = extensions.get::<SessionId>().map(display);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("domain", &[]),
     ("store", &["domain"]),
     ("service", &["domain", "store"]),
@@ -23,8 +23,14 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &["domain", "store", "service", "events", "identity", "http"],
     ),
     (
-        "telemetry",
+        "doors",
         &["domain", "store", "service", "events", "identity", "http"],
+    ),
+    (
+        "telemetry",
+        &[
+            "domain", "store", "service", "events", "identity", "http", "doors",
+        ],
     ),
     (
         "config",
@@ -41,6 +47,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "identity",
             "http",
             "actix",
+            "doors",
             "telemetry",
             "config",
         ],
@@ -56,6 +63,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "identity",
             "http",
             "actix",
+            "doors",
             "telemetry",
             "config",
             "app",
@@ -81,6 +89,7 @@ const NAMES: [(&str, &[&str]); 11] = [
             "identity",
             "http",
             "actix",
+            "doors",
             "telemetry",
             "config",
             "app",
@@ -97,6 +106,7 @@ const NAMES: [(&str, &[&str]); 11] = [
             "webhooks",
             "http",
             "actix",
+            "doors",
             "telemetry",
             "app",
             "cli",

@@ -1,0 +1,4 @@
+//! Doors: protocols of others, put into calls of the services and back. A door owns no state and no
+//! rules.
+
+pub mod modelrelay;

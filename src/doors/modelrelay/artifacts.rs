@@ -1,0 +1,81 @@
+//! What a run has beside itself: its artifacts, its tasks, and the tool calls that wait for nobody.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::ContentType;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::RelayError;
+use super::asked::Asked;
+use super::run_objects::tasks_object;
+use super::session_objects::kv_object;
+
+/// The artifact that is a run's outputs.
+pub(super) const OUTPUTS: &str = "run_outputs.v0";
+/// The artifact that is a run's task list.
+pub(super) const TASKS: &str = "run_tasks.v0";
+/// The artifact that is what a run remembers.
+const MEMORY: &str = "run_memory.v0";
+
+/// Results of tools that a client has run. No run here asks for any.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolResults {
+    #[serde(rename = "node_id")]
+    _node_id: String,
+    #[serde(rename = "step")]
+    _step: u64,
+    #[serde(rename = "request_id")]
+    _request_id: String,
+    #[serde(rename = "results")]
+    _results: Vec<Box<RawValue>>,
+}
+
+/// `GET /runs/{id}/artifacts/{key}`: what it holds, also after the run's end.
+pub(super) async fn get_artifact(asked: Asked) -> Result<HttpResponse, RelayError> {
+    let runs = &asked.relay.runs;
+    let run = runs.get(asked.id()?).await?;
+    Ok(match asked.part("key") {
+        OUTPUTS if run.outputs.is_some() => HttpResponse::Ok()
+            .content_type(ContentType::json())
+            .body(runs.outputs(&run).await?.as_str().to_owned()),
+        MEMORY => {
+            let state = runs.tool_state(&run).await?;
+            HttpResponse::Ok().json(json!({"kv": kv_object(&state.kv)}))
+        }
+        TASKS => {
+            let state = runs.tool_state(&run).await?;
+            HttpResponse::Ok().json(tasks_object(&state.tasks))
+        }
+        _ => return Err(RelayError::NotFound("artifact")),
+    })
+}
+
+/// `GET /runs/{id}/tasks`
+pub(super) async fn get_tasks(asked: Asked) -> Result<HttpResponse, RelayError> {
+    let runs = &asked.relay.runs;
+    let run = runs.get(asked.id()?).await?;
+    let state = runs.tool_state(&run).await?;
+    Ok(HttpResponse::Ok().json(tasks_object(&state.tasks)))
+}
+
+/// `GET /runs/{id}/steps`
+pub(super) async fn get_steps(asked: Asked) -> Result<HttpResponse, RelayError> {
+    asked.relay.runs.get(asked.id()?).await?;
+    Ok(HttpResponse::Ok().json(json!({"steps": []})))
+}
+
+/// `GET /runs/{id}/pending-tools`
+pub(super) async fn get_pending_tools(asked: Asked) -> Result<HttpResponse, RelayError> {
+    let run = asked.relay.runs.get(asked.id()?).await?;
+    Ok(HttpResponse::Ok().json(json!({"run_id": run.id.to_string(), "pending": []})))
+}
+
+/// `POST /runs/{id}/tool-results`
+pub(super) async fn post_tool_results(asked: Asked) -> Result<HttpResponse, RelayError> {
+    let id = asked.id()?;
+    asked.json::<ToolResults>()?;
+    let run = asked.relay.runs.get(id).await?;
+    Ok(HttpResponse::Ok().json(json!({"accepted": 0, "status": run.status.as_str()})))
+}

@@ -1,0 +1,182 @@
+//! A request of somebody with an api key, and what it is about.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::bodies::read_json;
+use super::envelope::{Exchange, client_request_id, is_token};
+use super::{ModelRelay, RelayError};
+use crate::domain::{Fingerprint, Json};
+use crate::http::Body;
+use crate::service::Making;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Bytes of a UUID as text; other spellings are not taken.
+const UUID_BYTES: usize = 36;
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) relay: web::Data<ModelRelay>,
+    request: HttpRequest,
+    key_name: Arc<str>,
+    body: web::Bytes,
+}
+
+impl Asked {
+    fn of(request: &HttpRequest) -> Result<Self, RelayError> {
+        let relay = request.app_data::<web::Data<ModelRelay>>();
+        let extensions = request.extensions();
+        let exchange = extensions.get::<Exchange>();
+        // the envelope lets nobody in without
+        let (Some(relay), Some(exchange)) = (relay, exchange) else {
+            return Err(RelayError::Unauthorized);
+        };
+        let body = match &exchange.body {
+            Body::Whole(bytes) => bytes.clone(),
+            Body::TooLarge { .. } => {
+                let limit_bytes = Body::LIMIT_BYTES;
+                return Err(RelayError::BodyTooLarge { limit_bytes });
+            }
+            Body::Unreadable => {
+                let text = "the body could not be read";
+                return Err(RelayError::InvalidInput(text.into()));
+            }
+        };
+        Ok(Self {
+            relay: relay.clone(),
+            request: request.clone(),
+            key_name: Arc::clone(&exchange.key_name),
+            body,
+        })
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.request.headers()
+    }
+
+    /// The name of the api key.
+    pub(super) fn key_name(&self) -> &[u8] {
+        self.key_name.as_bytes()
+    }
+
+    /// A part of the path.
+    pub(super) fn part(&self, name: &str) -> &str {
+        self.request.match_info().get(name).unwrap_or_default()
+    }
+
+    /// The id in the path.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] of one that is no UUID.
+    pub(super) fn id(&self) -> Result<Uuid, RelayError> {
+        read_uuid(self.part("id"))
+            .ok_or_else(|| RelayError::InvalidInput("the id in the path is not a UUID".into()))
+    }
+
+    /// The query, which may have no other parameters.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`].
+    pub(super) fn query<Q: DeserializeOwned>(&self) -> Result<Q, RelayError> {
+        let query = web::Query::<Q>::from_query(self.request.query_string());
+        match query {
+            Ok(query) => Ok(query.into_inner()),
+            Err(error) => Err(RelayError::InvalidInput(error.to_string())),
+        }
+    }
+
+    /// The body.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] of one that is not JSON, [`RelayError::Validation`] of one that
+    /// says something else.
+    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
+        read_json(&self.text()?)
+    }
+
+    /// The body, for which nothing at all counts as `{}`.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(super) fn json_or_nothing<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
+        if self.body.is_empty() {
+            return read_json(&Json::empty_object());
+        }
+        self.json()
+    }
+
+    fn text(&self) -> Result<Json, RelayError> {
+        let text = std::str::from_utf8(&self.body);
+        let text = text.map_err(|_| RelayError::InvalidInput("the body is not UTF-8".into()))?;
+        Json::parse(text)
+            .map_err(|error| RelayError::InvalidInput(format!("the body is not JSON: {error}")))
+    }
+
+    /// What is made: something new, or what a repeat arrives at. That is told by a key in the body,
+    /// else by `Idempotency-Key`, else by the request's id; it counts within the api key and the
+    /// kind of what is made.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] of a key that is none.
+    pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
+        let key = match key {
+            Some(key) if is_token(key.as_bytes()) => Some(key.as_bytes()),
+            Some(_) => return Err(malformed_key("options.idempotency_key")),
+            None => match self.idempotency_key()? {
+                Some(key) => Some(key),
+                None => client_request_id(self.headers()).map(|id| id.as_bytes()),
+            },
+        };
+        let Some(key) = key else {
+            return Ok(Making::new());
+        };
+        let parts = [kind.as_bytes(), self.key_name(), key];
+        let entropy = self.relay.ring.tag("threadkeep made by modelrelay", &parts);
+        Ok(Making::recognized(entropy, self.fingerprint()))
+    }
+
+    /// What a repeat is recognized by: 1 to 128 visible ASCII characters.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] of one that is none.
+    pub(super) fn idempotency_key(&self) -> Result<Option<&[u8]>, RelayError> {
+        match self.headers().get(IDEMPOTENCY_KEY) {
+            Some(key) if is_token(key.as_bytes()) => Ok(Some(key.as_bytes())),
+            Some(_) => Err(malformed_key("Idempotency-Key")),
+            None => Ok(None),
+        }
+    }
+
+    /// What the request was, but for white space in its body.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        match self.text() {
+            Ok(json) => Fingerprint::of(&[json.as_str().as_bytes()]),
+            Err(_) => Fingerprint::of(&[&self.body]),
+        }
+    }
+}
+
+fn malformed_key(name: &str) -> RelayError {
+    RelayError::InvalidInput(format!("{name} has 1 to 128 visible ASCII characters"))
+}
+
+/// A UUID with its four dashes, in any case.
+pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
+    let is_plain = text.len() == UUID_BYTES;
+    is_plain.then(|| text.parse().ok()).flatten()
+}
+
+impl FromRequest for Asked {
+    type Error = RelayError;
+    type Future = Ready<Result<Self, RelayError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,82 @@
+//! What every request and response of the wire share.
+
+use std::sync::Arc;
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, web};
+
+use super::{ModelRelay, RelayError};
+use crate::http::{Body, SessionId};
+
+/// The id of a request, chosen by the client or by us.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-modelrelay-request-id");
+const API_KEY: HeaderName = HeaderName::from_static("x-modelrelay-api-key");
+
+/// The longest id of a request that is taken.
+const REQUEST_ID_MAX_BYTES: usize = 128;
+
+/// Put into a request's extensions for the handlers.
+pub(super) struct Exchange {
+    pub(super) body: Body,
+    /// The name of the api key.
+    pub(super) key_name: Arc<str>,
+}
+
+/// Reads the body, lets in who has an api key, and answers with the request's id.
+///
+/// # Errors
+/// Those of the services inside.
+pub(super) async fn envelope<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let request_id = request_id(&request);
+    let body = Body::read(&mut request, Body::LIMIT_BYTES).await;
+    let relay = request.app_data::<web::Data<ModelRelay>>();
+    let key_name = relay.and_then(|relay| key_name(relay, request.headers()));
+    let mut response = match key_name {
+        Some(key_name) => {
+            let exchange = Exchange { body, key_name };
+            request.extensions_mut().insert(exchange);
+            next.call(request).await?.map_into_left_body()
+        }
+        None => request
+            .error_response(RelayError::Unauthorized)
+            .map_into_right_body(),
+    };
+    let headers = response.headers_mut();
+    if let Some(request_id) = request_id {
+        headers.insert(REQUEST_ID, request_id);
+    }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    Ok(response)
+}
+
+/// The name of the api key that a request has in either place.
+fn key_name(relay: &ModelRelay, headers: &HeaderMap) -> Option<Arc<str>> {
+    let key = headers.get(API_KEY);
+    let key = key.and_then(|key| relay.api_keys.name_of(key.as_bytes()));
+    key.or_else(|| relay.api_keys.verify(headers))
+}
+
+/// The client's id of the request, or ours.
+fn request_id(request: &ServiceRequest) -> Option<HeaderValue> {
+    if let Some(id) = client_request_id(request.headers()) {
+        return Some(id.clone());
+    }
+    let extensions = request.extensions();
+    extensions.get::<SessionId>().map(|id| id.to_header())
+}
+
+/// The client's id of a request: 1 to 128 visible ASCII characters; others count as none.
+pub(super) fn client_request_id(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(REQUEST_ID).filter(|id| is_token(id.as_bytes()))
+}
+
+/// Whether a text is 1 to 128 visible ASCII characters.
+pub(super) fn is_token(text: &[u8]) -> bool {
+    (1..=REQUEST_ID_MAX_BYTES).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
+}

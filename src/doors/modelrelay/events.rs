@@ -1,0 +1,315 @@
+//! The events of a run, as lines or as server-sent events.
+//!
+//! The default stream is `run_started`, numbered 1, and the event of its end, numbered 2: the
+//! clients give up at a type that they do not know. With `?include=state` what the run tells of its
+//! keys and tasks comes between them, numbered for itself from 1 on.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use actix_web::http::header::{CONTENT_TYPE, HeaderName};
+use actix_web::{HttpResponse, web};
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::asked::Asked;
+use super::event_query::Wanted;
+use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
+use super::{ModelRelay, RelayError};
+use crate::domain::scope::ScopeRefusal;
+use crate::service::{Run, RunStatus, ServiceError};
+
+/// What a proxy is told that would else hold parts of the answer back (nginx, `proxy_buffering`).
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// How often a run is looked at while somebody waits for it.
+const POLL_EVERY: Duration = Duration::from_millis(250);
+/// Events of the state that are held at once; each may have a whole task list.
+const AT_ONCE: usize = 16;
+/// How long a store may fail before the stream is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why a stream ends before its run: the connection is cut, since a stream that ends as it should
+/// says that the run is over.
+#[derive(Debug, thiserror::Error)]
+enum Cut {
+    #[error("the server stops")]
+    Stopped,
+    #[error("the run is gone, or cannot be read")]
+    Lost,
+}
+
+/// A reader of a run's events.
+struct Feed {
+    relay: web::Data<ModelRelay>,
+    run: Run,
+    wanted: Wanted,
+    queue: VecDeque<Line>,
+    /// Whether nothing comes after what is in the queue.
+    is_last: bool,
+    failing_since: Option<Instant>,
+    silent_since: Instant,
+    stop: CancellationToken,
+}
+
+/// `GET /runs/{id}/events`
+pub(super) async fn get_events(asked: Asked) -> Result<HttpResponse, RelayError> {
+    let id: Uuid = asked.id()?;
+    let wanted = Wanted::of(&asked)?;
+    let run = asked.relay.runs.get(id).await?;
+    let media_type = if wanted.as_sse {
+        "text/event-stream"
+    } else {
+        "application/x-ndjson"
+    };
+    let feed = Feed {
+        stop: asked.relay.events.streams_end(),
+        relay: asked.relay,
+        run,
+        wanted,
+        queue: VecDeque::new(),
+        is_last: false,
+        failing_since: None,
+        silent_since: Instant::now(),
+    };
+    let parts = stream::unfold(Some(feed), async |feed| {
+        let mut feed = feed?;
+        match feed.next().await {
+            Ok(Some(part)) => Some((Ok(part), Some(feed))),
+            Ok(None) => None,
+            Err(cut) => Some((Err(cut), None)),
+        }
+    });
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, media_type))
+        .insert_header((ACCEL_BUFFERING, "no"))
+        .streaming(parts))
+}
+
+impl Feed {
+    /// The next thing to be sent; none: that was all.
+    async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
+        let heartbeat = self.relay.events.heartbeat();
+        loop {
+            if self.wanted.limit == Some(0) {
+                return Ok(None);
+            }
+            if let Some(line) = self.queue.pop_front() {
+                return Ok(Some(self.send(&line)));
+            }
+            if self.is_last {
+                return Ok(None);
+            }
+            if self.fill().await? {
+                continue;
+            }
+            if self.silent_since.elapsed() >= heartbeat {
+                self.silent_since = Instant::now();
+                let silence = if self.wanted.as_sse { ":\n\n" } else { "\n" };
+                return Ok(Some(Bytes::from_static(silence.as_bytes())));
+            }
+            tokio::select! {
+                () = sleep(POLL_EVERY) => {}
+                // who reads server-sent events comes back by itself
+                () = self.stop.cancelled() => {
+                    return if self.wanted.as_sse { Ok(None) } else { Err(Cut::Stopped) };
+                }
+            }
+            self.look().await?;
+        }
+    }
+
+    /// Looks how the run is doing.
+    async fn look(&mut self) -> Result<(), Cut> {
+        match self.relay.runs.get(self.run.id).await {
+            Ok(run) => {
+                self.failing_since = None;
+                self.run = run;
+                Ok(())
+            }
+            Err(error) => self.bear(&error),
+        }
+    }
+
+    /// Puts what the run has for the reader into the queue. Whether there is something to be done.
+    async fn fill(&mut self) -> Result<bool, Cut> {
+        if self.wanted.seq < STARTED_SEQ {
+            self.wanted.seq = STARTED_SEQ;
+            let line = started(&self.run, self.wanted.state_seq);
+            self.queue.push_back(line);
+            return Ok(true);
+        }
+        if let Some(after) = self.wanted.state_seq
+            && after < self.run.last_told
+        {
+            match self.fill_state(after).await {
+                Ok(is_more) => return Ok(is_more),
+                Err(error) => {
+                    self.bear(&error)?;
+                    return Ok(false);
+                }
+            }
+        }
+        if self.run.status != RunStatus::Running {
+            self.is_last = true;
+            if self.wanted.seq < ENDED_SEQ {
+                self.queue.extend(ended(&self.run, self.wanted.state_seq));
+            }
+        }
+        self.is_last |= !self.wanted.waits;
+        Ok(self.is_last)
+    }
+
+    async fn fill_state(&mut self, after: u64) -> Result<bool, ServiceError> {
+        let id = self.run.id;
+        let items = self.relay.runs.told(id, after, AT_ONCE).await?;
+        let Some(last) = items.last() else {
+            // they made room for newer ones, of which the next look tells
+            self.wanted.state_seq = Some(self.run.last_told);
+            return Ok(true);
+        };
+        for item in &items {
+            let line = told(&self.run, self.wanted.seq, item)?;
+            self.queue.push_back(line);
+        }
+        self.wanted.state_seq = Some(last.seq);
+        Ok(true)
+    }
+
+    /// Bears an error of the store for a while.
+    fn bear(&mut self, error: &ServiceError) -> Result<(), Cut> {
+        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        let is_gone = matches!(error, ServiceError::ScopeRefused(ScopeRefusal::NotFound));
+        if is_gone || since.elapsed() >= PATIENCE {
+            tracing::debug!(%error, "a stream of a run's events ends");
+            return Err(Cut::Lost);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, line: &Line) -> Bytes {
+        self.silent_since = Instant::now();
+        if let Some(limit) = &mut self.wanted.limit {
+            *limit -= 1;
+        }
+        let Line {
+            event,
+            json,
+            seq,
+            state_seq,
+        } = line;
+        let text = match (self.wanted.as_sse, state_seq) {
+            (false, _) => format!("{json}\n"),
+            (true, None) => format!("event: {event}\nid: {seq}\ndata: {json}\n\n"),
+            (true, Some(state_seq)) => {
+                format!("event: {event}\nid: {seq}:{state_seq}\ndata: {json}\n\n")
+            }
+        };
+        text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::scope::ScopePolicies;
+    use crate::domain::{KeyRing, Policy, SigningKey};
+    use crate::events::{EventSettings, Events};
+    use crate::identity::ApiKeys;
+    use crate::service::tools::Toolbox;
+    use crate::service::{
+        Making, RunPlan, RunService, ScopeService, SessionService, StateHandleService,
+        ThreadService,
+    };
+    use crate::store::{Backend, Clock, MemoryStore};
+
+    const SILENCE: Duration = Duration::from_millis(1);
+
+    fn relay() -> ModelRelay {
+        let store = Arc::new(MemoryStore::new(Clock::system()));
+        let patience = Duration::from_secs(2);
+        let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, patience);
+        let policies = ScopePolicies::DEFAULT;
+        let scopes = ScopeService::new(Arc::clone(&store) as _, threads, policies, patience);
+        let listings = || Arc::clone(&store) as _;
+        let settings = EventSettings {
+            heartbeat: SILENCE,
+            ..EventSettings::default()
+        };
+        let key = SigningKey::new("main", b"secret");
+        ModelRelay {
+            handles: StateHandleService::new(scopes.clone(), listings(), Clock::system()),
+            sessions: SessionService::new(scopes.clone(), listings(), Clock::system()),
+            runs: RunService::new(scopes.clone()),
+            tools: Toolbox::new(scopes),
+            events: Events::start(Arc::clone(&store) as Arc<dyn Backend>, settings),
+            ring: KeyRing::new(vec![key]).unwrap(),
+            api_keys: ApiKeys::default(),
+        }
+    }
+
+    async fn feed(as_sse: bool) -> Feed {
+        let relay = relay();
+        let plan = RunPlan {
+            plan_hash: "0".repeat(64),
+            workflow_id: None,
+            session_id: None,
+            state_id: None,
+        };
+        let run = relay.runs.create(&Making::new(), plan).await.unwrap();
+        Feed {
+            stop: relay.events.streams_end(),
+            relay: web::Data::new(relay),
+            run,
+            wanted: Wanted {
+                seq: STARTED_SEQ,
+                state_seq: None,
+                limit: None,
+                waits: true,
+                as_sse,
+            },
+            queue: VecDeque::new(),
+            is_last: false,
+            failing_since: None,
+            silent_since: Instant::now(),
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_reader_who_waits_gets_what_the_clients_pass_over() {
+        for (as_sse, silence) in [(false, "\n"), (true, ":\n\n")] {
+            let mut feed = feed(as_sse).await;
+
+            for _ in 0..2 {
+                let part = feed.next().await.unwrap().unwrap();
+                assert_eq!(part, silence);
+            }
+        }
+    }
+
+    #[actix_web::test]
+    async fn lines_are_cut_and_server_sent_events_end_when_the_server_stops() {
+        let mut lines = feed(false).await;
+        lines.relay.events.end_streams();
+        lines.silent_since += Duration::from_secs(60);
+        assert!(matches!(lines.next().await, Err(Cut::Stopped)));
+
+        let mut sse = feed(true).await;
+        sse.relay.events.end_streams();
+        sse.silent_since += Duration::from_secs(60);
+        assert!(matches!(sse.next().await, Ok(None)));
+    }
+
+    #[actix_web::test]
+    async fn a_run_that_is_gone_cuts_the_stream() {
+        let mut feed = feed(false).await;
+        feed.silent_since += Duration::from_secs(60);
+        feed.run.id = Uuid::nil();
+
+        assert!(matches!(feed.next().await, Err(Cut::Lost)));
+    }
+}

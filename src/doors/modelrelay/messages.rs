@@ -1,0 +1,55 @@
+//! Messages of sessions.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::ContentType;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::RelayError;
+use super::asked::Asked;
+use super::bodies::read_id;
+use super::session_objects::message_object;
+use crate::domain::{Json, elements};
+
+const ROLES: [&str; 3] = ["user", "assistant", "tool"];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewMessage {
+    role: String,
+    content: Box<RawValue>,
+    run_id: Option<String>,
+}
+
+/// `POST /sessions/{id}/messages`
+pub(super) async fn add_message(asked: Asked) -> Result<HttpResponse, RelayError> {
+    let id = asked.id()?;
+    let value = asked.json::<NewMessage>()?.value()?;
+    let making = asked.making(&format!("message of {id}"), None)?;
+    let message = asked.relay.sessions.add_message(id, &making, value).await?;
+    Ok(HttpResponse::Created()
+        .content_type(ContentType::json())
+        .body(message_object(&message)))
+}
+
+impl NewMessage {
+    /// The message as it is kept.
+    fn value(&self) -> Result<Json, RelayError> {
+        let invalid = |text: &str| RelayError::Validation(text.into());
+        let role = self.role.as_str();
+        if !ROLES.contains(&role) {
+            return Err(invalid("role must be user, assistant or tool"));
+        }
+        let content = self.content.get();
+        if !content.starts_with('[') || content == "[]" {
+            return Err(invalid("content must be a list of one part or more"));
+        }
+        if !elements(content).all(|part| part.starts_with('{')) {
+            return Err(invalid("the parts of content must be objects"));
+        }
+        let run_id = read_id("run_id", self.run_id.as_deref())?;
+        let run_id = run_id.map_or_else(String::new, |id| format!(r#","run_id":"{id}""#));
+        let json = format!(r#"{{"role":"{role}","content":{content}{run_id}}}"#);
+        Ok(Json::from_compact(json))
+    }
+}
