@@ -13,6 +13,7 @@ mod connections;
 mod costs;
 mod differential;
 mod documents;
+mod doors;
 mod events;
 #[cfg(feature = "redis")]
 mod faults;

@@ -17,6 +17,8 @@ use super::redis::{self, RedisServer};
 pub(crate) const SIGNING_SECRET: &str = "an-hmac-secret-of-the-tests-that-is-long-enough";
 /// The api key `ops`.
 pub(crate) const API_SECRET: &str = "an-api-secret-of-the-tests-that-is-long-enough";
+/// The api key `relay`, in the form that clients of `ModelRelay` want.
+pub(crate) const RELAY_SECRET: &str = "mr_sk_of-the-tests-that-is-long-enough";
 
 /// How long a server may take to listen, to log something or to stop, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,7 +83,10 @@ impl Server {
             "THREADKEEP_SIGNING_KEYS",
             format_args!("main:{SIGNING_SECRET}"),
         )
-        .set("THREADKEEP_API_KEYS", format_args!("ops:{API_SECRET}"));
+        .set(
+            "THREADKEEP_API_KEYS",
+            format_args!("ops:{API_SECRET},relay:{RELAY_SECRET}"),
+        );
         match backend {
             Backend::Memory => builder,
             #[cfg(feature = "redis")]
