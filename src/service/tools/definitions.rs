@@ -73,9 +73,23 @@ pub fn definition(tool: Tool, format: Format) -> Value {
             "name": name,
             "description": description,
             "inputSchema": schema,
-            "annotations": {"readOnlyHint": tool.only_reads(), "openWorldHint": false},
+            "annotations": hints(tool),
         }),
     }
+}
+
+/// What clients of MCP may tell their users of a tool. Two of the hints say nothing of one that only
+/// reads, and count as true, the more careful guess, and false where they are absent.
+fn hints(tool: Tool) -> Value {
+    if tool.only_reads() {
+        return json!({"readOnlyHint": true, "openWorldHint": false});
+    }
+    json!({
+        "readOnlyHint": false,
+        "destructiveHint": tool.overwrites(),
+        "idempotentHint": tool.is_idempotent(),
+        "openWorldHint": false,
+    })
 }
 
 #[cfg(test)]
@@ -97,6 +111,19 @@ mod tests {
             }
             assert!((1..=1_024).contains(&tool.description().len()), "{tool}");
         }
+    }
+
+    #[test]
+    fn hints_tell_what_a_call_may_do() {
+        let read = definition(Tool::KvRead, Format::Mcp);
+        let increment = definition(Tool::KvIncrement, Format::Mcp);
+        let write = definition(Tool::KvWrite, Format::Mcp);
+
+        assert_eq!(read["annotations"]["readOnlyHint"], true);
+        assert_eq!(increment["annotations"]["destructiveHint"], false);
+        assert_eq!(increment["annotations"]["idempotentHint"], false);
+        assert_eq!(write["annotations"]["destructiveHint"], true);
+        assert_eq!(write["annotations"]["idempotentHint"], true);
     }
 
     #[test]

@@ -60,6 +60,18 @@ impl Tool {
         matches!(self, Self::KvRead | Self::KvList | Self::TasksRead)
     }
 
+    /// Whether it may put something in the place of what is there, or delete it.
+    #[must_use]
+    pub fn overwrites(self) -> bool {
+        !self.only_reads() && self != Self::KvIncrement
+    }
+
+    /// Whether the same call, done again at once, changes nothing more.
+    #[must_use]
+    pub fn is_idempotent(self) -> bool {
+        self != Self::KvIncrement
+    }
+
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::KvWrite => ("kv_write", "kv.write"),
