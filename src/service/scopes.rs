@@ -244,7 +244,7 @@ impl ScopeService {
             record: true,
             ..ScopeParts::default()
         };
-        self.until_unchanged(async || {
+        self.until_unchanged(|| async {
             let view = self.read(scope, &parts).await?;
             let (new, write) = change(&view)?;
             let record = RecordChange {
@@ -302,7 +302,7 @@ impl ScopeService {
             tasks: true,
             ..ScopeParts::default()
         };
-        self.until_unchanged(async || {
+        self.until_unchanged(|| async {
             let view = self.read(scope, &parts).await?;
             let change = TasksChange {
                 new: change(&view.tasks)?,
@@ -333,10 +333,13 @@ impl ScopeService {
     ///
     /// # Errors
     /// Those of the attempt, or [`StoreError::Timeout`].
-    pub(super) async fn until_unchanged(
+    pub(super) async fn until_unchanged<F>(
         &self,
-        attempt: impl AsyncFn() -> Result<ScopeWritten, ServiceError>,
-    ) -> Result<ScopeWritten, ServiceError> {
+        attempt: impl Fn() -> F,
+    ) -> Result<ScopeWritten, ServiceError>
+    where
+        F: Future<Output = Result<ScopeWritten, ServiceError>>,
+    {
         let attempts = async {
             loop {
                 match attempt().await {
