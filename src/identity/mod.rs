@@ -6,6 +6,7 @@ mod cookie;
 mod jwt;
 mod provider;
 mod proxies;
+mod scope_grant;
 mod trusted_header;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 pub use jwt::{JwtError, JwtSettings, JwtSubject};
 pub use provider::{ProviderError, ThreadIdProvider};
 pub use proxies::{ProxyError, TrustedProxies};
+pub use scope_grant::ScopeGrant;
 pub use trusted_header::TrustedHeader;
 
 /// The header that carries a signed thread id both ways.

@@ -1,0 +1,141 @@
+//! Queries that open one scope, for clients that can be given a URL and no headers.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::domain::scope::Scope;
+use crate::domain::{KeyRing, TAG_BYTES};
+
+const PURPOSE: &str = "threadkeep url of a scope";
+
+/// What stands for itself in no query, or perhaps not in every reader's eyes.
+const RESERVED: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b':')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Leave to use one scope, for whoever has the query that it is written as:
+/// `scope=<scope>&expires=<seconds>&sig=<tag>`. It cannot be taken back but by its end, or with the
+/// key that signed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeGrant {
+    /// Which.
+    pub scope: Scope,
+    /// Until when, in seconds of the Unix epoch; none: for as long as the key is in the ring.
+    pub expires: Option<u64>,
+}
+
+impl ScopeGrant {
+    /// The query, signed by the first key.
+    #[must_use]
+    pub fn to_query(&self, ring: &KeyRing) -> String {
+        let scope = self.scope.to_string();
+        let expires = self.expires.map(|seconds| seconds.to_string());
+        let tag = ring.tag(PURPOSE, &parts(&scope, expires.as_deref()));
+        let scope = utf8_percent_encode(&scope, &RESERVED);
+        let expires = expires.map_or_else(String::new, |seconds| format!("&expires={seconds}"));
+        format!("scope={scope}{expires}&sig={}", URL_SAFE_NO_PAD.encode(tag))
+    }
+
+    /// The grant that the decoded parameters of a query are. None: it was not signed by a key of
+    /// the ring, or is over; which of these is not told.
+    #[must_use]
+    pub fn open(
+        ring: &KeyRing,
+        scope: &str,
+        expires: Option<&str>,
+        signature: &str,
+        now_ms: u64,
+    ) -> Option<Self> {
+        let tag: [u8; TAG_BYTES] = URL_SAFE_NO_PAD.decode(signature).ok()?.try_into().ok()?;
+        if !ring.has_made(&tag, PURPOSE, &parts(scope, expires)) {
+            return None;
+        }
+        let expires: Option<u64> = expires.map(str::parse).transpose().ok()?;
+        if expires.is_some_and(|seconds| seconds <= now_ms / 1_000) {
+            return None;
+        }
+        let scope = scope.parse().ok()?;
+        Some(Self { scope, expires })
+    }
+}
+
+/// What is signed. No number is empty, so that none and one are told apart.
+fn parts<'a>(scope: &'a str, expires: Option<&'a str>) -> [&'a [u8]; 2] {
+    [scope.as_bytes(), expires.unwrap_or_default().as_bytes()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SigningKey;
+
+    fn ring(names: &[&str]) -> KeyRing {
+        let key = |name: &&str| SigningKey::new(*name, name.as_bytes());
+        KeyRing::new(names.iter().map(key).collect()).unwrap()
+    }
+
+    fn grant(expires: Option<u64>) -> ScopeGrant {
+        let scope = "session:a b".replace(' ', "&").parse().unwrap();
+        ScopeGrant { scope, expires }
+    }
+
+    /// The parts of a query, decoded.
+    fn open(ring: &KeyRing, query: &str, now_ms: u64) -> Option<ScopeGrant> {
+        let value = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let mut values = pairs.filter(|(known, _)| *known == name);
+            let (_, value) = values.next()?;
+            let value = percent_encoding::percent_decode_str(value).decode_utf8();
+            Some(value.unwrap().into_owned())
+        };
+        let (scope, expires) = (value("scope")?, value("expires"));
+        ScopeGrant::open(ring, &scope, expires.as_deref(), &value("sig")?, now_ms)
+    }
+
+    #[test]
+    fn a_query_opens_what_it_was_made_for_until_it_ends() {
+        let ours = ring(&["ours"]);
+        let (endless, short) = (grant(None), grant(Some(100)));
+
+        assert_eq!(
+            open(&ours, &endless.to_query(&ours), u64::MAX),
+            Some(endless)
+        );
+        let query = short.to_query(&ours);
+        assert_eq!(open(&ours, &query, 99_999), Some(short));
+        assert_eq!(open(&ours, &query, 100_000), None);
+    }
+
+    #[test]
+    fn every_key_of_the_ring_opens_and_no_other() {
+        let query = grant(None).to_query(&ring(&["old"]));
+
+        assert!(open(&ring(&["new", "old"]), &query, 0).is_some());
+        assert!(open(&ring(&["new"]), &query, 0).is_none());
+    }
+
+    #[test]
+    fn what_was_changed_opens_nothing() {
+        let ours = ring(&["ours"]);
+        let query = grant(Some(100)).to_query(&ours);
+        let cut = query.replace("&expires=100", "");
+        let signature = query.split("sig=").nth(1).unwrap();
+
+        for changed in [
+            query.replace("a%26b", "a%26c"),
+            query.replace("session", "tool"),
+            query.replace("=100", "=101"),
+            query.replace("=100", "=0100"),
+            query.replace("=100", "="),
+            query.replace(signature, &signature[1..]),
+            query.replace(signature, ""),
+            cut,
+        ] {
+            assert_eq!(open(&ours, &changed, 0), None, "{changed}");
+        }
+    }
+}
