@@ -12,6 +12,7 @@ use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::identity;
 use super::keys::is_name;
+use super::mcp::{self, McpSettings};
 use super::public_url;
 use super::redis_url::RedisUrl;
 use super::values::Values;
@@ -59,6 +60,8 @@ pub struct Settings {
     pub proxies: TrustedProxies,
     /// Whose pages may call.
     pub cors: CorsOrigins,
+    /// Who may call the MCP endpoint.
+    pub mcp: McpSettings,
     /// What is logged, and how.
     pub log: LogSettings,
     /// What may be used but should not.
@@ -114,8 +117,13 @@ impl Settings {
             .take("workers")
             .within(0..=512, "a number of threads, 0 to 512")?;
         let (webhooks, webhook_allow_private) = webhooks::endpoints(values)?;
+        let public_url = public_url::read(&values.take("public_url"))?;
+        let cors = CorsOrigins::read(&values.take("cors_origins"))?;
         Ok(Self {
             listen,
+            mcp: mcp::read(&values.take("mcp_allowed_hosts"), &public_url, &cors)?,
+            public_url,
+            cors,
             webhooks,
             webhook_allow_private,
             workers: NonZeroUsize::new(workers as usize),
@@ -125,13 +133,11 @@ impl Settings {
             entries: entries(values)?,
             scopes: scopes(values)?,
             session_events: values.take("session_events").parse("true or false")?,
-            public_url: public_url::read(&values.take("public_url"))?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
             api_keys: identity::api_keys(values, listen, &mut warnings)?,
             cookie: identity::cookie(values)?,
             provider: identity::provider(values, has_proxies)?,
             proxies: identity::proxies(values)?,
-            cors: CorsOrigins::read(&values.take("cors_origins"))?,
             log: log(values)?,
             warnings,
         })

@@ -1,0 +1,162 @@
+//! Under which hosts the MCP endpoint may be called, and by whose pages.
+//!
+//! A page whose host name was made to lead here ("DNS rebinding") is stopped by the name that it
+//! calls us by, which the browser tells in `Host`.
+
+use std::net::IpAddr;
+
+use actix_web::http::Uri;
+use actix_web::http::uri::Authority;
+
+use super::cors::CorsOrigins;
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+
+const RULE: &str = "`*`, or hosts with or without a port, such as threads.example.com";
+
+/// The names of this host for itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// Who may call the MCP endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpSettings {
+    /// Hosts, with a port or for all ports; empty: all.
+    pub allowed_hosts: Vec<String>,
+    /// Origins, with a port or `:*`; empty: all.
+    pub allowed_origins: Vec<String>,
+}
+
+/// Reads the hosts. That of the public URL is always one of them, and pages of an allowed host may
+/// call it as may those of the origins that CORS lets in.
+pub(super) fn read(
+    given: &Given,
+    public_url: &str,
+    cors: &CorsOrigins,
+) -> Result<McpSettings, SettingsError> {
+    let mut allowed_hosts: Vec<_> = given.items().map(str::to_owned).collect();
+    if allowed_hosts == ["*"] {
+        allowed_hosts.clear();
+    } else if !allowed_hosts.iter().all(|host| is_host(host)) {
+        return Err(given.refuse(Fault::Expected(RULE)));
+    } else {
+        if allowed_hosts.is_empty() {
+            allowed_hosts.extend(LOOPBACK.map(str::to_owned));
+        }
+        allowed_hosts.extend(host_of(public_url));
+    }
+    let allowed_origins = match cors {
+        CorsOrigins::Any => Vec::new(),
+        CorsOrigins::None | CorsOrigins::Named(_) => {
+            let own = allowed_hosts.iter().flat_map(|host| origins_of(host));
+            own.chain(cors.named().iter().map(|origin| with_port(origin)))
+                .collect()
+        }
+    };
+    Ok(McpSettings {
+        allowed_hosts,
+        allowed_origins,
+    })
+}
+
+fn is_host(text: &str) -> bool {
+    let is_authority = || {
+        let authority = text.parse::<Authority>();
+        authority.is_ok_and(|authority| !authority.as_str().contains(['@', '*']))
+    };
+    text.parse::<IpAddr>().is_ok() || is_authority()
+}
+
+fn host_of(url: &str) -> Option<String> {
+    let uri = url.parse::<Uri>().ok()?;
+    uri.authority().map(Authority::to_string)
+}
+
+/// The origins of pages that come from a host.
+fn origins_of(host: &str) -> [String; 2] {
+    let host = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) => format!("[{address}]:*"),
+        Ok(IpAddr::V4(address)) => format!("{address}:*"),
+        Err(_) => with_any_port(host),
+    };
+    [format!("http://{host}"), format!("https://{host}")]
+}
+
+fn with_any_port(host: &str) -> String {
+    let authority = host.parse::<Authority>();
+    match authority.is_ok_and(|authority| authority.port().is_some()) {
+        true => host.into(),
+        false => format!("{host}:*"),
+    }
+}
+
+/// An origin of CORS, which leaves out the port that belongs to its scheme.
+fn with_port(origin: &str) -> String {
+    let (scheme, authority) = origin.split_once("://").unwrap_or(("", origin));
+    let has_port = authority
+        .parse::<Authority>()
+        .is_ok_and(|authority| authority.port().is_some());
+    match (has_port, scheme) {
+        (true, _) => origin.into(),
+        (false, "http") => format!("{origin}:80"),
+        (false, "https") => format!("{origin}:443"),
+        (false, _) => format!("{origin}:*"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(hosts: &str, public_url: &str, cors: CorsOrigins) -> Option<McpSettings> {
+        let given = Given::new("mcp_allowed_hosts", hosts.into(), "test".into());
+        super::read(&given, public_url, &cors).ok()
+    }
+
+    #[test]
+    fn by_default_it_is_this_host_alone_and_its_pages() {
+        let settings = read("", "", CorsOrigins::None).unwrap();
+
+        assert_eq!(settings.allowed_hosts, LOOPBACK);
+        assert!(settings.allowed_origins.contains(&"http://[::1]:*".into()));
+        assert_eq!(settings.allowed_origins.len(), 6);
+    }
+
+    #[test]
+    fn the_host_of_the_public_url_is_always_one() {
+        let settings = read("a.example:81", "https://t.example/x", CorsOrigins::None).unwrap();
+
+        assert_eq!(settings.allowed_hosts, ["a.example:81", "t.example"]);
+        let origins = [
+            "http://a.example:81",
+            "https://a.example:81",
+            "http://t.example:*",
+            "https://t.example:*",
+        ];
+        assert_eq!(settings.allowed_origins, origins);
+    }
+
+    #[test]
+    fn origins_of_cors_get_the_port_of_their_scheme() {
+        let named = ["https://a.example", "http://b.example:3000"];
+        let cors = CorsOrigins::Named(named.map(String::from).to_vec());
+
+        let origins = read("t.example:1", "", cors).unwrap().allowed_origins;
+
+        let expected = ["https://a.example:443", "http://b.example:3000"];
+        assert_eq!(origins[2..], expected);
+    }
+
+    #[test]
+    fn all_hosts_are_asked_for_by_name() {
+        let settings = read("*", "https://t.example", CorsOrigins::None).unwrap();
+
+        assert_eq!(settings.allowed_hosts, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for hosts in ["*,a.example", "*.example", "https://a", "u@a", "a b", "a/b"] {
+            assert_eq!(read(hosts, "", CorsOrigins::Any), None, "{hosts}");
+        }
+    }
+}
