@@ -30,6 +30,7 @@ mod json_answer;
 mod json_body;
 mod key_path;
 mod kv_body;
+mod mcp_urls;
 mod members;
 mod merge;
 mod namespaces;

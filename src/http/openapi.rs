@@ -19,8 +19,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use super::fallback::not_allowed;
 use super::schemas::Problem;
 use super::{
-    all_events, archives, entries, history, merge, namespaces, probes, scope_kv, scope_tasks,
-    scopes, state, thread_events, threads, tool_calls, tools, webhooks,
+    all_events, archives, entries, history, mcp_urls, merge, namespaces, probes, scope_kv,
+    scope_tasks, scopes, state, thread_events, threads, tool_calls, tools, webhooks,
 };
 
 const CURRENT: &str = "/v1/threads/current";
@@ -75,6 +75,7 @@ const BY_ID: &str = "/v1/threads/{id}";
         tools::list_tools,
         tools::call_tool,
         tool_calls::call_tools,
+        mcp_urls::create_mcp_url,
         scope_kv::get_values,
         scope_kv::set_values,
         scope_kv::delete_key,

@@ -6,8 +6,8 @@ use actix_web::web::{self, ServiceConfig};
 use super::back_end::not_allowed_for_back_end;
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
 use super::{
-    Api, all_events, archives, entries, history, merge, namespaces, openapi, probes, scope_kv,
-    scope_tasks, scopes, state, thread_events, threads, tool_calls, tools, webhooks,
+    Api, all_events, archives, entries, history, mcp_urls, merge, namespaces, openapi, probes,
+    scope_kv, scope_tasks, scopes, state, thread_events, threads, tool_calls, tools, webhooks,
 };
 
 impl Api {
@@ -232,6 +232,11 @@ fn back_end_routes(config: &mut ServiceConfig) {
         .service(
             web::resource("/v1/webhooks/{id}/replay")
                 .route(web::post().to(webhooks::replay_webhook))
+                .default_service(not_allowed_for_back_end("POST")),
+        )
+        .service(
+            web::resource("/v1/mcp-urls")
+                .route(web::post().to(mcp_urls::create_mcp_url))
                 .default_service(not_allowed_for_back_end("POST")),
         );
 }
