@@ -22,6 +22,11 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
             IF_NONE_MATCH,
             header("idempotency-key"),
             header("last-event-id"),
+            header("mcp-method"),
+            header("mcp-name"),
+            header("mcp-protocol-version"),
+            header("x-session-id"),
+            header("x-state-id"),
             header("x-thread-id"),
         ])
         .expose_headers([

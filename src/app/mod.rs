@@ -20,8 +20,9 @@ use futures_util::future::join;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::{CorsOrigins, Settings};
+use crate::config::{CorsOrigins, McpSettings, Settings};
 use crate::domain::{KeyRing, SigningKey};
+use crate::doors::mcp::Mcp;
 use crate::doors::modelrelay::ModelRelay;
 use crate::events::{EventSettings, Events};
 use crate::http::{Api, envelope};
@@ -100,10 +101,16 @@ impl Application {
             api_keys: settings.api_keys.clone(),
         };
         let relay = modelrelay(&api, &backend);
+        let McpSettings {
+            allowed_hosts,
+            allowed_origins,
+        } = settings.mcp.clone();
+        let mcp = Mcp::new(&api, allowed_hosts, allowed_origins);
         let origins = settings.cors.clone();
         let mut server = HttpServer::new(move || {
             let api = api.for_worker();
             let relay = relay.for_worker(&api.scopes);
+            let mcp = mcp.for_worker(&api.scopes);
             let observer = Observer::new(http_metrics.clone());
             let has_cors = origins != CorsOrigins::None;
             // the last one is the outermost: it measures all others, and the envelope makes the
@@ -113,6 +120,7 @@ impl Application {
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
                 .configure(|config| relay.configure(config))
+                .configure(|config| mcp.configure(config))
                 .configure(|config| api.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         })

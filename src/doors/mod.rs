@@ -1,4 +1,5 @@
 //! Doors: protocols of others, put into calls of the services and back. A door owns no state and no
 //! rules.
 
+pub mod mcp;
 pub mod modelrelay;

@@ -39,7 +39,7 @@ impl Body {
     ///
     /// # Errors
     /// [`ApiError::BodyTooLarge`] or [`ApiError::BodyUnreadable`].
-    pub(super) fn bytes(&self) -> Result<&Bytes, ApiError> {
+    pub(crate) fn bytes(&self) -> Result<&Bytes, ApiError> {
         match self {
             Self::Whole(bytes) => Ok(bytes),
             Self::TooLarge {

@@ -13,7 +13,7 @@ pub(super) struct Exchange {
 pub(super) struct Successor(pub(super) Caller);
 
 /// Which thread a request was about that was not asked for as the caller's own.
-pub(super) struct About(pub(super) ThreadId);
+pub(crate) struct About(pub(crate) ThreadId);
 
 /// The session goes on after the response has begun: who has this ends it.
 pub(super) struct Streaming;

@@ -75,6 +75,7 @@ use crate::webhooks::Webhooks;
 pub(crate) use body::Body;
 pub use envelope::envelope;
 pub use error::{ApiError, with_problem};
+pub(crate) use exchange::About;
 pub use openapi::openapi_json;
 pub use session::{SESSION_ID, SessionId};
 

@@ -44,15 +44,23 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish())
 }
 
-fn parse(filter: &str) -> Result<EnvFilter, LogError> {
+/// What others would log of each request; who names them in the filter gets it all the same.
+const QUIET: [(&str, &str); 2] = [
     // it reports each malformed request as an error of the server, so that anybody could fill the
-    // log; who names it in the filter gets it all the same
-    let quiet = "actix_http::h1::dispatcher=off";
-    let filter = if filter.contains("actix_http") {
-        filter.to_owned()
-    } else {
-        format!("{filter},{quiet}")
-    };
+    // log
+    ("actix_http", "actix_http::h1::dispatcher=off"),
+    // it logs whole messages, with the values in them, and warns of each that it refuses
+    ("rmcp", "rmcp=warn,rmcp::service=error"),
+];
+
+fn parse(filter: &str) -> Result<EnvFilter, LogError> {
+    let mut filter = filter.to_owned();
+    for (name, quiet) in QUIET {
+        if !filter.contains(name) {
+            filter.push(',');
+            filter.push_str(quiet);
+        }
+    }
     Ok(EnvFilter::builder().parse(filter)?)
 }
 

@@ -19,6 +19,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
         ],
     ),
     (
+        "doors",
+        &["domain", "store", "service", "events", "identity", "http"],
+    ),
+    (
         "actix",
         &["domain", "store", "service", "events", "identity", "http"],
     ),
@@ -46,6 +50,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "webhooks",
             "identity",
             "http",
+            "doors",
             "actix",
             "doors",
             "telemetry",
@@ -62,6 +67,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "webhooks",
             "identity",
             "http",
+            "doors",
             "actix",
             "doors",
             "telemetry",
@@ -88,6 +94,7 @@ const NAMES: [(&str, &[&str]); 11] = [
         &[
             "identity",
             "http",
+            "doors",
             "actix",
             "doors",
             "telemetry",

@@ -1,0 +1,133 @@
+//! Which scope a request is for, and whether it may.
+
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::{HttpRequest, web};
+use serde::Deserialize;
+
+use super::Mcp;
+use crate::domain::ThreadId;
+use crate::domain::scope::{KeptScope, Scope, ScopeError};
+use crate::http::ApiError;
+use crate::identity::{IdentityError, ScopeGrant, THREAD_ID};
+use crate::store::Clock;
+
+/// The headers that name a scope of that kind, for who has an api key. As a header of a request,
+/// `x-session-id` names a session's scope, though that of an answer is the request's own id.
+const NAMING: [(&str, HeaderName); 2] = [
+    ("state", HeaderName::from_static("x-state-id")),
+    ("session", HeaderName::from_static("x-session-id")),
+];
+
+/// The query.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    scope: Option<String>,
+    expires: Option<String>,
+    sig: Option<String>,
+}
+
+impl Mcp {
+    /// The scope of a request.
+    ///
+    /// A signed thread id opens the scope of its thread, and a signed query the one that it was
+    /// made for. An api key opens what the other headers, or a query without a signature, name;
+    /// without any name it is the scope `request`. Where a provider knows the callers, one without
+    /// any name has the scope of its own thread. Cookies are not looked at.
+    ///
+    /// # Errors
+    /// [`ApiError`] with 401 as long as nothing right was shown, or something wrong was; which part
+    /// was wrong is not told. Only then 400 for what is malformed, or names more than one scope.
+    pub(super) fn open(&self, request: &HttpRequest) -> Result<Scope, ApiError> {
+        let headers = request.headers();
+        let has_key = self.api_keys.verify(headers).is_some();
+        let asked = web::Query::<Asked>::from_query(request.query_string());
+        let granted = match &asked {
+            Ok(asked) => self.granted(asked)?,
+            Err(_) => None,
+        };
+        let thread = match headers.contains_key(&THREAD_ID) {
+            true => Some(self.own_thread(request, has_key)?),
+            false => None,
+        };
+        if !has_key && granted.is_none() && thread.is_none() {
+            return self.known(request);
+        }
+        let malformed = "The query takes `scope`, `expires` and `sig`, each once";
+        let asked = asked.map_err(|_| ApiError::InvalidParameter(malformed.into()))?;
+        let by_query = granted.map(Ok).or_else(|| named(&asked));
+        let by_thread = thread.map(|id| Ok(KeptScope::Thread(id).into()));
+        let by_headers = named_by(headers);
+        let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
+        match (scopes.next(), scopes.next()) {
+            (None, _) => Ok(Scope::Request),
+            // without an api key it is what was proven, as there was something and this is all
+            (Some(scope), None) => scope,
+            (Some(_), Some(_)) => Err(ApiError::InvalidParameter(
+                "A request is for one scope, and this names more".into(),
+            )),
+        }
+    }
+
+    /// The scope that a query with a signature opens.
+    fn granted(&self, asked: &Asked) -> Result<Option<Scope>, ApiError> {
+        let Some(signature) = &asked.sig else {
+            return Ok(None);
+        };
+        let ring = self.identity.ring();
+        let scope = asked.scope.as_deref().unwrap_or_default();
+        let now_ms = Clock::system().now_ms();
+        let grant = ScopeGrant::open(ring, scope, asked.expires.as_deref(), signature, now_ms);
+        let grant = grant.ok_or(ApiError::ApiKeyRequired)?;
+        Ok(Some(grant.scope))
+    }
+
+    /// The thread of a signed id. Where callers log in, such an id is no key: it has to be that of
+    /// the caller.
+    fn own_thread(&self, request: &HttpRequest, has_key: bool) -> Result<ThreadId, ApiError> {
+        let id = self.identity.by_header(request.headers())?.id;
+        let is_own = || {
+            let caller = self.identity.proven_caller(request);
+            caller.is_some_and(|caller| caller.id == id)
+        };
+        if has_key || !self.identity.has_provider() || is_own() {
+            Ok(id)
+        } else {
+            Err(IdentityError::InvalidSignature.into())
+        }
+    }
+
+    /// The scope of a caller that a provider knows, and that names none.
+    fn known(&self, request: &HttpRequest) -> Result<Scope, ApiError> {
+        let names_one =
+            !request.query_string().is_empty() || named_by(request.headers()).next().is_some();
+        if names_one || !self.identity.has_provider() {
+            return Err(ApiError::ApiKeyRequired);
+        }
+        let caller = self.identity.proven_caller(request);
+        let caller = caller.ok_or(ApiError::ApiKeyRequired)?;
+        Ok(KeptScope::Thread(caller.id).into())
+    }
+}
+
+/// The scope that a query without a signature names.
+fn named(asked: &Asked) -> Option<Result<Scope, ApiError>> {
+    if asked.expires.is_some() {
+        let detail = "`expires` is for signed queries";
+        return Some(Err(ApiError::InvalidParameter(detail.into())));
+    }
+    let scope = asked.scope.as_deref()?.parse();
+    Some(scope.map_err(ApiError::from))
+}
+
+/// The scopes that headers name.
+fn named_by(headers: &HeaderMap) -> impl Iterator<Item = Result<Scope, ApiError>> {
+    let named = |kind, id: &[u8]| {
+        let id = std::str::from_utf8(id).map_err(|_| ScopeError::Name)?;
+        Ok(format!("{kind}:{id}").parse()?)
+    };
+    NAMING.into_iter().flat_map(move |(kind, header)| {
+        let values = headers.get_all(header);
+        values.map(move |value| named(kind, value.as_bytes()))
+    })
+}

@@ -1,0 +1,30 @@
+//! Errors of the services, as errors of the protocol.
+
+use std::error::Error;
+
+use rmcp::model::ErrorData;
+use serde_json::json;
+
+use crate::http::ApiError;
+use crate::service::ServiceError;
+
+/// What a client is told, with the stable code of the API as `data.code`. What broke inside is for
+/// the log alone.
+pub(super) fn told(error: ServiceError) -> ErrorData {
+    let text = error.to_string();
+    let error = ApiError::from(error);
+    let (status, code) = error.row();
+    let data = Some(json!({"code": code}));
+    if status.is_server_error() {
+        tracing::warn!(
+            error = &error as &dyn Error,
+            code,
+            "a message of MCP failed"
+        );
+        return ErrorData::internal_error("the store is not available", data);
+    }
+    if code == "scope_not_found" {
+        return ErrorData::resource_not_found(text, data);
+    }
+    ErrorData::invalid_request(text, data)
+}

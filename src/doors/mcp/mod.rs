@@ -1,0 +1,94 @@
+//! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP: the
+//! tools that keep state, and the keys and tasks of one scope as resources.
+//!
+//! Which scope that is, stands in the request: in the header `x-thread-id` (signed), `x-state-id` or
+//! `x-session-id`, or in a query, which may be signed. Each request is answered by itself and as
+//! JSON, so that any replica can answer any of them; there are no sessions of the protocol.
+
+mod access;
+mod failure;
+mod gate;
+mod message;
+mod resource_uri;
+mod resources;
+mod server;
+
+use std::sync::Arc;
+
+use actix_web::HttpMessage;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp_actix_web::transport::StreamableHttpService;
+
+use crate::domain::scope::Scope;
+use crate::http::{Api, Body};
+use crate::identity::{ApiKeys, Identity};
+use crate::service::ScopeService;
+use server::Server;
+
+/// The door.
+#[derive(Debug, Clone)]
+pub struct Mcp {
+    /// What models keep.
+    pub scopes: ScopeService,
+    /// Who is asking.
+    pub identity: Identity,
+    /// Who may open any scope.
+    pub api_keys: ApiKeys,
+    /// Hosts under which it may be called, with a port or for all ports; empty: all.
+    pub allowed_hosts: Vec<String>,
+    /// Origins of pages that may call it, with a port or `:*`; empty: all.
+    pub allowed_origins: Vec<String>,
+}
+
+/// The scope of a request, once it was opened.
+#[derive(Debug, Clone)]
+struct Opened(Scope);
+
+impl Mcp {
+    /// The door to the same scopes, for those who may come in by the API.
+    #[must_use]
+    pub fn new(api: &Api, allowed_hosts: Vec<String>, allowed_origins: Vec<String>) -> Self {
+        Self {
+            scopes: api.scopes.clone(),
+            identity: api.identity.clone(),
+            api_keys: api.api_keys.clone(),
+            allowed_hosts,
+            allowed_origins,
+        }
+    }
+
+    /// The door as one worker thread should use it, over that worker's scopes.
+    #[must_use]
+    pub fn for_worker(&self, scopes: &ScopeService) -> Self {
+        Self {
+            scopes: scopes.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// Adds `/mcp` to an app, which has [`crate::http::envelope`] around it.
+    pub fn configure(&self, config: &mut ServiceConfig) {
+        let server = Server::new(self.scopes.clone());
+        let transport = StreamableHttpService::builder()
+            .service_factory(Arc::new(move || Ok(server.clone())))
+            .session_manager(Arc::new(NeverSessionManager::default()))
+            .stateful_mode(false)
+            .json_response(true)
+            .max_request_body_bytes(Body::LIMIT_BYTES as usize)
+            .allowed_hosts(self.allowed_hosts.clone())
+            .allowed_origins(self.allowed_origins.clone())
+            .on_request_fn(|request, extensions| {
+                if let Some(opened) = request.extensions().get::<Opened>() {
+                    extensions.insert(opened.clone());
+                }
+            })
+            .build();
+        let scope = transport
+            .scope_with_path("/mcp")
+            .app_data(web::Data::new(self.clone()))
+            .wrap(from_fn(gate::gate));
+        config.service(scope);
+    }
+}

@@ -1,0 +1,70 @@
+//! What the parts of a scope are named as resources.
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// The task list.
+pub(super) const TASKS: &str = "threadkeep://tasks";
+/// Any key.
+pub(super) const KEY_TEMPLATE: &str = "threadkeep://kv/{key}";
+
+const KEYS: &str = "threadkeep://kv/";
+/// What a simple expansion of a template encodes (RFC 6570, section 3.2.2).
+const RESERVED: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A part of a scope.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    Tasks,
+    Key(Cow<'a, str>),
+}
+
+impl<'a> Part<'a> {
+    /// The part of that name. A `/` in a key may stand as it is.
+    pub(super) fn of(uri: &'a str) -> Option<Self> {
+        if uri == TASKS {
+            return Some(Self::Tasks);
+        }
+        let key = uri.strip_prefix(KEYS)?;
+        percent_decode_str(key).decode_utf8().ok().map(Self::Key)
+    }
+}
+
+/// The name of a key.
+pub(super) fn of_key(key: &str) -> String {
+    format!("{KEYS}{}", utf8_percent_encode(key, &RESERVED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_back_from_its_name() {
+        for key in ["user/name", "a.b-c_d~e", "", "é ?#%/{}\n"] {
+            assert_eq!(Part::of(&of_key(key)), Some(Part::Key(key.into())));
+        }
+        assert_eq!(of_key("user/name"), "threadkeep://kv/user%2Fname");
+        let plain = Part::of("threadkeep://kv/user/name");
+        assert_eq!(plain, Some(Part::Key("user/name".into())));
+    }
+
+    #[test]
+    fn other_names_are_none() {
+        for uri in [
+            "",
+            "threadkeep://tasks/",
+            "threadkeep://kv",
+            "threadkeep://keys/a",
+            "https://kv/a",
+            "threadkeep://kv/%ff",
+        ] {
+            assert_eq!(Part::of(uri), None, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The messages of the protocol, put into calls of the services.
+
+use std::sync::LazyLock;
+
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool as Definition,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp_actix_web::transport::on_request_extensions;
+use serde_json::Value;
+
+use super::failure::told;
+use super::{Opened, resources};
+use crate::domain::scope::Scope;
+use crate::service::ScopeService;
+use crate::service::tools::{Format, Outcome, Tool, Toolbox, definitions};
+
+/// What a model is told before it calls anything.
+const INSTRUCTIONS: &str = "Keeps state for you between turns: keys with text values, and a task \
+    list. All of it belongs to one scope, which the connection has chosen. Write what you will need \
+    later with kv_write and read it with kv_read; kv_list tells which keys there are. Keys are \
+    segments of letters, digits, `_`, `.` and `-` parted by `/`, such as `user/name`, at most 128 \
+    bytes; a value has at most 32768 bytes, all values 131072, and there are at most 256 keys. \
+    Track work with tasks_write, which replaces the whole list, and tasks_update, which changes one \
+    task; the list has at most 1000 tasks. A call that is refused changes nothing and says why. The \
+    keys and tasks can be read as resources too.";
+
+/// The tools, as they are defined for every client.
+static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+    serde_json::from_value(definitions(Format::Mcp)).expect("the definitions are those of MCP")
+});
+
+/// Requests that are answered here. One of these that arrives as unknown was not understood.
+const METHODS: [&str; 7] = [
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+];
+
+/// What answers a message.
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    scopes: ScopeService,
+    tools: Toolbox,
+}
+
+impl Server {
+    pub(super) fn new(scopes: ScopeService) -> Self {
+        let tools = Toolbox::new(scopes.clone());
+        Self { scopes, tools }
+    }
+}
+
+/// The scope that the gate has opened.
+fn scope(context: &RequestContext<RoleServer>) -> Result<Scope, ErrorData> {
+    let opened = on_request_extensions(&context.extensions);
+    let opened = opened.and_then(|extensions| extensions.get::<Opened>());
+    let closed = || ErrorData::internal_error("the request has no scope", None);
+    opened.map(|opened| opened.0.clone()).ok_or_else(closed)
+}
+
+/// Of what comes in one part, there is no part that a cursor leads to.
+fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params("there is no such cursor", None)),
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .build();
+        let version = env!("CARGO_PKG_VERSION");
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("threadkeep", version))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        no_cursor(request)?;
+        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Definition> {
+        let tool = name.parse::<Tool>().ok()?;
+        TOOLS
+            .iter()
+            .find(|known| known.name == tool.as_str())
+            .cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let unknown = |_| ErrorData::invalid_params("there is no such tool", None);
+        let tool: Tool = request.name.parse().map_err(unknown)?;
+        let arguments = request
+            .arguments
+            .map(|object| Value::from(object).to_string());
+        let arguments = arguments.unwrap_or_default();
+        let scope = scope(&context)?;
+        let outcome = self.tools.call(&scope, tool, &arguments).await;
+        let result = match outcome.map_err(told)? {
+            Outcome::Result(result) => CallToolResult::structured(result),
+            Outcome::Mistake(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
+        };
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        resources::list(&self.scopes, &scope(&context)?, cursor.as_deref()).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        no_cursor(request)?;
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = resources::read(&self.scopes, &scope(&context)?, &request.uri).await?;
+        Ok(read.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if METHODS.contains(&method.as_str()) {
+            let text = "the method does not take these params";
+            return Err(ErrorData::invalid_params(text, None));
+        }
+        let text = "there is no such method";
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_is_defined_under_its_name() {
+        let names: Vec<_> = TOOLS.iter().map(|tool| tool.name.as_ref()).collect();
+
+        assert_eq!(names, Tool::ALL.map(Tool::as_str));
+    }
+}
