@@ -27,10 +27,6 @@ const ARROWS: [(&str, &[&str]); 13] = [
         &["domain", "store", "service", "events", "identity", "http"],
     ),
     (
-        "doors",
-        &["domain", "store", "service", "events", "identity", "http"],
-    ),
-    (
         "telemetry",
         &[
             "domain", "store", "service", "events", "identity", "http", "doors",
@@ -52,7 +48,6 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "http",
             "doors",
             "actix",
-            "doors",
             "telemetry",
             "config",
         ],
@@ -69,7 +64,6 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "http",
             "doors",
             "actix",
-            "doors",
             "telemetry",
             "config",
             "app",
@@ -96,7 +90,6 @@ const NAMES: [(&str, &[&str]); 11] = [
             "http",
             "doors",
             "actix",
-            "doors",
             "telemetry",
             "config",
             "app",

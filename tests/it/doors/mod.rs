@@ -1,3 +1,4 @@
 //! Protocols of others, spoken by their own clients where there are some.
 
+mod mcp;
 mod modelrelay;

@@ -1,0 +1,151 @@
+//! Who may come in, and to which scope.
+
+use serde_json::json;
+
+use super::{Mcp, bearer, unique};
+use crate::http::over_both_stores;
+use crate::support::client::new_id;
+use crate::support::server::Server;
+
+const STATE: &str = "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11";
+
+async fn nobody_comes_in_without_a_credential(server: &Server) {
+    let client = server.client();
+    let stranger = || Mcp::stranger(&client);
+    let wrong = ("authorization", "Bearer wrong".to_owned());
+
+    for mcp in [
+        stranger(),
+        stranger().with(wrong.clone()),
+        stranger().with(("x-session-id", "s".into())),
+        stranger().with(("x-state-id", STATE.into())),
+        stranger().with(("x-state-id", "no uuid".into())),
+        stranger().with(wrong).with(("x-session-id", "s".into())),
+        stranger().at("/mcp?scope=request"),
+        stranger().at("/mcp?scope=session:s"),
+        stranger().at("/mcp?unknown"),
+        stranger()
+            .with(("x-session-id", "s".into()))
+            .with(("x-state-id", STATE.into())),
+    ] {
+        mcp.assert_kept_out("api_key_required").await;
+    }
+}
+
+async fn a_cookie_opens_nothing(server: &Server) {
+    let client = server.client();
+    let answer = client.get("/v1/threads/current").ok().await;
+    let cookie = answer.header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+
+    let mcp = Mcp::stranger(&client).with(("cookie", cookie));
+
+    mcp.assert_kept_out("api_key_required").await;
+}
+
+async fn a_signed_id_opens_its_own_thread(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let mcp = Mcp::thread(&client, &thread);
+
+    mcp.call("kv_write", json!({"key": "k", "value": "v"}))
+        .await;
+
+    let by_key = Mcp::back_end(&client).at(format!("/mcp?scope=thread:{}", thread.id));
+    assert_eq!(by_key.keys().await, json!(["k"]));
+    let other = Mcp::thread(&client, &client.thread());
+    assert_eq!(other.keys().await, json!([]));
+    assert_eq!(thread.object().await["exists"], true);
+}
+
+async fn an_id_that_does_not_verify_opens_nothing(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let (id, signature) = thread.signed.split_once(';').unwrap();
+
+    for header in [
+        String::new(),
+        id.to_owned(),
+        format!("{id};"),
+        format!("{};{signature}", new_id()),
+        format!("{id};{}", signature.to_lowercase()),
+    ] {
+        let header = ("x-thread-id", header);
+        let mcp = Mcp::stranger(&client).with(header.clone());
+        mcp.assert_kept_out("invalid_thread_signature").await;
+        // not even where another credential would do
+        let mcp = mcp.with(bearer());
+        mcp.assert_kept_out("invalid_thread_signature").await;
+    }
+}
+
+async fn more_than_one_scope_is_none(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let signed = ("x-thread-id", thread.signed.clone());
+    let session = ("x-session-id", unique());
+    let state = ("x-state-id", STATE.to_owned());
+    let back_end = || Mcp::back_end(&client);
+
+    for mcp in [
+        back_end().with(session.clone()).with(state.clone()),
+        back_end().with(session.clone()).with(session.clone()),
+        back_end().with(session.clone()).with(signed.clone()),
+        back_end().with(session.clone()).at("/mcp?scope=request"),
+        Mcp::thread(&client, &thread).with(session.clone()),
+        Mcp::thread(&client, &thread).with(state.clone()),
+        Mcp::thread(&client, &thread).at("/mcp?scope=session:s"),
+    ] {
+        let request = mcp.message("ping", &json!({}));
+        request.refused(400, "invalid_parameter").await;
+    }
+}
+
+async fn malformed_names_are_told_to_who_may_ask(server: &Server) {
+    let client = server.client();
+    let back_end = || Mcp::back_end(&client);
+
+    for (mcp, code) in [
+        (
+            back_end().with(("x-state-id", "abc".into())),
+            "invalid_scope",
+        ),
+        (
+            back_end().with(("x-state-id", String::new())),
+            "invalid_scope",
+        ),
+        (
+            back_end().with(("x-session-id", String::new())),
+            "invalid_scope",
+        ),
+        (
+            back_end().with(("x-session-id", "a b".into())),
+            "invalid_scope",
+        ),
+        (
+            back_end().with(("x-session-id", "x".repeat(129))),
+            "invalid_scope",
+        ),
+        (back_end().at("/mcp?scope=threads:x"), "invalid_scope"),
+        (back_end().at("/mcp?scope=thread:current"), "invalid_scope"),
+        (back_end().at("/mcp?scope="), "invalid_scope"),
+        (back_end().at("/mcp?unknown=1"), "invalid_parameter"),
+        (
+            back_end().at("/mcp?scope=request&scope=request"),
+            "invalid_parameter",
+        ),
+        (back_end().at("/mcp?expires=1"), "invalid_parameter"),
+    ] {
+        let request = mcp.message("ping", &json!({}));
+        request.refused(400, code).await;
+    }
+}
+
+over_both_stores!(
+    nobody_comes_in_without_a_credential,
+    a_cookie_opens_nothing,
+    a_signed_id_opens_its_own_thread,
+    an_id_that_does_not_verify_opens_nothing,
+    more_than_one_scope_is_none,
+    malformed_names_are_told_to_who_may_ask,
+);

@@ -1,0 +1,187 @@
+//! The frame of the protocol.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::Mcp;
+use crate::http::over_both_stores;
+use crate::support::server::Server;
+
+async fn a_server_tells_its_name_and_what_it_is_for(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    let params = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+
+    let result = mcp.result("initialize", params).await;
+
+    assert_eq!(result["protocolVersion"], "2025-06-18");
+    assert_eq!(result["serverInfo"]["name"], "threadkeep");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(result["serverInfo"]["version"], version);
+    assert!(result["capabilities"]["tools"].is_object());
+    assert!(result["capabilities"]["resources"].is_object());
+    let instructions = result["instructions"].as_str().unwrap();
+    for word in ["kv_write", "tasks_write", "32768", "128 bytes"] {
+        assert!(instructions.contains(word), "{word}");
+    }
+}
+
+async fn no_session_is_made_and_no_cookie_set(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    let cookie = ("cookie", "atid=whatever".into());
+
+    let answer = mcp.with(cookie).ping().await;
+
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.header("cache-control"), Some("private, no-store"));
+    assert!(answer.header("x-session-id").unwrap().starts_with("sess_"));
+    for absent in ["set-cookie", "x-thread-id", "mcp-session-id"] {
+        assert_eq!(answer.header(absent), None, "{absent}");
+    }
+}
+
+async fn notifications_are_taken_without_an_answer(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let answer = mcp.post(body).send().await;
+
+    assert_eq!((answer.status, answer.text().as_str()), (202, ""));
+}
+
+async fn there_is_nothing_to_get_or_delete(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    for method in [Method::GET, Method::DELETE, Method::PUT, Method::PATCH] {
+        let answer = mcp.request(method).send().await;
+        answer.problem(405, "method_not_allowed");
+        assert_eq!(answer.header("allow"), Some("POST"));
+    }
+    for method in [Method::GET, Method::POST] {
+        let below = mcp.clone().at("/mcp/sse").request(method);
+        below.refused(404, "not_found").await;
+    }
+    assert_eq!(mcp.at("/mcp/").ping().await.status, 200);
+}
+
+async fn unknown_methods_and_malformed_params_are_errors_of_the_protocol(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    for (method, params, code) in [
+        ("nothing/at_all", json!({}), -32601),
+        ("tools/call", json!({"name": 5}), -32602),
+        ("tools/call", json!({}), -32602),
+        (
+            "tools/call",
+            json!({"name": "kv_list", "arguments": "{}"}),
+            -32602,
+        ),
+        ("tools/call", json!({"name": "kv_clear"}), -32602),
+        ("tools/list", json!({"cursor": "x"}), -32602),
+        ("resources/read", json!({}), -32602),
+    ] {
+        let error = mcp.error(method, params.clone()).await;
+        assert_eq!(error["code"], code, "{method} {params}: {error}");
+    }
+}
+
+async fn what_is_no_message_is_told_so(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    for (body, code) in [
+        ("", -32700),
+        ("{", -32700),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"ping"} x"#, -32700),
+        ("[]", -32600),
+        (r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#, -32600),
+        ("7", -32600),
+        (r#"{"id":7}"#, -32600),
+        (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":7,"method":null}"#, -32600),
+    ] {
+        let answer = mcp.post(body).send().await;
+        assert_eq!(answer.status, 400, "{body}: {}", answer.text());
+        assert_eq!(answer.json()["error"]["code"], code, "{body}");
+    }
+    let known = mcp.post(r#"{"id":"a"}"#).send().await;
+    assert_eq!(known.json()["id"], "a");
+}
+
+async fn other_types_are_refused(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    let body = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+    let post = || mcp.request(Method::POST).body(body);
+    let both = "application/json, text/event-stream";
+
+    for (accept, kind, status) in [
+        (both, "application/json; charset=utf-8", 200),
+        (both, "text/plain", 415),
+        ("application/json", "application/json", 406),
+        ("text/html", "application/json", 406),
+    ] {
+        let request = post().header("accept", accept);
+        let answer = request.header("content-type", kind).send().await;
+        assert_eq!(answer.status, status, "{accept} {kind}");
+    }
+}
+
+async fn a_body_past_the_limit_is_refused_whole(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    let answer = mcp.post(&" ".repeat(2_097_153)).send().await;
+
+    answer.problem(413, "body_too_large");
+}
+
+async fn versions_of_the_protocol_are_known_or_refused(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    let ping = |version: &str| {
+        let header = ("mcp-protocol-version", version.to_owned());
+        mcp.clone().with(header)
+    };
+
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        assert_eq!(ping(version).ping().await.status, 200, "{version}");
+    }
+    let answer = ping("1999-01-01").ping().await;
+    assert_eq!(answer.status, 400);
+    let text = answer.header("content-type").unwrap();
+    assert!(text.starts_with("text/plain"), "{text}");
+}
+
+/// The revision without a handshake, in which each request tells all.
+async fn a_request_of_the_newest_revision_stands_alone(server: &Server) {
+    let version = "2026-07-28";
+    let mcp = Mcp::own(&server.client())
+        .with(("mcp-protocol-version", version.into()))
+        .with(("mcp-method", "tools/call".into()))
+        .with(("mcp-name", "kv_list".into()));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    });
+
+    let params = json!({"name": "kv_list", "arguments": {}, "_meta": meta});
+    let result = mcp.result("tools/call", params).await;
+
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["structuredContent"], json!({"keys": []}));
+}
+
+over_both_stores!(
+    a_server_tells_its_name_and_what_it_is_for,
+    no_session_is_made_and_no_cookie_set,
+    notifications_are_taken_without_an_answer,
+    there_is_nothing_to_get_or_delete,
+    unknown_methods_and_malformed_params_are_errors_of_the_protocol,
+    what_is_no_message_is_told_so,
+    other_types_are_refused,
+    a_body_past_the_limit_is_refused_whole,
+    versions_of_the_protocol_are_known_or_refused,
+    a_request_of_the_newest_revision_stands_alone,
+);

@@ -1,0 +1,206 @@
+//! The tools, called.
+
+use serde_json::{Value, json};
+
+use super::{Mcp, unique};
+use crate::http::over_both_stores;
+use crate::support::server::Server;
+
+async fn the_tools_are_those_of_the_api(server: &Server) {
+    let client = server.client();
+    let expected = client.get("/v1/tools?format=mcp").ok().await.json();
+
+    let listed = Mcp::own(&client).result("tools/list", json!({})).await;
+
+    assert_eq!(listed["tools"], expected["tools"]);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 8);
+    assert_eq!(listed.get("nextCursor"), None);
+    for tool in listed["tools"].as_array().unwrap() {
+        assert!(tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
+    }
+}
+
+async fn every_tool_can_be_called(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    let task = json!({"content": "write", "status": "pending"});
+
+    for (name, arguments, expected) in [
+        (
+            "kv_write",
+            json!({"key": "a/b", "value": "1"}),
+            json!({"ok": true}),
+        ),
+        (
+            "kv_read",
+            json!({"key": "a/b"}),
+            json!({"found": true, "value": "1"}),
+        ),
+        ("kv_read", json!({"key": "none"}), json!({"found": false})),
+        (
+            "kv_increment",
+            json!({"key": "n", "by": 5}),
+            json!({"ok": true, "value": 5}),
+        ),
+        ("kv_list", json!({}), json!({"keys": ["a/b", "n"]})),
+        (
+            "kv_delete",
+            json!({"key": "a/b"}),
+            json!({"ok": true, "deleted": true}),
+        ),
+        ("kv.list", json!({}), json!({"keys": ["n"]})),
+        ("tasks_write", json!({"tasks": [task]}), json!({"ok": true})),
+        (
+            "tasks_update",
+            json!({"index": 0, "status": "completed"}),
+            json!({"ok": true}),
+        ),
+    ] {
+        let result = mcp.call(name, arguments).await;
+        assert_eq!(result, expected, "{name}");
+    }
+    let tasks = mcp.call("tasks_read", json!({})).await;
+    assert_eq!(tasks["tasks"][0]["status"], "completed");
+}
+
+async fn arguments_may_be_left_out(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    let result = mcp.result("tools/call", json!({"name": "kv_list"})).await;
+
+    assert_eq!(result["structuredContent"], json!({"keys": []}));
+}
+
+async fn a_mistake_is_a_result_for_the_model(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    for (name, arguments, text) in [
+        (
+            "kv_write",
+            json!({"key": "a b", "value": ""}),
+            "kv.write key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])",
+        ),
+        (
+            "kv_write",
+            json!({"key": "k".repeat(129), "value": ""}),
+            "kv.write key exceeds 128 bytes",
+        ),
+        (
+            "kv_write",
+            json!({"key": "k", "value": "x".repeat(32_769)}),
+            "kv value exceeds 32768 bytes",
+        ),
+        ("kv_read", json!({}), "kv.read key is required"),
+    ] {
+        assert_eq!(mcp.mistake(name, arguments).await, text);
+    }
+    assert_eq!(mcp.keys().await, json!([]));
+}
+
+async fn the_largest_value_goes_both_ways(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    // each character is six bytes on the way
+    let value = "\u{1}".repeat(32_768);
+
+    mcp.call("kv_write", json!({"key": "big", "value": value}))
+        .await;
+
+    let read = mcp.call("kv_read", json!({"key": "big"})).await;
+    assert!(read["value"] == value.as_str());
+}
+
+async fn text_comes_back_as_it_was_sent(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+
+    for value in ["", " ", "é\u{10ffff}\r\n\0", "{\"a\": 1e400}", "\\u0000"] {
+        mcp.call("kv_write", json!({"key": "k", "value": value}))
+            .await;
+        let read = mcp.call("kv_read", json!({"key": "k"})).await;
+        assert_eq!(read["value"], value);
+    }
+}
+
+async fn each_scope_has_keys_of_its_own(server: &Server) {
+    let client = server.client();
+    let (one, other) = (unique(), unique());
+    let thread = client.thread();
+    let scopes = [
+        Mcp::session(&client, &one),
+        Mcp::session(&client, &other),
+        Mcp::thread(&client, &thread),
+        Mcp::back_end(&client).at(format!("/mcp?scope=tool:{one}")),
+        Mcp::back_end(&client).at(format!("/mcp?scope=personality:{one}")),
+    ];
+
+    for (place, mcp) in scopes.iter().enumerate() {
+        let arguments = json!({"key": format!("k{place}"), "value": ""});
+        mcp.call("kv_write", arguments).await;
+    }
+
+    for (place, mcp) in scopes.iter().enumerate() {
+        assert_eq!(mcp.keys().await, json!([format!("k{place}")]));
+    }
+}
+
+async fn the_api_sees_the_same_scopes(server: &Server) {
+    let client = server.client();
+    let name = unique();
+    let mcp = Mcp::session(&client, &name);
+
+    mcp.call("kv_write", json!({"key": "k", "value": "v"}))
+        .await;
+
+    let body = json!({"scope": format!("session:{name}"), "key": "k"}).to_string();
+    let request = client.post("/v1/scopes/kv/get").json(&body);
+    let read = request
+        .bearer(crate::support::server::API_SECRET)
+        .ok()
+        .await;
+    assert_eq!(read.json()["value"], "v");
+}
+
+async fn without_a_scope_nothing_is_kept(server: &Server) {
+    let mcp = Mcp::back_end(&server.client());
+
+    mcp.call("kv_write", json!({"key": "k", "value": "v"}))
+        .await;
+
+    assert_eq!(mcp.keys().await, json!([]));
+    let resources = mcp.result("resources/list", json!({})).await;
+    assert_eq!(resources["resources"], json!([]));
+}
+
+async fn a_scope_that_was_not_made_is_an_error_of_the_protocol(server: &Server) {
+    let client = server.client();
+    let id = "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11";
+    let state = Mcp::back_end(&client).with(("x-state-id", id.into()));
+    let run = Mcp::back_end(&client).at(format!("/mcp?scope=run:{id}"));
+
+    for mcp in [state, run] {
+        assert_eq!(mcp.ping().await.status, 200);
+        for name in ["kv_list", "kv_write"] {
+            let arguments = json!({"key": "k", "value": ""});
+            let arguments = if name == "kv_list" {
+                json!({})
+            } else {
+                arguments
+            };
+            let params = json!({"name": name, "arguments": arguments});
+            let error: Value = mcp.error("tools/call", params).await;
+            assert_eq!(error["code"], -32002, "{error}");
+            assert_eq!(error["data"]["code"], "scope_not_found");
+        }
+    }
+}
+
+over_both_stores!(
+    the_tools_are_those_of_the_api,
+    every_tool_can_be_called,
+    arguments_may_be_left_out,
+    a_mistake_is_a_result_for_the_model,
+    the_largest_value_goes_both_ways,
+    text_comes_back_as_it_was_sent,
+    each_scope_has_keys_of_its_own,
+    the_api_sees_the_same_scopes,
+    without_a_scope_nothing_is_kept,
+    a_scope_that_was_not_made_is_an_error_of_the_protocol,
+);
