@@ -36,6 +36,8 @@ curl curl
 dnsmasq dnsmasq-base
 docker-compose docker-compose
 haproxy haproxy
+node nodejs
+npm npm
 openssl openssl
 python3 python3
 redis-server redis-server
@@ -97,7 +99,7 @@ done
 install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh deploy/make-keys.sh \
-    tests/balancer.sh tests/docs-page.sh tests/event-stream.sh tests/schemathesis.sh \
+    tests/balancer.sh tests/docs-page.sh tests/event-stream.sh tests/mcp.sh tests/schemathesis.sh \
     tests/tool-definitions.sh tests/webhooks.sh
 check 'Compose file' docker-compose config --quiet
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
@@ -124,6 +126,8 @@ check 'Streams over Redis by a library' tests/event-stream.sh redis
 check 'Signatures of webhooks, by others' tests/webhooks.sh memory
 check 'Signatures of webhooks on Redis' tests/webhooks.sh redis
 check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
+check 'MCP, by its official clients' tests/mcp.sh memory
+check 'MCP over two replicas on Redis' tests/mcp.sh redis
 check 'Odd requests to the embedded store' tests/schemathesis.sh memory
 check 'Odd requests to Redis' tests/schemathesis.sh redis
 

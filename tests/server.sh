@@ -52,6 +52,15 @@ also_install_python() {
     fi
 }
 
+# install_npm PACKAGE VERSION: below $npm, which is below target/.
+install_npm() {
+    npm=$PWD/target/npm
+    if ! grep -qsF "\"version\": \"$2\"" "$npm/node_modules/$1/package.json"; then
+        mkdir -p "$npm"
+        npm install --prefix "$npm" --no-save --no-audit --no-fund --loglevel=error "$1@$2"
+    fi
+}
+
 # run_server NAME [SETTING=VALUE...]: in the background, until it listens. Sets $pid and $listening,
 # and logs to a file of that name.
 run_server() {
