@@ -215,3 +215,38 @@ fn which(name: &str) -> Result<Tool, String> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::Json;
+
+    proptest! {
+        #[test]
+        fn no_list_makes_the_reader_fail_in_another_way_than_by_its_table(
+            text in "[{}\\[\\]\":,a-z0-9_. -]{0,40}",
+            id in any::<String>(),
+            name in any::<String>(),
+        ) {
+            let call = json!({"id": id, "type": "tool_use", "name": name, "function": {"name": name}});
+            for list in [text.clone(), format!("[{text}]"), format!("[{{{text}}}]"), format!("[{call}]")] {
+                let Ok(list) = Json::parse(&list) else {
+                    continue;
+                };
+                let list = Some(list.as_str());
+                for (calls, uses, content) in [(list, None, None), (None, list, None), (None, None, list)] {
+                    let (wire, list) = Wire::of(calls, uses, content).unwrap();
+                    match read_calls(wire, list) {
+                        Ok(calls) => {
+                            let outcomes = vec![Outcome::Mistake(String::new()); calls.len()];
+                            prop_assert!(wire.messages(&calls, &outcomes).is_array());
+                        }
+                        Err(error) => prop_assert_eq!(error.row().0.as_u16(), 400),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -78,6 +78,8 @@ mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
 mod providers;
+#[cfg(feature = "redis")]
+mod replicas;
 mod scopes;
 mod starting;
 mod state;
