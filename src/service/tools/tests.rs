@@ -158,7 +158,7 @@ fn a_version_is_told_to_who_asks_and_guards() {
             r#"{"ok":true,"version":1}"#,
             &error(conflict),
             r#"{"ok":true,"value":2,"version":2}"#,
-            r#"{"deleted":false,"ok":true,"version":3}"#,
+            r#"{"ok":true,"deleted":false,"version":3}"#,
             r#"{"ok":true,"version":4}"#,
             r#"{"tasks":[],"version":4}"#,
             r#"{"keys":["a"],"version":4}"#,
