@@ -84,6 +84,9 @@ async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<()
             rows.push(row(&scenario, server, &redis, time).await?);
         }
     }
+    for scenario in scenario::of_scopes(server.address()).await? {
+        rows.push(row(&scenario, &server, &redis, time).await?);
+    }
     print!("{}", report::table(&rows));
     Ok(())
 }

@@ -64,6 +64,43 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
+/// What models and applications do beside the state of threads, which an earlier build need not know.
+pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
+    let ids = threads(server, |_| String::new()).await?;
+    let call = |line, body: &dyn Fn(usize) -> String| {
+        let calls = ids.iter().enumerate();
+        calls
+            .map(|(n, id)| request(line, Some(id), &body(n)))
+            .collect()
+    };
+    let write = |n: usize| {
+        let value = value(n);
+        format!(
+            r#"{{"scope":"thread:current","arguments":{{"key":"k{}","value":{value}}}}}"#,
+            n % 10
+        )
+    };
+    let read = |n: usize| {
+        let key = n % 10;
+        format!(r#"{{"scope":"thread:current","arguments":{{"key":"k{key}"}}}}"#)
+    };
+    let append = |n: usize| format!(r#"{{"id":"turn-{n}","value":{}}}"#, message(n));
+    Ok(vec![
+        Scenario {
+            name: "tool kv_write, 100 bytes".into(),
+            requests: call("POST /v1/tools/kv_write", &write),
+        },
+        Scenario {
+            name: "tool kv_read, 100 bytes".into(),
+            requests: call("POST /v1/tools/kv_read", &read),
+        },
+        Scenario {
+            name: "an item of a history, a repeat".into(),
+            requests: call("POST /v1/threads/current/history", &append),
+        },
+    ])
+}
+
 /// Makes threads with these members as their states, and returns the signed ids.
 async fn threads(server: SocketAddr, members: impl Fn(usize) -> String) -> io::Result<Vec<String>> {
     let mut connection = Connection::open(server).await?;

@@ -63,7 +63,10 @@ const FIRST_LOOK: Duration = Duration::from_secs(60);
 const NEXT_LOOK: Duration = Duration::from_secs(30 * 86_400);
 /// How many are looked at when one is made, so that a list does not grow with what is gone.
 const LOOKS: usize = 10;
-/// How long a page is put together, while what is gone is taken off the list.
+/// How often a page is read, while what is gone is taken off the list. While many are made, some are
+/// always listed that are not there yet: they are left out then.
+const ROUNDS: usize = 4;
+/// How long all that may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const RECORD: ScopeParts<'static> = ScopeParts {
@@ -176,7 +179,9 @@ impl Catalog {
             owner,
         };
         let page = async {
+            let mut rounds = 0;
             loop {
+                rounds += 1;
                 let members = self.listings.list_page(&listing, offset, most + 1).await?;
                 let found = self.find_all(&members).await?;
                 let is_there = |view: &Option<ScopeView>| {
@@ -186,16 +191,15 @@ impl Catalog {
                 let gone = members.iter().zip(&found);
                 let gone = gone.filter(|(_, (_, view))| !is_there(view));
                 let gone: Vec<_> = gone.map(|(member, _)| member.clone()).collect();
-                if !gone.is_empty() {
+                if !gone.is_empty() && rounds < ROUNDS {
                     self.strike(&gone).await?;
                     continue;
                 }
-                let mut items: Vec<_> = found
-                    .into_iter()
-                    .filter_map(|(id, view)| Some((id?, view?)))
-                    .collect();
-                let next_offset = (items.len() > most).then(|| offset.saturating_add(most as u64));
-                items.truncate(most);
+                let next_offset = (found.len() > most).then(|| offset.saturating_add(most as u64));
+                let found = found.into_iter().take(most);
+                let found = found.filter(|(_, view)| is_there(view));
+                let items = found.filter_map(|(id, view)| Some((id?, view?)));
+                let items = items.collect();
                 return Ok(Listed { items, next_offset });
             }
         };

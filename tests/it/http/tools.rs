@@ -59,11 +59,11 @@ async fn results_are_those_of_the_wire(server: &Server) {
     );
     assert_eq!(
         call("kv_delete", json!({"key": "a"})).await,
-        r#"{"result":{"deleted":true,"ok":true}}"#
+        r#"{"result":{"ok":true,"deleted":true}}"#
     );
     assert_eq!(
         call("kv_delete", json!({"key": "a"})).await,
-        r#"{"result":{"deleted":false,"ok":true}}"#
+        r#"{"result":{"ok":true,"deleted":false}}"#
     );
     let tasks = json!([
         {"content": "one", "status": "pending"},
