@@ -4,8 +4,9 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use super::error::ScopeError;
-use super::policy::VALUE_MAX_BYTES;
 
+/// Bytes of a value at most.
+pub const VALUE_MAX_BYTES: usize = 32_768;
 const NAMESPACED_MAX_BYTES: usize = 128;
 const FREE_MAX_BYTES: usize = 1_024;
 

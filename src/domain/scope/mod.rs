@@ -17,12 +17,11 @@ pub use document::{Applied, ScopeDocument};
 pub use error::{ScopeError, TaskError};
 pub use history::{Appended, History, HistoryItem, HistoryLimit, HistorySummary, ItemId, Kept};
 pub use id::{KeptScope, Scope};
-pub use key::{KeyRule, ScopeKey, ScopeValue};
+pub use key::{KeyRule, ScopeKey, ScopeValue, VALUE_MAX_BYTES};
 pub use name::ScopeName;
 pub use operation::{KvAnswer, KvOperation};
 pub use policy::{
     KV_MAX_BYTES, KV_MAX_KEYS, Lifetime, ScopePolicies, ScopePolicy, TASKS_MAX, TASKS_MAX_BYTES,
-    VALUE_MAX_BYTES,
 };
 pub use refusal::ScopeRefusal;
 pub use task::{NewTask, Task, TaskChange, TaskList, TaskRef, TaskStatus};

@@ -6,8 +6,6 @@ use super::history::HistoryLimit;
 use super::id::KeptScope;
 use super::key::KeyRule;
 
-/// Bytes of a value at most.
-pub const VALUE_MAX_BYTES: usize = 32_768;
 /// Bytes of all values of a scope together at most.
 pub const KV_MAX_BYTES: u64 = 131_072;
 /// Keys of a scope at most.

@@ -194,3 +194,12 @@ pub(super) fn integer(value: &Value) -> Result<u64, StoreError> {
         value => text(value)?.parse().map_err(|_| UNKNOWN),
     }
 }
+
+/// Whether a script answered 1.
+pub(super) fn is_done(reply: &Value) -> Result<bool, StoreError> {
+    match integer(reply)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(UNKNOWN),
+    }
+}

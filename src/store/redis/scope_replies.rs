@@ -4,8 +4,7 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::meta::take;
-use super::replies::{UNKNOWN, array, bytes, integer, text};
-use super::scopes::is_done;
+use super::replies::{UNKNOWN, array, bytes, integer, is_done, text};
 use crate::domain::scope::{
     Appended, HistorySummary, KV_MAX_BYTES, KV_MAX_KEYS, Kept, KvAnswer, ScopeKey, ScopeRefusal,
     ScopeValue, ScopeWrite, ScopeWritten, TaskList,

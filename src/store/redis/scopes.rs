@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use redis::{Cmd, Value};
 
 use super::keys::ScopeKeys;
-use super::replies::{UNKNOWN, array, integer};
+use super::replies::array;
 use super::scripts::Script;
 use super::{RedisStore, scope_arguments, scope_replies};
 use crate::domain::scope::{HistorySummary, KeptScope, ScopePolicy, ScopeWrite, ScopeWritten};
@@ -141,13 +141,4 @@ fn page(summary: HistorySummary, items: Value) -> Result<HistoryPage, StoreError
         items: items.collect::<Result<_, _>>()?,
         summary,
     })
-}
-
-/// Whether a script answered 1.
-pub(super) fn is_done(reply: &Value) -> Result<bool, StoreError> {
-    match integer(reply)? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(UNKNOWN),
-    }
 }
