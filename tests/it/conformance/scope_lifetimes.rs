@@ -310,7 +310,43 @@ async fn a_glance_moves_no_end(room: Room) {
     assert!(!thread.exists().await);
 }
 
+async fn an_end_that_is_refused_is_no_use(room: Room) {
+    let session = idle(&room);
+    session.run(&[set("k", "1")]).await;
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let its = room.scope_of(&thread);
+    its.run(&[set("k", "1")]).await;
+
+    room.advance(90 * SECOND);
+    let refused = session.end_if(Some(9)).await;
+    assert!(matches!(refused, Err(ScopeRefusal::VersionMismatch { .. })));
+    room.advance(10 * SECOND);
+    assert!(!session.exists().await);
+
+    room.advance(thread.policy.ttl - 110 * SECOND);
+    let refused = its.end_if(Some(9)).await;
+    assert!(matches!(refused, Err(ScopeRefusal::VersionMismatch { .. })));
+    room.advance(10 * SECOND);
+    assert!(!thread.exists().await);
+}
+
+async fn an_end_of_its_scope_is_a_use_of_the_thread(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let its = room.scope_of(&thread);
+    its.run(&[set("k", "1")]).await;
+
+    room.advance(thread.policy.ttl - 10 * SECOND);
+    assert!(its.end().await);
+    room.advance(10 * SECOND);
+
+    assert!(thread.exists().await);
+}
+
 super::over_every_store! {
+    an_end_that_is_refused_is_no_use,
+    an_end_of_its_scope_is_a_use_of_the_thread,
     a_glance_moves_no_end,
     a_scope_that_is_over_reads_as_never_written,
     a_scope_lives_until_a_moment_before_its_end,

@@ -3,11 +3,12 @@
 -- Reply: `E` and whether there was one, or a refusal.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
-local _, s, is_over = open_scope(k, ahead, true)
+local _, s, is_over = open_scope(k, ahead, false)
 local version = s and s.version or 0
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= version then
   return {'R', 'version_mismatch', version, s and s.life or NOBODY}
 end
+if k.thread then touch(k.thread, ahead) end
 -- where the thread is over, its archive will want what is there
 if s or is_over then call('UNLINK', k.scope, k.history, k.ids) end
 if s then forget_soon(KEYS[4], REMEMBERED_MS, ahead) end
