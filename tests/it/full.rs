@@ -8,6 +8,7 @@ use threadkeep::domain::{Position, Retention};
 use threadkeep::store::{Clock, Holding, LedgerChange, Reading};
 
 use crate::conformance::room::{redis_on, set};
+use crate::conformance::scope_room::{self, set_for};
 use crate::conformance::space::{key as key_of, seconds, text};
 use crate::support::redis::RedisServer;
 
@@ -91,4 +92,18 @@ async fn entries_are_read_used_and_deleted_and_none_is_put() {
     assert_eq!(space.keys("", 10).await, ["kept"]);
     assert_eq!(space.counts().await, (1, 1));
     assert_eq!(space.destroy().await, 1);
+}
+
+#[tokio::test]
+async fn a_scope_is_read_and_ended_though_a_key_got_another_lifetime() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let scope = room.tool();
+    scope.run(&[set_for("k", "1", 10 * SECOND)]).await;
+    scope.run(&[scope_room::set("k", "2")]).await;
+    room.advance(20 * SECOND);
+    fill(&mut redis.connection());
+
+    assert_eq!(scope.value("k").await.unwrap(), "2");
+    assert!(scope.end().await);
 }
