@@ -9,7 +9,9 @@ use threadkeep::domain::{Policy, Position, Retention, ThreadId};
 use threadkeep::store::{Clock, RedisSettings, RedisStore, Store, StoreError};
 
 use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
+use crate::conformance::scope_room::numbered;
 use crate::conformance::space::seconds;
+use crate::conformance::thread_scopes::living;
 use crate::support::redis::RedisServer;
 
 /// Bytes of all fields of all threads.
@@ -213,6 +215,25 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     for name in ["xadd", "zadd", "exists", "get", "zscore"] {
         assert_eq!(commands(&mut connection, name), 0, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_history_comes_back_with_its_thread_without_being_copied() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let (thread, scope) = living(&room).await;
+    scope.add(&numbered(1..1_001)).await;
+    thread.destroy().await;
+    let mut connection = redis.connection();
+    let reset = &mut redis::cmd("CONFIG");
+    reset.arg("RESETSTAT").exec(&mut connection).unwrap();
+
+    let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+
+    assert!(restored.unwrap().is_some());
+    assert_eq!(scope.items().await.len(), 1_000);
+    // the state alone, which the event of the end may still want
+    assert_eq!(commands(&mut connection, "copy"), 1);
 }
 
 /// How many of these commands Redis was asked for.

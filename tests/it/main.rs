@@ -22,6 +22,8 @@ mod full;
 mod http;
 mod library;
 mod lists;
+#[cfg(feature = "redis")]
+mod lost_data;
 mod memory;
 mod scope_lists;
 #[cfg(feature = "redis")]

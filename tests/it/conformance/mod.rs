@@ -70,7 +70,7 @@ mod searches;
 pub(crate) mod space;
 pub(crate) mod story;
 mod thread_object;
-mod thread_scopes;
+pub(crate) mod thread_scopes;
 mod tombstones;
 mod upkeep;
 mod versions;

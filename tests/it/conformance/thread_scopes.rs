@@ -12,7 +12,7 @@ use super::scope_room::{Place, increment, item, numbered, set, set_for, words};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A thread that is there, and its scope.
-pub(super) async fn living(room: &Room) -> (Subject, Place) {
+pub(crate) async fn living(room: &Room) -> (Subject, Place) {
     let thread = room.subject();
     thread.merge(&[room::set("k", "\"state\"")]).await;
     let scope = room.scope_of(&thread);
@@ -20,7 +20,7 @@ pub(super) async fn living(room: &Room) -> (Subject, Place) {
 }
 
 /// Fills every part: version 4.
-pub(super) async fn fill(scope: &Place) {
+pub(crate) async fn fill(scope: &Place) {
     scope.run(&[set("k", "1"), set("n", "7")]).await;
     scope.put_tasks(&["a", "b"], None).await.unwrap();
     scope.put_record("r", None).await.unwrap();
@@ -28,7 +28,7 @@ pub(super) async fn fill(scope: &Place) {
 }
 
 /// Whether it has all of that.
-pub(super) async fn is_filled(scope: &Place) -> bool {
+pub(crate) async fn is_filled(scope: &Place) -> bool {
     let one_and_two = [
         (1, "1".to_owned(), "1.0".to_owned()),
         (2, "2".to_owned(), "[]".to_owned()),
