@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use redis::Connection;
 use threadkeep::domain::{Policy, Position, Retention, ThreadId};
-use threadkeep::store::{Clock, RedisSettings, RedisStore, Store, StoreError};
+use threadkeep::store::{Clock, HistoryFrom, RedisSettings, RedisStore, Store, StoreError};
 
 use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
-use crate::conformance::scope_room::numbered;
+use crate::conformance::scope_room::{item, numbered};
 use crate::conformance::space::seconds;
 use crate::conformance::thread_scopes::living;
 use crate::support::redis::RedisServer;
@@ -234,6 +234,29 @@ async fn a_history_comes_back_with_its_thread_without_being_copied() {
     assert_eq!(scope.items().await.len(), 1_000);
     // the state alone, which the event of the end may still want
     assert_eq!(commands(&mut connection, "copy"), 1);
+}
+
+#[tokio::test]
+async fn one_large_item_takes_the_place_of_many_in_a_few_steps() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let scope = room.session().keeping(70_000, true);
+    scope.add(&numbered(1..901)).await;
+    let mut connection = redis.connection();
+    let reset = &mut redis::cmd("CONFIG");
+    reset.arg("RESETSTAT").exec(&mut connection).unwrap();
+
+    let large = format!("\"{}\"", "x".repeat(60_000));
+    scope.add(&[item("large", &large)]).await;
+
+    let asked = ["xrange", "xdel", "xtrim", "hdel"].map(|name| commands(&mut connection, name));
+    assert!(asked.iter().sum::<u64>() < 30, "{asked:?}");
+    let page = scope.page(HistoryFrom::After(0), 1_000).await.unwrap();
+    assert_eq!(page.summary.len(), page.items.len() as u64);
+    assert_eq!(page.summary.first_seq, page.items[0].seq);
+    // it stands for what was dropped no more
+    let again = [item("1", "2"), item("900", "900")];
+    assert_eq!(scope.add(&again).await, [(902, false), (900, true)]);
 }
 
 /// How many of these commands Redis was asked for.

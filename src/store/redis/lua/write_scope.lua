@@ -155,6 +155,27 @@ local function reply(left)
   return answer
 end
 
+-- Drops the oldest items, read in ever larger portions: one large item can take the place of
+-- thousands, while most take that of one, and each of them can be large.
+local function make_room()
+  local ids, most = {}, 1
+  while s.history > max_history do
+    local oldest = call('XRANGE', k.history, fmt('%.0f-0', s.first), '+', 'COUNT', most)
+    if #oldest == 0 then
+      s.first, s.history = s.next, 0
+    end
+    for _, item in ipairs(oldest) do
+      if s.history <= max_history then break end
+      local id, value = item[2][4], item[2][6]
+      ids[#ids + 1] = id
+      s.first, s.history = s.first + 1, s.history - #id - #value - 64
+    end
+    most = math.min(2 * most, 64)
+  end
+  in_slices('HDEL', k.ids, ids)
+  call('XTRIM', k.history, 'MINID', fmt('%.0f-0', s.first))
+end
+
 -- and only now the writing ------------------------------------------------------------------
 if has(64) and #items == 0 and there then
   -- it changes nothing, but is a use
@@ -216,13 +237,7 @@ for _, item in ipairs(items) do
   call('HSET', k.ids, item.id, item.known)
 end
 s.next, s.history = next_place, s.history + added
-while has(16) and s.history > max_history do
-  local oldest = call('XRANGE', k.history, '-', '+', 'COUNT', 1)[1]
-  local place, fields = oldest[1], oldest[2]
-  call('XDEL', k.history, place)
-  call('HDEL', k.ids, fields[4])
-  s.first, s.history = s.first + 1, s.history - #fields[4] - #fields[6] - 64
-end
+if has(16) and s.history > max_history then make_room() end
 if thread then
   thread, thread_left = touch(k.thread, ahead)
 elseif s.ttl > 0 or lives > 0 then
