@@ -232,10 +232,13 @@ if has(4) then
   call('UNLINK', k.history, k.ids)
   s.first, s.history = s.next, 0
 end
+local ids = {}
 for _, item in ipairs(items) do
   call('XADD', k.history, fmt('%.0f-0', item.place), 't', fmt('%.0f', now(ahead)), 'i', item.id, 'v', item.value)
-  call('HSET', k.ids, item.id, item.known)
+  ids[#ids + 1] = item.id
+  ids[#ids + 1] = item.known
 end
+in_slices('HSET', k.ids, ids)
 s.next, s.history = next_place, s.history + added
 if has(16) and s.history > max_history then make_room() end
 if thread then
