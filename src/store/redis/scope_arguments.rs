@@ -1,5 +1,7 @@
 //! What the scripts of scopes are called with.
 
+use std::time::Duration;
+
 use redis::Cmd;
 
 use super::arguments::{bounded_ms, idempotency, precondition, put};
@@ -74,7 +76,7 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
         Lifetime::Thread | Lifetime::Kept => 0,
     };
     let kept = match policy.lifetime {
-        Lifetime::Kept => write.ttl.map_or(0, bounded_ms),
+        Lifetime::Kept => write.ttl.map_or(0, lifetime_ms),
         Lifetime::Thread | Lifetime::Idle(_) => 0,
     };
     let flags = [
@@ -102,6 +104,11 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
     packed
 }
 
+/// A lifetime as the scripts know it: 0 would be none, which never ends.
+fn lifetime_ms(ttl: Duration) -> u64 {
+    bounded_ms(ttl).max(1)
+}
+
 fn add_operation(cmd: &mut Cmd, operation: &KvOperation) {
     match operation {
         KvOperation::Set {
@@ -113,7 +120,7 @@ fn add_operation(cmd: &mut Cmd, operation: &KvOperation) {
             .arg("S")
             .arg(key.as_str())
             .arg(value.as_str())
-            .arg(ttl.map_or(0, bounded_ms))
+            .arg(ttl.map_or(0, lifetime_ms))
             .arg(if *if_absent { "a" } else { "" }),
         KvOperation::Delete { key } => cmd.arg("D").arg(key.as_str()),
         KvOperation::Increment { key, by } => cmd.arg("I").arg(key.as_str()).arg(*by),

@@ -148,7 +148,23 @@ async fn a_key_ends_with_its_scope_at_the_latest(room: Room) {
     assert_eq!(session.value("k").await, None);
 }
 
+async fn no_time_at_all_is_not_for_ever(room: Room) {
+    let handle = room.handle();
+    handle.make().await;
+    for none in [Duration::ZERO, Duration::from_nanos(1)] {
+        handle.run(&[set("k", "1"), set_for("k", "2", none)]).await;
+        room.advance(Duration::from_millis(2));
+        assert!(handle.keys().await.is_empty());
+    }
+
+    handle.set_ttl(Duration::ZERO).await;
+    room.advance(Duration::from_millis(2));
+
+    assert!(!handle.exists().await);
+}
+
 super::over_every_store! {
+    no_time_at_all_is_not_for_ever,
     a_key_reads_as_absent_once_its_time_has_passed,
     a_key_lives_until_a_moment_before_its_end,
     a_key_has_its_time_from_its_last_set_whatever_is_read,
