@@ -4,12 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{ServiceError, ThreadService, WriteOptions, state_events};
-use crate::domain::ThreadId;
 use crate::domain::scope::{
     HistoryItem, KeptScope, KvOperation, NewTask, RecordChange, ScopePolicies, ScopePolicy,
     ScopeRefusal, ScopeWrite, ScopeWritten, TaskChange, TaskList, TaskRef, TasksChange,
 };
-use crate::store::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, millis};
+use crate::domain::{Life, Stamp, ThreadId};
+use crate::store::{
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError, millis,
+};
+
+/// What no task list was ever written at: a write that was worked out from it is answered if it is a
+/// repeat, and else refused.
+const NEVER: Stamp = Stamp {
+    version: (1 << 48) - 1,
+    life: Life(0),
+};
 
 /// The scopes of a store under their policies.
 #[derive(Debug, Clone)]
@@ -205,7 +214,7 @@ impl ScopeService {
     pub async fn final_history(
         &self,
         id: &ThreadId,
-        life: Option<crate::domain::Life>,
+        life: Option<Life>,
         from: HistoryFrom,
         most: usize,
     ) -> Result<HistoryPage, ServiceError> {
@@ -280,7 +289,7 @@ impl ScopeService {
         let deadline = tokio::time::Instant::now() + self.timeout;
         loop {
             match (self.scopes.write_scope(scope, &write).await, thread) {
-                (Err(crate::store::ScopeWriteError::Refused(ScopeRefusal::NoThread)), Some(id))
+                (Err(ScopeWriteError::Refused(ScopeRefusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {
                     // whatever it is when this is done, it exists
@@ -304,13 +313,44 @@ impl ScopeService {
         };
         self.until_unchanged(|| async {
             let view = self.read(scope, &parts).await?;
-            let change = TasksChange {
-                new: change(&view.tasks)?,
-                expected: Some(view.tasks_stamp),
+            let new = match change(&view.tasks) {
+                Ok(new) => new,
+                Err(error) => return self.answered_before(scope, options, error).await,
             };
+            let expected = Some(view.tasks_stamp);
+            let change = TasksChange { new, expected };
             self.put_tasks(scope, change, operations, options).await
         })
         .await
+    }
+
+    /// What was answered under the idempotency key, before the tasks became what they are now: a
+    /// repeat is no mistake because others have written since. If nothing was, `error`.
+    async fn answered_before(
+        &self,
+        scope: &KeptScope,
+        options: WriteOptions,
+        error: ServiceError,
+    ) -> Result<ScopeWritten, ServiceError> {
+        if options.idempotency.is_none() {
+            return Err(error);
+        }
+        let policy = self.policy(scope);
+        let never = TasksChange {
+            new: TaskList::default(),
+            expected: Some(NEVER),
+        };
+        let write = ScopeWrite {
+            tasks: Some(&never),
+            precondition: None,
+            ..plain(&policy, options)
+        };
+        match self.scopes.write_scope(scope, &write).await {
+            Err(ScopeWriteError::Refused(
+                ScopeRefusal::Changed | ScopeRefusal::NoThread | ScopeRefusal::NotFound,
+            )) => Err(error),
+            written => Ok(written?),
+        }
     }
 
     async fn put_tasks(

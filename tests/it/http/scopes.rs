@@ -252,6 +252,54 @@ async fn tasks_are_set_changed_and_guarded(server: &Server) {
     assert_eq!(got["tasks"], json!([]));
 }
 
+/// Others may have written since, so that the write could not be done now.
+async fn a_write_of_tasks_is_answered_again_whatever_became_of_them(server: &Server) {
+    let (client, scope) = (server.client(), new_session());
+    let tasks = async |tasks: Value| {
+        let set = json!({"scope": scope, "tasks": tasks});
+        client.scope("tasks/set", set).await
+    };
+    let (some, none) = (json!([{"content": "a", "status": "pending"}]), json!([]));
+    for (before, path, body, after) in [
+        (
+            &some,
+            "tasks/update",
+            json!({"index": 0, "status": "completed"}),
+            &none,
+        ),
+        (
+            &none,
+            "tasks/set",
+            json!({"tasks": [], "keep_unfinished": true}),
+            &some,
+        ),
+        (&none, "clear", json!({"keep_unfinished": true}), &some),
+    ] {
+        let send = |scope: &str, mut body: Value| {
+            body["scope"] = json!(scope);
+            send(&client, path, body).header("idempotency-key", path)
+        };
+        tasks(before.clone()).await;
+        let first = send(&scope, body.clone()).ok().await;
+        tasks(after.clone()).await;
+
+        let again = send(&scope, body.clone()).ok().await;
+
+        assert_eq!(again.text(), first.text(), "{path}");
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+        let mut other = body;
+        other["if_version"] = json!(0);
+        send(&scope, other)
+            .refused(422, "idempotency_key_reused")
+            .await;
+    }
+    let update = json!({"scope": new_session(), "index": 0, "status": "completed"});
+    send(&client, "tasks/update", update)
+        .header("idempotency-key", "new")
+        .refused(404, "task_not_found")
+        .await;
+}
+
 async fn a_scope_is_described_cleared_and_ended(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let describe = async || {
@@ -573,6 +621,7 @@ over_both_stores!(
     counters_are_exact_and_many_writers_lose_nothing,
     a_ttl_is_at_least_a_second_and_a_set_without_one_clears_it,
     tasks_are_set_changed_and_guarded,
+    a_write_of_tasks_is_answered_again_whatever_became_of_them,
     a_scope_is_described_cleared_and_ended,
     kinds_and_ids_do_not_meet,
     a_thread_has_a_scope_beside_its_state,
