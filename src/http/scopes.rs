@@ -102,6 +102,7 @@ pub(super) async fn clear_scope(
 )]
 pub(super) async fn end_scope(
     access: ScopeAccess,
+    _: Repeatable,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {

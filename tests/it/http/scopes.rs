@@ -300,6 +300,22 @@ async fn a_write_of_tasks_is_answered_again_whatever_became_of_them(server: &Ser
         .await;
 }
 
+async fn an_end_takes_its_condition_in_the_body_alone(server: &Server) {
+    let (client, scope) = (server.client(), new_session());
+    let set = json!({"scope": scope, "key": "a", "value": ""});
+    client.scope("kv/set", set).await;
+
+    let end = client
+        .request(Method::DELETE, "/v1/scopes")
+        .bearer(API_SECRET)
+        .header("if-match", "\"7\"")
+        .json(&json!({"scope": scope}).to_string());
+    end.refused(400, "invalid_parameter").await;
+
+    let list = client.scope("kv/list", json!({"scope": scope})).await;
+    assert_eq!(list.json()["keys"], json!(["a"]));
+}
+
 async fn a_scope_is_described_cleared_and_ended(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let describe = async || {
@@ -622,6 +638,7 @@ over_both_stores!(
     a_ttl_is_at_least_a_second_and_a_set_without_one_clears_it,
     tasks_are_set_changed_and_guarded,
     a_write_of_tasks_is_answered_again_whatever_became_of_them,
+    an_end_takes_its_condition_in_the_body_alone,
     a_scope_is_described_cleared_and_ended,
     kinds_and_ids_do_not_meet,
     a_thread_has_a_scope_beside_its_state,
