@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::bodies::read_json;
+use super::bodies::{read_json, wrong};
 use super::envelope::{Exchange, client_request_id, is_token};
 use super::{ModelRelay, RelayError};
 use crate::domain::{Fingerprint, Json};
@@ -87,7 +87,7 @@ impl Asked {
         let query = web::Query::<Q>::from_query(self.request.query_string());
         match query {
             Ok(query) => Ok(query.into_inner()),
-            Err(error) => Err(RelayError::InvalidInput(error.to_string())),
+            Err(error) => Err(RelayError::InvalidInput(wrong(&error.to_string()))),
         }
     }
 

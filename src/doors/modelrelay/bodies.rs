@@ -1,6 +1,11 @@
 //! Parts that bodies and queries have in common.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use super::RelayError;
@@ -11,17 +16,45 @@ use crate::domain::Json;
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 100;
 
+/// The longest name of a member that is repeated in a text.
+const NAMED_MAX_BYTES: usize = 64;
+
+/// What actix-web begins with when it says what is wrong with a query.
+const QUERY: &str = "Query deserialize error: ";
+
+/// What has to be an object, where serde would take a list of its members too.
+pub(super) struct Object<T>(pub(super) T);
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
 /// Reads a body as what it should be.
 ///
 /// # Errors
 /// [`RelayError::Validation`].
 pub(super) fn read_json<T: DeserializeOwned>(json: &Json) -> Result<T, RelayError> {
-    serde_json::from_str(json.as_str()).map_err(|error| {
-        let text = error.to_string();
-        // the place is one in the compact text, which nobody has sent
-        let (text, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
-        RelayError::Validation(text.into())
-    })
+    let read = serde_json::from_str::<Object<T>>(json.as_str());
+    let read = read.map_err(|error| RelayError::Validation(wrong(&error.to_string())));
+    Ok(read?.0)
+}
+
+/// What serde says was wrong, without what was sent: that may be long, and may be what somebody
+/// says.
+pub(super) fn wrong(text: &str) -> String {
+    // the place is one in the compact text, which nobody has sent
+    let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
+    let text = text.strip_prefix(QUERY).unwrap_or(text);
+    let Some((found, expected)) = text.rsplit_once(", expected ") else {
+        return text.into();
+    };
+    let is_name = found.starts_with("unknown field");
+    match found.split('`').nth(1) {
+        Some(name) if is_name && name.len() <= NAMED_MAX_BYTES => text.into(),
+        _ if is_name => format!("unknown field, expected {expected}"),
+        _ => {
+            let (kind, _) = found.split_once(':').unwrap_or((found, ""));
+            format!("{kind}, expected {expected}")
+        }
+    }
 }
 
 /// The id in a member of a body.
@@ -58,5 +91,54 @@ pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u
         (None, Some(cursor)) => cursor
             .parse()
             .map_err(|_| invalid("the cursor is none of ours")),
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_not_said_again() {
+        let long = "x".repeat(NAMED_MAX_BYTES + 1);
+        for (text, said) in [
+            (
+                r#"invalid type: string "a: b, expected c", expected u64 at line 1 column 9"#,
+                "invalid type, expected u64",
+            ),
+            (
+                "unknown field `a`, expected `b` or `c` at line 1 column 4",
+                "unknown field `a`, expected `b` or `c`",
+            ),
+            (
+                &format!("unknown field `{long}`, expected `b`"),
+                "unknown field, expected `b`",
+            ),
+            (
+                "Query deserialize error: unknown field `a`, expected `b`",
+                "unknown field `a`, expected `b`",
+            ),
+            ("missing field `a` at line 1 column 2", "missing field `a`"),
+        ] {
+            assert_eq!(wrong(text), said);
+        }
     }
 }

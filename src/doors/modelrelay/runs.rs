@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::asked::Asked;
-use super::bodies::read_id;
+use super::bodies::{Object, read_id};
 use super::run_objects::RunObject;
 use super::{ModelRelay, RelayError};
 use crate::domain::Json;
@@ -27,7 +27,7 @@ struct NewRun {
     input: Option<Box<RawValue>>,
     session_id: Option<String>,
     state_id: Option<String>,
-    options: Option<Options>,
+    options: Option<Object<Options>>,
     #[serde(rename = "model_override")]
     _model_override: Option<String>,
     #[serde(rename = "model_overrides")]
@@ -47,7 +47,7 @@ struct Options {
 struct End {
     status: String,
     output: Option<Box<RawValue>>,
-    error: Option<RunError>,
+    error: Option<Object<RunError>>,
 }
 
 #[derive(Deserialize)]
@@ -59,7 +59,7 @@ struct Include {
 pub(super) async fn create_run(asked: Asked) -> Result<HttpResponse, RelayError> {
     let body: NewRun = asked.json()?;
     let options = body.options.as_ref();
-    let key = options.and_then(|options| options.idempotency_key.as_deref());
+    let key = options.and_then(|Object(options)| options.idempotency_key.as_deref());
     let making = asked.making("run", key)?;
     let plan = body.plan()?;
     check_ids(&asked.relay, &plan).await?;
@@ -164,7 +164,7 @@ impl End {
             "canceled" => RunStatus::Canceled,
             _ => return Err(invalid("status must be succeeded, failed or canceled")),
         };
-        if let Some(error) = &self.error {
+        if let Some(Object(error)) = &self.error {
             if status == RunStatus::Succeeded {
                 return Err(invalid("a run that has succeeded has no error"));
             }
@@ -174,7 +174,7 @@ impl End {
         Ok(Completion {
             status,
             outputs: self.output.as_deref().map(outputs),
-            error: self.error,
+            error: self.error.map(|Object(error)| error),
         })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::RelayError;
 use super::asked::Asked;
-use super::bodies::read_id;
+use super::bodies::{Object, read_id};
 use crate::domain::scope::{KeptScope, Scope};
 use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::service::tools::{Call, Outcome, Tool};
@@ -21,7 +21,7 @@ struct ToolCalls {
     state_id: Option<String>,
     session_id: Option<String>,
     run_id: Option<String>,
-    tool_calls: Vec<ToolCall>,
+    tool_calls: Vec<Object<ToolCall>>,
 }
 
 /// What a model sends has members that nobody here knows: they are passed over.
@@ -31,7 +31,7 @@ struct ToolCall {
     id: String,
     name: Option<String>,
     arguments: Option<Box<RawValue>>,
-    function: Option<Function>,
+    function: Option<Object<Function>>,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ pub(super) async fn call_tools(asked: Asked) -> Result<HttpResponse, RelayError>
     let named: Vec<_> = body
         .tool_calls
         .iter()
-        .map(ToolCall::read)
+        .map(|Object(call)| call.read())
         .collect::<Result<_, _>>()?;
     let scope = body.scope(&asked).await?;
     let calls = named.iter().enumerate().filter_map(|(place, named)| {
@@ -109,7 +109,7 @@ impl ToolCall {
     fn read(&self) -> Result<Named<'_>, RelayError> {
         let (name, arguments) = match (&self.name, &self.function) {
             (Some(name), None) => (name, &self.arguments),
-            (None, Some(function)) => (&function.name, &function.arguments),
+            (None, Some(Object(function))) => (&function.name, &function.arguments),
             _ => {
                 let text = "a tool call has either a name or a function";
                 return Err(RelayError::Validation(text.into()));

@@ -218,6 +218,43 @@ async fn a_store_that_is_away_is_told_and_comes_back() {
     .await;
 }
 
+async fn what_was_sent_is_not_in_what_is_said_of_it(server: &Server) {
+    let secret = "hunter2, expected ".repeat(1_000);
+    let query = format!("/sessions?{}=1", "hunter2".repeat(1_000));
+    for answer in [
+        post(
+            server,
+            "/sessions",
+            &format!(r#"{{"metadata":"{secret}"}}"#),
+        ),
+        post(server, "/sessions", &format!(r#"{{"{secret}":1}}"#)),
+        post(server, "/state-handles", r#"{"ttl_seconds":"hunter2"}"#),
+        get(server, &query),
+    ] {
+        let answer = answer.send().await;
+        assert_eq!(answer.status, 400);
+        let text = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(
+            !text.contains("hunter2") && text.contains(", expected "),
+            "{text}"
+        );
+    }
+}
+
+async fn a_list_is_not_taken_for_an_object(server: &Server) {
+    for (path, body) in [
+        ("/sessions", "[null,null]"),
+        ("/runs", r#"{"options":["key"]}"#),
+        ("/tool-calls", r#"{"tool_calls":[["1","kv_list",{},null]]}"#),
+        (
+            "/tool-calls",
+            r#"{"tool_calls":[{"function":["kv_list",{}]}]}"#,
+        ),
+    ] {
+        refused(post(server, path, body), 400, "VALIDATION_ERROR").await;
+    }
+}
+
 over_both_stores!(
     who_has_no_api_key_stays_outside,
     a_key_opens_in_either_header_and_at_either_root,
@@ -225,4 +262,6 @@ over_both_stores!(
     what_is_not_there_is_refused_in_the_form_of_the_wire,
     malformed_ids_pages_and_keys_are_refused,
     malformed_bodies_make_nothing,
+    what_was_sent_is_not_in_what_is_said_of_it,
+    a_list_is_not_taken_for_an_object,
 );
