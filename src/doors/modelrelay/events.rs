@@ -11,6 +11,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderName};
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -19,7 +20,7 @@ use super::asked::Asked;
 use super::event_query::Wanted;
 use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
 use super::{ModelRelay, RelayError};
-use crate::domain::scope::ScopeRefusal;
+use crate::domain::scope::{Kept, ScopeRefusal};
 use crate::service::{Run, RunStatus, ServiceError};
 
 /// What a proxy is told that would else hold parts of the answer back (nginx, `proxy_buffering`).
@@ -47,6 +48,9 @@ struct Feed {
     run: Run,
     wanted: Wanted,
     queue: VecDeque<Line>,
+    /// Events of the state that come next. Each is rendered when it is sent, and others of the same
+    /// worker have their turn before: a whole task list takes its time.
+    told: VecDeque<Kept>,
     /// Whether nothing comes after what is in the queue.
     is_last: bool,
     failing_since: Option<Instant>,
@@ -70,6 +74,7 @@ pub(super) async fn get_events(asked: Asked) -> Result<HttpResponse, RelayError>
         run,
         wanted,
         queue: VecDeque::new(),
+        told: VecDeque::new(),
         is_last: false,
         failing_since: None,
         silent_since: Instant::now(),
@@ -97,6 +102,12 @@ impl Feed {
                 return Ok(None);
             }
             if let Some(line) = self.queue.pop_front() {
+                return Ok(Some(self.send(&line)));
+            }
+            if let Some(item) = self.told.pop_front() {
+                yield_now().await;
+                let line = told(&self.run, self.wanted.seq, &item);
+                let line = line.map_err(|error| lost(&error.into()))?;
                 return Ok(Some(self.send(&line)));
             }
             if self.is_last {
@@ -170,11 +181,8 @@ impl Feed {
             self.wanted.state_seq = Some(self.run.last_told);
             return Ok(true);
         };
-        for item in &items {
-            let line = told(&self.run, self.wanted.seq, item)?;
-            self.queue.push_back(line);
-        }
         self.wanted.state_seq = Some(last.seq);
+        self.told.extend(items);
         Ok(true)
     }
 
@@ -183,8 +191,7 @@ impl Feed {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         let is_gone = matches!(error, ServiceError::ScopeRefused(ScopeRefusal::NotFound));
         if is_gone || since.elapsed() >= PATIENCE {
-            tracing::debug!(%error, "a stream of a run's events ends");
-            return Err(Cut::Lost);
+            return Err(lost(error));
         }
         Ok(())
     }
@@ -211,13 +218,21 @@ impl Feed {
     }
 }
 
+fn lost(error: &ServiceError) -> Cut {
+    tracing::debug!(%error, "a stream of a run's events ends");
+    Cut::Lost
+}
+
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::sync::Arc;
+
+    use futures_util::FutureExt as _;
 
     use super::*;
     use crate::domain::scope::ScopePolicies;
-    use crate::domain::{KeyRing, Policy, SigningKey};
+    use crate::domain::{Json, KeyRing, Policy, SigningKey};
     use crate::events::{EventSettings, Events};
     use crate::identity::ApiKeys;
     use crate::service::tools::Toolbox;
@@ -273,6 +288,7 @@ mod tests {
                 as_sse,
             },
             queue: VecDeque::new(),
+            told: VecDeque::new(),
             is_last: false,
             failing_since: None,
             silent_since: Instant::now(),
@@ -288,6 +304,27 @@ mod tests {
                 let part = feed.next().await.unwrap().unwrap();
                 assert_eq!(part, silence);
             }
+        }
+    }
+
+    #[actix_web::test]
+    async fn others_have_their_turn_before_each_event_of_the_state() {
+        let mut feed = feed(false).await;
+        for seq in [1, 2] {
+            feed.told.push_back(Kept {
+                seq,
+                id: seq.to_string().parse().unwrap(),
+                value: Json::parse(r#"{"type":"kv_updated","keys":null}"#).unwrap(),
+                at_ms: 0,
+            });
+        }
+
+        for seq in [1, 2] {
+            let mut next = pin!(feed.next());
+            assert!(next.as_mut().now_or_never().is_none());
+            let line = next.await.unwrap().unwrap();
+            let line: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            assert_eq!(line["seq"], seq);
         }
     }
 
