@@ -62,7 +62,11 @@ impl Making {
         self.same(view)
     }
 
-    fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
+    /// What is there, if this request made it.
+    ///
+    /// # Errors
+    /// [`ScopeRefusal::IdempotencyKeyReused`] when another one did.
+    pub(super) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
         let made = Record::<IgnoredAny>::read(&view)?.request;
         let request = self.request_text();
         if request.is_some() && made != request {

@@ -35,6 +35,21 @@ impl RunService {
         Self { scopes }
     }
 
+    /// The run that a repeat arrives at, whatever has become of its handle and its session; none: it
+    /// is not made yet.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub async fn made(&self, making: &Making) -> Result<Option<Run>, ServiceError> {
+        if making.request.is_none() {
+            return Ok(None);
+        }
+        let Some(view) = self.find(making.id).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Run::of(making.id, &making.same(view)?)?))
+    }
+
     /// Makes a run. A repeat answers the one that was made. That its handle and its session are
     /// there is for the caller to see.
     ///

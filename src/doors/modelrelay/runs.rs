@@ -62,8 +62,14 @@ pub(super) async fn create_run(asked: Asked) -> Result<HttpResponse, RelayError>
     let key = options.and_then(|Object(options)| options.idempotency_key.as_deref());
     let making = asked.making("run", key)?;
     let plan = body.plan()?;
-    check_ids(&asked.relay, &plan).await?;
-    let run = asked.relay.runs.create(&making, plan).await?;
+    let relay = &asked.relay;
+    let run = match relay.runs.made(&making).await? {
+        Some(run) => run,
+        None => {
+            check_ids(relay, &plan).await?;
+            relay.runs.create(&making, plan).await?
+        }
+    };
     Ok(HttpResponse::Ok().json(json!({
         "run_id": run.id.to_string(),
         "status": run.status.as_str(),

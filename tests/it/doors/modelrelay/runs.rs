@@ -97,6 +97,22 @@ async fn a_run_is_made_of_a_plan_for_a_session(server: &Server) {
     assert_eq!(run["session_id"], session_id.to_string());
 }
 
+async fn a_repeated_create_arrives_there_though_its_session_is_gone(server: &Server) {
+    let session = post(server, "/sessions", "{}").ok().await.json();
+    let session = session["id"].as_str().unwrap().to_owned();
+    let body = json!({"workflow_id": "w", "session_id": session}).to_string();
+    let create = |key: &str| post(server, "/runs", &body).header("idempotency-key", key);
+    let key = Uuid::new_v4().to_string();
+    let first = create(&key).ok().await;
+    let path = format!("/sessions/{session}");
+    ask(server, Method::DELETE, &path).ok().await;
+
+    let again = create(&key).ok().await;
+
+    assert_eq!(again.text(), first.text());
+    refused(create("other"), 404, "NOT_FOUND").await;
+}
+
 async fn a_repeated_create_arrives_at_the_same_run(server: &Server) {
     let runs = client_of(server).runs();
     let options = |key: &str| RunsCreateOptions {
@@ -298,6 +314,7 @@ over_both_stores!(
     a_run_is_made_of_a_spec_and_looked_at,
     a_run_is_made_of_a_plan_for_a_session,
     a_repeated_create_arrives_at_the_same_run,
+    a_repeated_create_arrives_there_though_its_session_is_gone,
     a_run_ends_once,
     of_many_who_end_a_run_one_does,
     an_output_that_is_no_object_has_a_name,
