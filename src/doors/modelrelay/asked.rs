@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::bodies::{read_json, wrong};
+use super::bodies::{read_json, read_uuid, wrong};
 use super::envelope::{Exchange, client_request_id, is_token};
 use super::{ModelRelay, RelayError};
 use crate::domain::{Fingerprint, Json};
@@ -16,8 +16,6 @@ use crate::http::Body;
 use crate::service::Making;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Bytes of a UUID as text; other spellings are not taken.
-const UUID_BYTES: usize = 36;
 
 /// A request.
 #[derive(Debug)]
@@ -164,12 +162,6 @@ impl Asked {
 
 fn malformed_key(name: &str) -> RelayError {
     RelayError::InvalidInput(format!("{name} has 1 to 128 visible ASCII characters"))
-}
-
-/// A UUID with its four dashes, in any case.
-pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
-    let is_plain = text.len() == UUID_BYTES;
-    is_plain.then(|| text.parse().ok()).flatten()
 }
 
 impl FromRequest for Asked {

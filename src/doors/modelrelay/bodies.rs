@@ -9,8 +9,10 @@ use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use super::RelayError;
-use super::asked::read_uuid;
 use crate::domain::Json;
+
+/// Bytes of a UUID as text; other spellings are not taken.
+const UUID_BYTES: usize = 36;
 
 /// How much a page has, if nothing is said, and at most.
 const LIMIT: usize = 50;
@@ -35,6 +37,12 @@ pub(super) fn read_json<T: DeserializeOwned>(json: &Json) -> Result<T, RelayErro
     let read = serde_json::from_str::<Object<T>>(json.as_str());
     let read = read.map_err(|error| RelayError::Validation(wrong(&error.to_string())));
     Ok(read?.0)
+}
+
+/// A UUID with its four dashes, in any case.
+pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
+    let is_plain = text.len() == UUID_BYTES;
+    is_plain.then(|| text.parse().ok()).flatten()
 }
 
 /// What serde says was wrong, without what was sent: that may be long, and may be what somebody
