@@ -120,7 +120,10 @@ async fn it_comes_back_with_its_thread(room: Room) {
         assert_eq!(after.tasks_stamp.life, restored.stamp.life);
         assert_eq!(after.created_ms, before.created_ms);
         assert_eq!((after.key_count, after.kv_bytes), (2, 2));
-        let life = Some(before.stamp.life);
+        let life = before.stamp.life;
+        let last = room.backend.get_final(&thread.id, life).await.unwrap();
+        assert!(last.unwrap().head.history.is_empty());
+        let life = Some(life);
         assert_eq!(last_words(&room, &thread, life, After(0), 10).await, None);
     }
 }

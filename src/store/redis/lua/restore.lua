@@ -36,6 +36,8 @@ begin_life(k, now(ahead) + lives, ahead)
 call('COPY', from, k.thread)
 call('HDEL', k.thread, 'E', 'S')
 call('HSET', from, 'R', '1')
+-- its end links to no history any more
+call('HDEL', from, 'S')
 call('ZREM', k.archives, id .. '-' .. hex(its_life))
 drop_scope(k.thread)
 -- moved, since nobody asks for it there any more: a copy of 100,000 small items takes 0.1 s
