@@ -199,7 +199,6 @@ impl TaskList {
     }
 
     /// The list that a JSON text is, as [`Self::to_json`] writes it; none of another text.
-    #[cfg(any(test, feature = "redis"))]
     pub(crate) fn from_stored(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().map(Self)
     }
