@@ -223,6 +223,17 @@ pub(super) struct RepeatHeader {
     idempotency_key: Option<String>,
 }
 
+/// What makes a repeat of calls harmless. It is read by the handler itself.
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "its shape alone is used")]
+#[into_params(parameter_in = Header)]
+pub(super) struct RepeatCallsHeader {
+    /// In a repeat with the same body, what was written is not written again, and is answered as it
+    /// was. Calls that read, and those that were a mistake, are done anew.
+    #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
+    idempotency_key: Option<String>,
+}
+
 /// What may come back from any path about scopes.
 pub(super) struct ScopeProblems;
 

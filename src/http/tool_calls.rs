@@ -10,7 +10,7 @@ use super::json_body::JsonBody;
 use super::members::flag;
 use super::query::{Nothing, Query};
 use super::scope_access::ScopeAccess;
-use super::scope_schemas::{RepeatHeader, ScopeProblems};
+use super::scope_schemas::{RepeatCallsHeader, ScopeProblems};
 use super::shape::{body_members, read_body};
 use super::tool_messages::{Answers, Asked, Wire, read_calls};
 use super::tool_schemas::{ToolCallsBody, ToolMessages};
@@ -31,7 +31,7 @@ const AROUND: usize = 5;
     post,
     path = "/v1/tool-calls",
     tag = "tools",
-    params(RepeatHeader),
+    params(RepeatCallsHeader),
     request_body(content = ToolCallsBody),
     responses(
         (status = 200, description = "The messages to append.", body = ToolMessages),

@@ -11,7 +11,7 @@ use super::negotiation::accepts_json;
 use super::query::{Nothing, Parameters, Query, set_once, unknown};
 use super::receipt::mark_replay;
 use super::scope_access::ScopeAccess;
-use super::scope_schemas::{RepeatHeader, ScopeProblems};
+use super::scope_schemas::{RepeatCallsHeader, ScopeProblems};
 use super::shape::{body_members, read_body};
 use super::tool_schemas::{ToolCallBody, ToolList, ToolProblems, ToolResult};
 use crate::service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
@@ -65,7 +65,7 @@ pub(super) async fn list_tools(
     tag = "tools",
     params(
         ("name" = String, Path, description = "`kv_write` or `kv.write`, and so on."),
-        RepeatHeader,
+        RepeatCallsHeader,
     ),
     request_body(content = ToolCallBody),
     responses(
