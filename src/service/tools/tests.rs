@@ -122,10 +122,6 @@ fn a_text_that_begins_with_a_name_begins_with_that_of_the_tool_called() {
         assert_eq!(told[0], error(&format!("{name} {rule}")));
         assert_eq!(told[1], error(&format!("{name} key exceeds 128 bytes")));
     }
-    for tool in Tool::ALL {
-        let text = format!("{} requires run or session context", tool.dotted());
-        assert_eq!(Outcome::without_context(tool), Outcome::Mistake(text));
-    }
 }
 
 #[test]

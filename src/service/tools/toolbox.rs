@@ -47,13 +47,6 @@ pub struct Answered {
 }
 
 impl Outcome {
-    /// The mistake of a tool that was called where nothing can be kept.
-    #[must_use]
-    pub fn without_context(tool: Tool) -> Self {
-        let tool = tool.dotted();
-        Self::Mistake(format!("{tool} requires run or session context"))
-    }
-
     /// What a model reads of it: the result, or `{"error":"..."}`, as JSON text.
     #[must_use]
     pub fn to_json(&self) -> String {
