@@ -69,17 +69,10 @@ const ROUNDS: usize = 4;
 /// How long all that may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-const RECORD: ScopeParts<'static> = ScopeParts {
-    values: &[],
-    keys: false,
-    tasks: false,
-    record: true,
-    is_glance: false,
-};
-/// The same for who only looks, which keeps alive nothing that nobody uses.
+/// The record, for who only looks, which keeps alive nothing that nobody uses.
 const GLANCE: ScopeParts<'static> = ScopeParts {
     is_glance: true,
-    ..RECORD
+    ..ScopeParts::RECORD
 };
 
 impl Catalog {
@@ -113,7 +106,7 @@ impl Catalog {
     /// # Errors
     /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
     pub(super) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
-        let view = self.find(id, &RECORD).await?;
+        let view = self.find(id, &ScopeParts::RECORD).await?;
         view.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
     }
 
@@ -129,7 +122,7 @@ impl Catalog {
     ) -> Result<ScopeView, ServiceError> {
         let id = making.id;
         let made = making.once(
-            async || self.find(id, &RECORD).await,
+            async || self.find(id, &ScopeParts::RECORD).await,
             async || self.make_new(id, new).await,
         );
         made.await

@@ -47,12 +47,8 @@ impl SessionService {
             value,
         };
         let items = [item];
-        let parts = ScopeParts {
-            record: true,
-            ..ScopeParts::default()
-        };
         let added = scopes.until_unchanged(async || {
-            let view = scopes.read(&scope, &parts).await?;
+            let view = scopes.read(&scope, &ScopeParts::RECORD).await?;
             let record = unchanged(&view)?;
             let write = ScopeWrite {
                 record: Some(&record),

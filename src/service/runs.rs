@@ -16,14 +16,6 @@ pub struct RunService {
     scopes: ScopeService,
 }
 
-const RECORD: ScopeParts<'static> = ScopeParts {
-    values: &[],
-    keys: false,
-    tasks: false,
-    record: true,
-    is_glance: false,
-};
-
 /// The id of the item of a run's history that is its outputs. It is the last one: nothing is added
 /// to a run that has ended.
 const OUTPUTS: &str = "outputs";
@@ -86,7 +78,10 @@ impl RunService {
     /// # Errors
     /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
     pub async fn get(&self, id: Uuid) -> Result<Run, ServiceError> {
-        let view = self.scopes.read(&KeptScope::Run(id), &RECORD).await?;
+        let view = self
+            .scopes
+            .read(&KeptScope::Run(id), &ScopeParts::RECORD)
+            .await?;
         Ok(Run::of(id, &view)?)
     }
 
@@ -183,7 +178,11 @@ impl RunService {
     }
 
     async fn find(&self, id: Uuid) -> Result<Option<ScopeView>, ServiceError> {
-        match self.scopes.read(&KeptScope::Run(id), &RECORD).await {
+        match self
+            .scopes
+            .read(&KeptScope::Run(id), &ScopeParts::RECORD)
+            .await
+        {
             Ok(view) => Ok(Some(view)),
             Err(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => Ok(None),
             Err(error) => Err(error),

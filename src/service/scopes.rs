@@ -1,5 +1,6 @@
 //! Scopes: what models, tools and applications keep there.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -200,10 +201,7 @@ impl ScopeService {
         match self.scopes.read_history(scope, from, most).await? {
             Some(page) => Ok(page),
             None if self.policy(scope).is_made => Err(ScopeRefusal::NotFound.into()),
-            None => Ok(HistoryPage {
-                items: Vec::new(),
-                summary: crate::domain::scope::HistorySummary::EMPTY,
-            }),
+            None => Ok(HistoryPage::EMPTY),
         }
     }
 
@@ -231,8 +229,7 @@ impl ScopeService {
         scope: &KeptScope,
         expected: Option<u64>,
     ) -> Result<bool, ServiceError> {
-        let policy = self.policy(scope);
-        Ok(self.scopes.end_scope(scope, expected, &policy).await?)
+        Ok(self.scopes.end_scope(scope, expected).await?)
     }
 
     /// Changes the record of a scope, worked out from what it is; `change` sees the scope with its
@@ -249,12 +246,8 @@ impl ScopeService {
     where
         W: Fn(&ScopeView) -> Result<(bytes::Bytes, ScopeWrite<'a>), ServiceError>,
     {
-        let parts = ScopeParts {
-            record: true,
-            ..ScopeParts::default()
-        };
         self.until_unchanged(|| async {
-            let view = self.read(scope, &parts).await?;
+            let view = self.read(scope, &ScopeParts::RECORD).await?;
             let (new, write) = change(&view)?;
             let record = RecordChange {
                 new,
@@ -280,7 +273,11 @@ impl ScopeService {
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ServiceError> {
         let told = state_events::items(scope, write);
-        let history = [write.history, &told].concat();
+        // items can be large, and most scopes tell nothing: those are not copied
+        let history = match &told[..] {
+            [] => Cow::Borrowed(write.history),
+            told => Cow::Owned([write.history, told].concat()),
+        };
         let write = ScopeWrite {
             history: &history,
             ..*write

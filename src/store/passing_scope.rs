@@ -83,7 +83,6 @@ impl Scopes for PassingScope {
         &self,
         _: &KeptScope,
         expected: Option<u64>,
-        _: &ScopePolicy,
     ) -> Result<bool, ScopeWriteError> {
         let mut held = self.held();
         let stamp = held.stamp();
@@ -162,16 +161,16 @@ mod tests {
         };
         passing.write_scope(&run, &write).await.unwrap();
         assert_eq!(read().await.keys.len(), 1);
-        let unmet = passing.end_scope(&run, Some(7), &policy).await;
+        let unmet = passing.end_scope(&run, Some(7)).await;
         assert!(matches!(
             unmet,
             Err(ScopeWriteError::Refused(
                 ScopeRefusal::VersionMismatch { .. }
             ))
         ));
-        assert!(passing.end_scope(&run, Some(1), &policy).await.unwrap());
+        assert!(passing.end_scope(&run, Some(1)).await.unwrap());
 
         assert!(read().await.keys.is_empty());
-        assert!(!passing.end_scope(&run, None, &policy).await.unwrap());
+        assert!(!passing.end_scope(&run, None).await.unwrap());
     }
 }

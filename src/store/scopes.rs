@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::StoreError;
 use crate::domain::scope::{
-    HistorySummary, Kept, KeptScope, ScopeKey, ScopePolicy, ScopeRefusal, ScopeValue, ScopeWrite,
-    ScopeWritten, TaskList,
+    HistorySummary, Kept, KeptScope, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
+    TaskList,
 };
 use crate::domain::{Life, Stamp, ThreadId};
 
@@ -74,6 +74,17 @@ impl HistoryPage {
     pub const EMPTY: Self = Self {
         items: Vec::new(),
         summary: HistorySummary::EMPTY,
+    };
+}
+
+impl ScopeParts<'static> {
+    /// The record alone.
+    pub const RECORD: Self = Self {
+        values: &[],
+        keys: false,
+        tasks: false,
+        record: true,
+        is_glance: false,
     };
 }
 
@@ -182,7 +193,6 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         &self,
         scope: &KeptScope,
         expected: Option<u64>,
-        policy: &ScopePolicy,
     ) -> Result<bool, ScopeWriteError>;
 
     /// Items of the history that a life of a thread left, while its archive can be got. None: there

@@ -237,7 +237,7 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
         let from = HistoryFrom::After(0);
         let page = backend.read_history(&scope, from, 9).await.unwrap();
         assert_eq!(page.unwrap().items.len(), 1);
-        backend.end_scope(&scope, None, &policy).await.unwrap();
+        backend.end_scope(&scope, None).await.unwrap();
         let again = ScopeWrite {
             idempotency: None,
             ..write

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use crate::domain::scope::{KeptScope, ScopePolicy, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{KeptScope, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::{
@@ -91,7 +91,6 @@ impl Scopes for MemoryStore {
         &self,
         scope: &KeptScope,
         expected: Option<u64>,
-        _: &ScopePolicy,
     ) -> Result<bool, ScopeWriteError> {
         let mut expired = None;
         let mut shard = self.0.of_scope(scope);

@@ -9,7 +9,7 @@ use super::keys::ScopeKeys;
 use super::replies::array;
 use super::scripts::Script;
 use super::{RedisStore, scope_arguments, scope_replies};
-use crate::domain::scope::{HistorySummary, KeptScope, ScopePolicy, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{HistorySummary, KeptScope, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::{
     Archives, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
@@ -69,7 +69,6 @@ impl Scopes for RedisStore {
         &self,
         scope: &KeptScope,
         expected: Option<u64>,
-        _policy: &ScopePolicy,
     ) -> Result<bool, ScopeWriteError> {
         let keys = self.names.scope(scope);
         let mut cmd = Script::EndScope.call(4 + usize::from(keys.thread.is_some()));

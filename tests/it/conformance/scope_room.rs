@@ -232,7 +232,7 @@ impl Place {
     }
 
     pub(crate) async fn end_if(&self, version: Option<u64>) -> Result<bool, ScopeRefusal> {
-        let ended = self.scopes.end_scope(&self.scope, version, &self.policy);
+        let ended = self.scopes.end_scope(&self.scope, version);
         refusal(ended.await)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use threadkeep::domain::scope::{
-    KeptScope, Lifetime, ScopeDocument, ScopePolicy, ScopeRefusal, ScopeWrite, ScopeWritten,
+    KeptScope, Lifetime, ScopeDocument, ScopeRefusal, ScopeWrite, ScopeWritten,
 };
 use threadkeep::domain::{Fingerprint, IdempotencyKey, Life, Stamp, ThreadId};
 use threadkeep::store::{
@@ -354,7 +354,6 @@ impl Scopes for Reference {
         &self,
         _: &KeptScope,
         expected: Option<u64>,
-        _: &ScopePolicy,
     ) -> Result<bool, ScopeWriteError> {
         let (mut world, now_ms) = self.now();
         let current = world.stamp();
