@@ -109,7 +109,9 @@ impl<A: Remembered> Records<A> {
     }
 
     /// Forgets all at that time, but not before a minute from now, since what gave them has ended.
+    /// What was over by now stays so.
     pub(super) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
+        self.sweep(now_ms);
         if !self.order.is_empty() {
             self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
         }

@@ -304,7 +304,26 @@ fn keyed(number: u64) -> IdempotencyKey {
     }
 }
 
+async fn an_end_revives_no_answer_that_was_over(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    let place = room.scope_of(&thread);
+    let first = place.run_once(once("a", "r"), &[]).await.unwrap();
+    room.advance(thread.policy.ttl / 2);
+    place.run(&[set("k", "1")]).await;
+    // the thread lives on, but the answer was remembered for no longer than it was to live then
+    room.advance(thread.policy.ttl / 2);
+    assert!(place.end().await);
+
+    let again = place.run_once(once("a", "r"), &[]).await.unwrap();
+
+    assert!(!again.replayed);
+    assert_eq!(again.stamp, first.stamp);
+    assert!(place.exists().await);
+}
+
 super::over_every_store! {
+    an_end_revives_no_answer_that_was_over,
     a_repeat_answers_as_the_first_in_everything,
     a_repeat_that_only_added_items_is_one_too,
     another_request_with_a_used_key_is_refused_before_anything_else,
