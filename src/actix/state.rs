@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::live::Live;
-use crate::domain::{Document, Json, Key, Operation, Value};
+use crate::domain::{Document, Json, Key, Mismatch, Operation, Value};
 use crate::http::ApiError;
 
 /// The state of a [`Thread`](super::Thread).
@@ -170,7 +170,8 @@ impl ThreadState {
         self.0.queue(Operation::Push {
             key,
             value,
-            max_records,
+            max_records: max_records.map(NonZeroU64::get),
+            mismatch: Mismatch::Refuse,
         });
         Ok(())
     }

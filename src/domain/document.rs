@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::integer::{self, IntegerError};
 use super::json::Json;
 use super::key::Key;
-use super::members::{ObjectFault, keyed_values};
-use super::operation::{Answer, Operation};
+use super::members::{ObjectFault, keyed_values_of_any_key};
+use super::operation::{Answer, Mismatch, Operation};
 use super::policy::Policy;
 use super::refusal::Refusal;
 use super::value::Value;
@@ -26,7 +26,9 @@ impl Document {
     /// # Errors
     /// [`ObjectFault`] when it is no object, or has an illegal key.
     pub fn parse(text: &str) -> Result<Self, ObjectFault> {
-        let values: BTreeMap<_, _> = keyed_values(text, u32::MAX)?.into_iter().collect();
+        let values: BTreeMap<_, _> = keyed_values_of_any_key(text, u32::MAX)?
+            .into_iter()
+            .collect();
         let member_bytes = values
             .iter()
             .map(|(key, value)| member_bytes(key, value))
@@ -218,15 +220,19 @@ impl<'a> Draft<'a> {
                 key,
                 value,
                 max_records,
+                mismatch,
             } => {
-                let mut array = match self.get(key) {
-                    Some(Value::Array(array)) => array.clone(),
-                    Some(Value::Text(_)) => return Err(Refusal::NotAnArray { operation: index }),
-                    None => super::Array::default(),
+                let mut array = match (self.get(key), mismatch) {
+                    (Some(Value::Array(array)), _) => array.clone(),
+                    (Some(Value::Text(_)), Mismatch::Skip) => return Ok(Answer::Skipped),
+                    (Some(Value::Text(_)), Mismatch::Refuse) => {
+                        return Err(Refusal::NotAnArray { operation: index });
+                    }
+                    (None, _) => super::Array::default(),
                 };
                 array.push(value.as_str());
                 if let Some(max) = max_records {
-                    array.keep_newest(usize::try_from(max.get()).unwrap_or(usize::MAX));
+                    array.keep_newest(usize::try_from(*max).unwrap_or(usize::MAX));
                 }
                 let length = array.len() as u64;
                 self.put(key, Some(Value::Array(array)));

@@ -4,8 +4,10 @@ use std::borrow::Borrow;
 use std::fmt;
 
 const MAX_BYTES: usize = 256;
+const MAX_BYTES_OF_ANY: usize = 65_536;
 
-/// A key of a state: 1 to 256 bytes of UTF-8 without control characters.
+/// A key of a state: 1 to 256 bytes of UTF-8 without control characters by the rule of `/v1`; the
+/// protocols of others may use any of up to 65,536 bytes, the empty one too.
 ///
 /// Keys are ordered by their bytes, which is the order in which a state shows them.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,6 +19,9 @@ pub enum KeyError {
     /// Empty, or over 256 bytes.
     #[error("a key has 1 to 256 bytes")]
     Length,
+    /// Over 65,536 bytes.
+    #[error("a key has at most 65,536 bytes")]
+    TooLong,
     /// U+0000 to U+001F or U+007F.
     #[error("a key holds no control characters")]
     ControlCharacter,
@@ -26,7 +31,7 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// The key that `text` is.
+    /// The key that `text` is by the rule of `/v1`.
     ///
     /// # Errors
     /// When the length or a character is outside the rule.
@@ -41,13 +46,33 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// The key that a JSON string stands for; the text is JSON by construction.
+    /// The key that `text` is, as stores take it.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`].
+    pub fn any(text: impl Into<Box<str>>) -> Result<Self, KeyError> {
+        let text = text.into();
+        if text.len() > MAX_BYTES_OF_ANY {
+            return Err(KeyError::TooLong);
+        }
+        Ok(Self(text))
+    }
+
+    /// The key that a JSON string stands for by the rule of `/v1`; the text is JSON by
+    /// construction.
     ///
     /// # Errors
     /// [`KeyError`]; a lone surrogate escape is no UTF-8.
     pub fn from_json(string: &str) -> Result<Self, KeyError> {
-        let text: String = serde_json::from_str(string).map_err(|_| KeyError::Utf8)?;
-        Self::new(text)
+        Self::new(unescape(string)?)
+    }
+
+    /// The key that a JSON string stands for, as stores take it; the text is JSON by construction.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`]; [`KeyError::Utf8`] for a lone surrogate escape.
+    pub fn any_from_json(string: &str) -> Result<Self, KeyError> {
+        Self::any(unescape(string)?)
     }
 
     /// The key as text.
@@ -59,31 +84,52 @@ impl Key {
     /// Bytes of the key as a JSON string with its colon, which is its share of a state's size.
     #[must_use]
     pub fn field_bytes(&self) -> usize {
-        let escapes = self.0.bytes().filter(|byte| needs_escape(*byte)).count();
-        self.0.len() + escapes + 3
+        let more: usize = self.0.bytes().map(escape_bytes).sum();
+        self.0.len() + more + 3
     }
 
-    /// Appends the key as a JSON string.
-    ///
-    /// Only `"` and `\` need an escape: the rule leaves no control characters.
+    /// Appends the key as a JSON string, with no escapes but those that JSON asks for.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'"');
-        if self.0.bytes().any(needs_escape) {
-            for byte in self.0.bytes() {
-                if needs_escape(byte) {
-                    out.push(b'\\');
-                }
-                out.push(byte);
-            }
-        } else {
+        if self.0.bytes().all(|byte| escape_bytes(byte) == 0) {
             out.extend_from_slice(self.0.as_bytes());
+        } else {
+            for byte in self.0.bytes() {
+                write_escaped(byte, out);
+            }
         }
         out.push(b'"');
     }
 }
 
-fn needs_escape(byte: u8) -> bool {
-    byte == b'"' || byte == b'\\'
+/// What the escape of a byte adds to it (RFC 8259, section 7).
+fn escape_bytes(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 1,
+        0..0x20 => 5,
+        _ => 0,
+    }
+}
+
+fn write_escaped(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' | b'\\' => out.extend([b'\\', byte]),
+        0x08 => out.extend(b"\\b"),
+        b'\t' => out.extend(b"\\t"),
+        b'\n' => out.extend(b"\\n"),
+        0x0c => out.extend(b"\\f"),
+        b'\r' => out.extend(b"\\r"),
+        0..0x20 => {
+            out.extend(b"\\u00");
+            out.extend([byte >> 4, byte & 0xf].map(|digit| HEX[usize::from(digit)]));
+        }
+        _ => out.push(byte),
+    }
+}
+
+fn unescape(string: &str) -> Result<String, KeyError> {
+    serde_json::from_str(string).map_err(|_| KeyError::Utf8)
 }
 
 impl Borrow<str> for Key {
@@ -110,17 +156,31 @@ mod tests {
         assert_eq!(Key::new("a\u{1f}"), Err(KeyError::ControlCharacter));
         assert_eq!(Key::new("a\u{7f}"), Err(KeyError::ControlCharacter));
         assert!(Key::new("é / . \u{80}").is_ok());
+        assert!(Key::any("k".repeat(65_536)).is_ok());
+        assert_eq!(Key::any("k".repeat(65_537)), Err(KeyError::TooLong));
     }
 
     #[test]
     fn the_json_form_is_what_a_json_library_writes() {
-        for text in ["plain", "q\"uote", "back\\slash", "a/b", "é\u{2028}😀", "."] {
-            let key = Key::new(text).unwrap();
+        let controls: String = ('\0'..='\u{20}').chain(['\u{7f}']).collect();
+        for text in [
+            "plain",
+            "q\"uote",
+            "back\\slash",
+            "a/b",
+            "é\u{2028}😀",
+            ".",
+            "",
+            &controls,
+        ] {
+            let key = Key::any(text).unwrap();
             let mut json = Vec::new();
 
             key.write_json(&mut json);
 
             assert_eq!(json, serde_json::to_vec(text).unwrap());
+            let string = std::str::from_utf8(&json).unwrap();
+            assert_eq!(Key::any_from_json(string), Ok(key.clone()));
             assert_eq!(json.len() + 1, key.field_bytes());
         }
     }

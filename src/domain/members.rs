@@ -25,7 +25,7 @@ pub enum ObjectFault {
     TooManyKeys(u32),
 }
 
-/// Reads an object as keys and values of a state. Of a key given twice the last value counts.
+/// Reads an object as keys and values of a state, its keys by the rule of `/v1`. Of a key given twice the last value counts.
 ///
 /// What has too many keys is given up at the first one too many: it cannot fit, and working it out
 /// would cost the store more than it cost the client.
@@ -33,10 +33,26 @@ pub enum ObjectFault {
 /// # Errors
 /// [`ObjectFault`] when it is no object, or has an illegal key, or too many.
 pub fn keyed_values(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
+    keyed_by(text, max_keys, Key::from_json)
+}
+
+/// As [`keyed_values`], with keys as stores take them.
+///
+/// # Errors
+/// As [`keyed_values`].
+pub fn keyed_values_of_any_key(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
+    keyed_by(text, max_keys, Key::any_from_json)
+}
+
+fn keyed_by(
+    text: &str,
+    max_keys: u32,
+    rule: fn(&str) -> Result<Key, KeyError>,
+) -> Result<KeyedValues, ObjectFault> {
     let object = Json::parse_object(text, 1)?;
     let mut last = BTreeMap::new();
     for (key, value) in members(object.as_str()) {
-        last.insert(Key::from_json(key)?, value);
+        last.insert(rule(key)?, value);
         if last.len() > max_keys as usize {
             return Err(ObjectFault::TooManyKeys(max_keys));
         }

@@ -1,7 +1,5 @@
 //! The operations of a merge, and what each answers.
 
-use std::num::NonZeroU64;
-
 use super::json::Json;
 use super::key::Key;
 use super::value::Value;
@@ -30,7 +28,9 @@ pub enum Operation {
         /// The new element.
         value: Json,
         /// How many elements stay; none: all.
-        max_records: Option<NonZeroU64>,
+        max_records: Option<u64>,
+        /// What it does that meets something else than an array.
+        mismatch: Mismatch,
     },
     /// Adds to an integer; an absent one counts as 0.
     Increment {
@@ -39,6 +39,15 @@ pub enum Operation {
         /// What is added.
         by: i64,
     },
+}
+
+/// What a push does that meets something else than an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It is refused, and with it the whole merge.
+    Refuse,
+    /// Nothing.
+    Skip,
 }
 
 /// What an operation answers once the merge is done.
@@ -50,6 +59,8 @@ pub enum Answer {
     Deleted(bool),
     /// Of push: elements in the array afterwards.
     Length(u64),
+    /// Of a push that met something else than an array and did nothing.
+    Skipped,
     /// Of increment: the sum.
     Value(i64),
 }

@@ -1,5 +1,7 @@
 //! Writes to a state.
 
+use std::num::NonZeroU64;
+
 use actix_web::HttpResponse;
 
 use super::conditions::WriteConditions;
@@ -13,7 +15,7 @@ use super::schemas::{
     Increment, KeyParam, Merge, MergeReceipt, Receipt, WriteHeaders, WriteProblems,
 };
 use super::target::Target;
-use crate::domain::{Json, MergePatch, Operation, Value, keyed_values};
+use crate::domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
 
 /// Sets a key
 #[utoipa::path(
@@ -87,7 +89,8 @@ pub(super) async fn push_value(
     let push = Operation::Push {
         key,
         value,
-        max_records,
+        max_records: max_records.map(NonZeroU64::get),
+        mismatch: Mismatch::Refuse,
     };
     run(target, conditions, push).await
 }

@@ -1,11 +1,9 @@
 //! Operations as they come in bodies.
 
-use std::num::NonZeroU64;
-
 use super::error::ApiError;
 use super::members::addend;
 use super::shape::{body_members, read_body, read_members, read_optional_body};
-use crate::domain::{Json, JsonError, Key, Operation, Value, add, elements};
+use crate::domain::{Json, JsonError, Key, Mismatch, Operation, Value, add, elements};
 
 const MOST: usize = 1_000;
 const NO_INTEGER: &str = "`by` has to be an integer of 64 bits";
@@ -109,13 +107,14 @@ impl Reader {
             // what is past 64 bits is as good as no bound
             let number = digits.then(|| text.parse().unwrap_or(u64::MAX));
             number
-                .and_then(NonZeroU64::new)
+                .filter(|number| *number > 0)
                 .ok_or_else(|| self.fault("`max_records` has to be a whole number from 1"))
         });
         Ok(Operation::Push {
             key: self.key(members)?,
             value: self.value(members, Json::parse)?,
             max_records: max_records.transpose()?,
+            mismatch: Mismatch::Refuse,
         })
     }
 

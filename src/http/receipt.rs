@@ -98,7 +98,7 @@ fn head(written: &Written) -> String {
 
 fn write_answer(json: &mut String, answer: Answer, before: &str) {
     match answer {
-        Answer::Done => Ok(()),
+        Answer::Done | Answer::Skipped => Ok(()),
         Answer::Deleted(deleted) => write!(json, "{before}\"deleted\":{deleted}"),
         Answer::Length(length) => write!(json, "{before}\"length\":{length}"),
         Answer::Value(value) => write!(json, "{before}\"value\":{value}"),

@@ -270,6 +270,7 @@ fn update(living: &mut Living, write: &Write<'_>, step: &mut Step<'_>) -> Result
     let mut keys: BTreeSet<_> = names::touched(write.operations, &living.document).collect();
     let written = living.write(write, step.now_ms)?;
     keys.extend(names::touched(write.operations, &living.document));
+    names::drop_skipped(&mut keys, write.operations, &written.answers);
     let kind = EventKind::Updated {
         keys: names::of_keys(&keys),
         metadata: write.metadata.is_some(),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::{Document, Json, Key, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Operation};
+use crate::domain::{
+    Answer, Document, Json, Key, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Operation,
+};
 
 /// Those keys that operations are about and that a document has. Of the document before and after
 /// they were run, this is together what they have changed: a deleted key is in the one, a new one
@@ -26,6 +28,28 @@ pub(super) fn touched<'a>(
         .filter(|key| document.get(key).is_some())
         .chain(all.into_iter().flatten())
         .cloned()
+}
+
+/// Takes out the keys that were only skipped.
+pub(super) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], answers: &[Answer]) {
+    if !answers.contains(&Answer::Skipped) {
+        return;
+    }
+    let done = |key: &Key| {
+        operations
+            .iter()
+            .zip(answers)
+            .any(|(operation, answer)| match operation {
+                Operation::Set { key: named, .. }
+                | Operation::Delete { key: named }
+                | Operation::Push { key: named, .. }
+                | Operation::Increment { key: named, .. } => {
+                    named == key && *answer != Answer::Skipped
+                }
+                Operation::Clear => true,
+            })
+    };
+    keys.retain(|key| done(key));
 }
 
 /// The keys of a document as an event names them.

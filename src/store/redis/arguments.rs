@@ -1,15 +1,14 @@
 //! What the writing scripts are called with.
 
 use std::borrow::Cow;
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 use redis::Cmd;
 
 use super::scripts::Script;
 use crate::domain::{
-    Array, Expected, Guard, IdempotencyKey, Key, Life, Operation, Policy, Precondition, Retention,
-    Value, Write,
+    Array, Expected, Guard, IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition,
+    Retention, Value, Write,
 };
 use crate::store::millis;
 
@@ -87,12 +86,13 @@ pub(super) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
                 key,
                 value,
                 max_records,
+                mismatch: Mismatch::Refuse,
             },
-        ] if is_plain => Some(Fast {
+        ] if is_plain && *max_records != Some(0) => Some(Fast {
             script: Script::Push,
             key,
             text: Cow::Borrowed(value.as_str().as_bytes()),
-            window: Some(window(*max_records)),
+            window: Some(max_records.unwrap_or(0)),
         }),
         _ => None,
     }
@@ -178,10 +178,6 @@ pub(super) fn field(key: &Key) -> Vec<u8> {
     field
 }
 
-fn window(max_records: Option<NonZeroU64>) -> u64 {
-    max_records.map_or(0, NonZeroU64::get)
-}
-
 /// What a value is kept as, if it stays in one field.
 fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
     match value {
@@ -217,11 +213,17 @@ fn add_operation(cmd: &mut Cmd, operation: &Operation) {
             key,
             value,
             max_records,
+            mismatch,
         } => {
-            cmd.arg("P")
-                .arg(field(key))
-                .arg(value.as_str())
-                .arg(window(*max_records));
+            cmd.arg(match mismatch {
+                Mismatch::Refuse => "P",
+                Mismatch::Skip => "Q",
+            });
+            cmd.arg(field(key)).arg(value.as_str());
+            match max_records {
+                None => cmd.arg(""),
+                Some(window) => cmd.arg(window),
+            };
         }
         Operation::Increment { key, by } => {
             cmd.arg("I").arg(field(key)).arg(*by);

@@ -124,7 +124,7 @@ fn names(fields: &str) -> Result<Option<Json>, StoreError> {
         return Ok(None);
     }
     let list = Json::from_compact(format!("[{fields}]"));
-    let keys = crate::domain::elements(list.as_str()).map(Key::from_json);
+    let keys = crate::domain::elements(list.as_str()).map(Key::any_from_json);
     let mut keys: Vec<Key> = keys.collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
     keys.sort_unstable();
     let mut sorted = vec![b'['];

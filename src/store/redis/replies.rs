@@ -102,6 +102,7 @@ fn answers(results: &str, operations: usize) -> Result<Vec<Answer>, StoreError> 
         let answer = match kind {
             "d" => Answer::Deleted(value == "1"),
             "l" => Answer::Length(value.parse().map_err(|_| UNKNOWN)?),
+            "s" => Answer::Skipped,
             "v" => Answer::Value(value.parse().map_err(|_| UNKNOWN)?),
             _ => return Err(UNKNOWN),
         };

@@ -106,7 +106,7 @@ pub(super) fn keys(reply: &Value) -> Result<Option<Found<Vec<Key>>>, StoreError>
             .filter(|text| text.starts_with(b"\""))
         {
             let string = std::str::from_utf8(string).map_err(|_| UNKNOWN)?;
-            keys.push(Key::from_json(string).map_err(|_| UNKNOWN)?);
+            keys.push(Key::any_from_json(string).map_err(|_| UNKNOWN)?);
         }
     }
     keys.sort_unstable();
@@ -118,23 +118,15 @@ pub(super) fn keys(reply: &Value) -> Result<Option<Found<Vec<Key>>>, StoreError>
 
 /// A key's own bytes: states are sorted by these, not by their escaped form.
 fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
-    let inner = field
-        .get(1..field.len().saturating_sub(2))
-        .unwrap_or_default();
+    let string = field.strip_suffix(b":").unwrap_or(field);
+    let inner = string.get(1..string.len().saturating_sub(1));
+    let inner = inner.unwrap_or_default();
     if memchr::memchr(b'\\', inner).is_none() {
         return Cow::Borrowed(inner);
     }
-    let mut plain = Vec::with_capacity(inner.len());
-    let mut bytes = inner.iter();
-    while let Some(byte) = bytes.next() {
-        // the only escapes of a key are those of `"` and `\`
-        plain.extend(if *byte == b'\\' {
-            bytes.next()
-        } else {
-            Some(byte)
-        });
-    }
-    Cow::Owned(plain)
+    // what was written as a key reads as one
+    let plain = serde_json::from_slice::<String>(string).unwrap_or_default();
+    Cow::Owned(plain.into_bytes())
 }
 
 fn write_chunked(

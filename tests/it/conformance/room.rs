@@ -1,14 +1,13 @@
 //! A store to test, with the clock that it goes by, and short words for what is done to it.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{
     EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing, MetadataChange,
-    Operation, Policy, Precondition, Refusal, Retention, SigningKey, Slice, Stamp, Thread,
-    ThreadId, Value, Write, Written,
+    Mismatch, Operation, Policy, Precondition, Refusal, Retention, SigningKey, Slice, Stamp,
+    Thread, ThreadId, Value, Write, Written,
 };
 use threadkeep::events::Events;
 use threadkeep::http::Api;
@@ -303,7 +302,7 @@ pub(crate) fn text(part: &Part) -> String {
 }
 
 pub(crate) fn key(text: &str) -> Key {
-    Key::new(text).unwrap()
+    Key::any(text).unwrap()
 }
 
 pub(crate) fn json(text: &str) -> Json {
@@ -326,6 +325,7 @@ pub(crate) fn push(key_text: &str, element: &str) -> Operation {
         key: key(key_text),
         value: json(element),
         max_records: None,
+        mismatch: Mismatch::Refuse,
     }
 }
 
@@ -334,7 +334,8 @@ pub(crate) fn push_window(key_text: &str, element: &str, max_records: u64) -> Op
     Operation::Push {
         key: key(key_text),
         value: json(element),
-        max_records: NonZeroU64::new(max_records),
+        max_records: Some(max_records),
+        mismatch: Mismatch::Refuse,
     }
 }
 

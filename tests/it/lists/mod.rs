@@ -7,10 +7,9 @@ mod history;
 mod player;
 mod strategy;
 
-use std::num::NonZeroU64;
 use std::time::Duration;
 
-use threadkeep::domain::{Policy, Slice};
+use threadkeep::domain::{Mismatch, Policy, Slice};
 
 pub(crate) use player::{Outcome, Player};
 pub(crate) use strategy::list;
@@ -76,7 +75,7 @@ pub(crate) enum Op {
     Set(&'static str, String),
     Delete(&'static str),
     Clear,
-    Push(&'static str, String, Option<NonZeroU64>),
+    Push(&'static str, String, Option<u64>, Mismatch),
     Increment(&'static str, i64),
 }
 

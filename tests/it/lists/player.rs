@@ -381,10 +381,11 @@ fn operation(op: &Op) -> Operation {
         Op::Set(key, value) => set(key, value),
         Op::Delete(key) => delete(key),
         Op::Clear => Operation::Clear,
-        Op::Push(name, element, max_records) => Operation::Push {
+        Op::Push(name, element, max_records, mismatch) => Operation::Push {
             key: key(name),
             value: json(element),
             max_records: *max_records,
+            mismatch: *mismatch,
         },
         Op::Increment(key, by) => increment(key, *by),
     }

@@ -1,18 +1,17 @@
 //! Lists that meet the borders: of limits, of chunks, of 64 bits, of lifetimes.
 
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use threadkeep::domain::{Policy, Slice};
+use threadkeep::domain::{Mismatch, Policy, Slice};
 
 use super::{Expects, List, Op, ReadStep, Step, Wanted, WriteStep};
 
 /// Few, so that steps meet; each could be taken for something else.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 12] = [
     "k",
     "l",
     "M",
@@ -23,6 +22,8 @@ const KEYS: [&str; 10] = [
     "\\\"",
     "é\u{2028}",
     "k ",
+    "",
+    "a\n\u{1}\u{7f}",
 ];
 const OBJECTS: [&str; 4] = [
     "{}",
@@ -154,6 +155,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
 
 fn op() -> impl Strategy<Value = Op> {
     let window = option::of(prop_oneof![
+        1 => Just(0u64),
         3 => 1u64..6,
         3 => 6u64..60,
         1 => Just(u64::MAX),
@@ -162,11 +164,15 @@ fn op() -> impl Strategy<Value = Op> {
         5 => (key(), value()).prop_map(|(key, value)| Op::Set(key, value)),
         2 => key().prop_map(Op::Delete),
         1 => Just(Op::Clear),
-        8 => (key(), element(), window).prop_map(|(key, element, window)| {
-            Op::Push(key, element, window.and_then(NonZeroU64::new))
+        8 => (key(), element(), window, mismatch()).prop_map(|(key, element, window, mismatch)| {
+            Op::Push(key, element, window, mismatch)
         }),
         3 => (key(), select(&AMOUNTS[..])).prop_map(|(key, by)| Op::Increment(key, by)),
     ]
+}
+
+fn mismatch() -> impl Strategy<Value = Mismatch> {
+    prop_oneof![3 => Just(Mismatch::Refuse), 1 => Just(Mismatch::Skip)]
 }
 
 /// The first keys come more often than the last.

@@ -9,8 +9,8 @@
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
 --       6 new metadata or nothing   7 the metadata it was worked out from, or nothing
 --       8... guards `E` field text, `N` field; then operations `S` field text,
---         `A` field length bytes chunks chunk..., `D` field, `C`, `P` field element window,
---         `I` field integer
+--         `A` field length bytes chunks chunk..., `D` field, `C`,
+--         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
 -- Reply: `W`, whether it was replayed, meta, answers as `place kind value;`..., and where it
 -- describes: metadata, milliseconds to live, now. Or `R`, a refusal, and what belongs to it.
 local key = KEYS[1]
@@ -172,23 +172,30 @@ local function plain(a)
   return table.concat(parts)
 end
 
-local function push(op, f, v, window)
+local function push(op, f, v, window, skips)
   local e = load(f, true)
   local a, text = e.array, e.text
+  if text and byte(text) ~= 91 then
+    if skips then return nil, 's' end
+    return {'R', 'not_an_array', op}
+  end
+  if window == 0 then
+    put_text(f, e, '[]')
+    return nil, 'l0'
+  end
   if not a then
-    if text and byte(text) ~= 91 then return {'R', 'not_an_array', op} end
     local new = ((not text or text == '[]') and '[' or text) .. '\n' .. v
     if #new <= CHUNK_BYTES then
       local count = e.count and e.count + 1
       if not count then _, count = string.gsub(new, '\n', '\n') end
-      if window > 0 and count > window then
+      if window and count > window then
         local cut = 1
         for _ = 0, count - window do cut = find(new, '\n', cut + 1, true) end
         new, count = '[' .. sub(new, cut), window
       end
       put_text(f, e, new)
       e.count = count
-      return nil, count
+      return nil, 'l' .. count
     end
     a = new_array()
     if text and text ~= '[]' then
@@ -198,7 +205,7 @@ local function push(op, f, v, window)
     put_array(f, e, a)
   end
   append(a, v)
-  if window > 0 then keep_newest(a, window) end
+  if window then keep_newest(a, window) end
   local count = a.next - a.first
   if a.bytes < CHUNK_BYTES / 2 then
     put_text(f, e, plain(a))
@@ -206,7 +213,7 @@ local function push(op, f, v, window)
   else
     put_array(f, e, a)
   end
-  return nil, count
+  return nil, 'l' .. count
 end
 
 local function increment(op, f, by)
@@ -244,9 +251,8 @@ while i <= n do
   if code == 'S' then
     put_text(f, load(f), ARGV[i + 2])
     i = i + 3
-  elseif code == 'P' then
-    refusal, result = push(op, f, ARGV[i + 2], tonumber(ARGV[i + 3]))
-    result = result and 'l' .. result
+  elseif code == 'P' or code == 'Q' then
+    refusal, result = push(op, f, ARGV[i + 2], tonumber(ARGV[i + 3]), code == 'Q')
     i = i + 4
   elseif code == 'I' then
     refusal, result = increment(op, f, ARGV[i + 2])
