@@ -44,6 +44,20 @@ impl Array {
         array
     }
 
+    /// These elements, each as compact JSON.
+    pub(super) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
+        let mut array = Self::default();
+        for element in elements {
+            array.push(element);
+        }
+        array
+    }
+
+    /// The elements in order, each as compact JSON.
+    pub fn elements(&self) -> impl Iterator<Item = &str> {
+        self.chunks.iter().flat_map(|chunk| chunk.each())
+    }
+
     /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -168,6 +182,11 @@ impl Chunk {
         }
         self.len -= count;
         gone
+    }
+
+    fn each(&self) -> impl Iterator<Item = &str> {
+        let text = std::str::from_utf8(&self.text).expect("elements are whole texts");
+        text.split('\n').skip(1)
     }
 
     fn elements(&self, skip: usize, take: usize) -> &[u8] {

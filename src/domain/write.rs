@@ -7,7 +7,7 @@ use super::json::Json;
 use super::key::Key;
 use super::operation::{Answer, Operation};
 use super::policy::Policy;
-use super::thread::{Stamp, Thread};
+use super::thread::{Life, Stamp, Thread};
 
 /// One atomic change of a thread. It is checked in this order: idempotency key, tombstone,
 /// precondition, guards, metadata, operations, limits of the state; and it is done whole or not at all.
@@ -23,6 +23,8 @@ pub struct Write<'a> {
     pub ttl: Option<Duration>,
     /// What the thread must be.
     pub precondition: Option<Precondition>,
+    /// Whether it is a late one after the thread was destroyed.
+    pub tombstone: Tombstone,
     /// What a repeat is recognized by.
     pub idempotency: Option<IdempotencyKey>,
     /// Whether the answer has the whole thread object.
@@ -41,6 +43,7 @@ impl<'a> Write<'a> {
             metadata: None,
             ttl: None,
             precondition: None,
+            tombstone: Tombstone::Heeded,
             idempotency: None,
             describe: false,
             policy,
@@ -57,6 +60,8 @@ pub enum Precondition {
     Version(u64),
     /// It has this version in this life.
     Stamp(Stamp),
+    /// It is in this life, at whatever version.
+    Life(Life),
 }
 
 impl Precondition {
@@ -67,8 +72,21 @@ impl Precondition {
             Self::Exists => stamp.version > 0,
             Self::Version(version) => stamp.version == version,
             Self::Stamp(wanted) => stamp == wanted,
+            Self::Life(life) => stamp.version > 0 && stamp.life == life,
         }
     }
+}
+
+/// What the tombstone of a thread that was destroyed means to a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tombstone {
+    /// It is refused, unless a new life has begun.
+    Heeded,
+    /// It begins a new life.
+    Ignored,
+    /// It is refused, even where a new life has begun, unless the thread is still in this life: it
+    /// comes from somebody who has seen that one and nothing later.
+    HeededAfter(Life),
 }
 
 /// What a value must still be for a write that was worked out from it.

@@ -2,6 +2,7 @@
 
 mod archives;
 mod catalog;
+mod copies;
 mod error;
 mod making;
 mod messages;
@@ -27,6 +28,7 @@ use crate::store::Store;
 
 pub use archives::ArchiveService;
 pub use catalog::Listed;
+pub use copies::{Basis, Copies, Saved};
 pub use error::ServiceError;
 pub use making::Making;
 pub use messages::Conversation;
@@ -74,6 +76,15 @@ impl ThreadService {
     pub fn for_worker(&self) -> Self {
         Self {
             store: self.store.for_worker(),
+            ..self.clone()
+        }
+    }
+
+    /// The same threads under another policy.
+    #[must_use]
+    pub fn under(&self, policy: Policy) -> Self {
+        Self {
+            policy: Arc::new(policy),
             ..self.clone()
         }
     }

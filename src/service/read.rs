@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{ServiceError, ThreadService};
 use crate::domain::{Key, Slice, Stamp, Thread, ThreadId};
-use crate::store::{Found, Part};
+use crate::store::{Found, Part, Whole};
 
 fn found_or<T>(found: Option<Found<T>>, absent: impl FnOnce() -> T) -> Found<T> {
     found.unwrap_or_else(|| Found {
@@ -23,6 +23,14 @@ impl ThreadService {
     pub async fn get_state(&self, id: &ThreadId) -> Result<Found<Bytes>, ServiceError> {
         let found = self.store.get_state(id).await?;
         Ok(found_or(found, || Bytes::from_static(b"{}")))
+    }
+
+    /// State and metadata at one version; none: no such thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, ServiceError> {
+        Ok(self.store.get_whole(id).await?)
     }
 
     /// The state as if it had no other keys than these.

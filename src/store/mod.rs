@@ -28,7 +28,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::{
-    IdempotencyKey, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
+    IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
 };
 
 pub use archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
@@ -71,6 +71,15 @@ pub struct Part {
     pub total: Option<u64>,
 }
 
+/// State and metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whole {
+    /// As compact JSON, its keys sorted by their bytes.
+    pub state: Bytes,
+    /// A JSON object; none was ever set: `{}`.
+    pub metadata: Json,
+}
+
 /// The end of a thread, and on what conditions.
 #[derive(Debug, Clone, Copy)]
 pub struct Destroy {
@@ -108,6 +117,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`StoreError`]; never an empty state in place of one that could not be loaded.
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError>;
+
+    /// State and metadata at one version. None: no such thread.
+    ///
+    /// # Errors
+    /// As [`Store::get_state`].
+    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError>;
 
     /// The values of some keys at one version, each as compact JSON.
     ///

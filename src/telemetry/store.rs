@@ -13,7 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::{Failure, Operation};
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
-use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
 const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
@@ -23,6 +23,7 @@ const BUCKETS: [f64; 12] = [
 #[derive(Debug)]
 pub struct StoreMetrics {
     get_state: Call,
+    get_whole: Call,
     get_values: Call,
     get_value: Call,
     get_keys: Call,
@@ -71,6 +72,7 @@ impl StoreMetrics {
         };
         Self {
             get_state: call("get_state"),
+            get_whole: call("get_whole"),
             get_values: call("get_values"),
             get_value: call("get_value"),
             get_keys: call("get_keys"),
@@ -147,6 +149,11 @@ impl Store for ObservedStore {
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         let call = &self.metrics.get_state;
         call.observe(self.store.get_state(id)).await
+    }
+
+    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
+        let call = &self.metrics.get_whole;
+        call.observe(self.store.get_whole(id)).await
     }
 
     async fn get_values(

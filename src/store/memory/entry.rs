@@ -10,8 +10,8 @@ use super::records::Records;
 use super::slots::Due;
 use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Completed, EndReason, EventKind, Life, Policy, Precondition, Refusal, Stamp, Thread, Write,
-    Written,
+    Completed, EndReason, EventKind, Life, Policy, Precondition, Refusal, Stamp, Thread, Tombstone,
+    Write, Written,
 };
 use crate::store::held_scope::{HeldScope, check_version};
 use crate::store::{Destroy, Destroyed, millis};
@@ -22,6 +22,9 @@ use crate::store::{Destroy, Destroyed, millis};
 pub(super) struct Entry {
     living: Option<Living>,
     tombstone_ends_ms: u64,
+    /// Until when those are held off who have seen nothing since the thread was destroyed, be there
+    /// a new life or not.
+    late_until_ms: u64,
     records: Records<Answered>,
     /// The answers that its scope has given; those of most threads give none.
     scope_records: Option<Box<Records<ScopeWritten>>>,
@@ -85,7 +88,7 @@ impl Entry {
                 None => {}
             }
         }
-        if self.tombstone_ends_ms > now_ms {
+        if self.is_late(write.tombstone, now_ms) {
             return Err(Refusal::Destroyed);
         }
         check(write.precondition, self.stamp(now_ms))?;
@@ -96,6 +99,7 @@ impl Entry {
             None => {
                 let (living, written) = create(write, step)?;
                 self.living = Some(living);
+                self.tombstone_ends_ms = 0;
                 written
             }
         };
@@ -104,6 +108,19 @@ impl Entry {
             self.records.add(key, answer, now_ms, self.due_ms());
         }
         Ok(written)
+    }
+
+    /// Whether a write is one that a tombstone stops.
+    fn is_late(&self, tombstone: Tombstone, now_ms: u64) -> bool {
+        match tombstone {
+            Tombstone::Heeded => self.tombstone_ends_ms > now_ms,
+            Tombstone::Ignored => false,
+            Tombstone::HeededAfter(seen) => {
+                let living = self.living.as_ref();
+                let is_it = living.is_some_and(|living| living.stamp.life == seen);
+                self.late_until_ms > now_ms && !is_it
+            }
+        }
     }
 
     pub(super) fn destroy(
@@ -134,6 +151,7 @@ impl Entry {
         if let Some(living) = living {
             step.end(living, EndReason::Destroyed, now_ms);
             self.tombstone_ends_ms = now_ms.saturating_add(millis(destroy.tombstone));
+            self.late_until_ms = self.tombstone_ends_ms;
             self.records.end_soon(self.tombstone_ends_ms, now_ms);
             if let Some(records) = &mut self.scope_records {
                 records.end_soon(self.tombstone_ends_ms, now_ms);
@@ -169,6 +187,7 @@ impl Entry {
         };
         step.log(&mut living, kind);
         self.tombstone_ends_ms = 0;
+        self.late_until_ms = 0;
         Ok(Some(self.living.insert(living).describe()))
     }
 
@@ -244,7 +263,7 @@ impl Due for Entry {
         match &self.living {
             Some(living) => living.expires_ms(),
             None => self
-                .tombstone_ends_ms
+                .late_until_ms
                 .max(self.records.ends_ms())
                 .max(scope_records.map_or(0, |records| records.ends_ms()))
                 .max(self.watched_until_ms),

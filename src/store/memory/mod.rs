@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 use crate::domain::scope::KeptScope;
 use crate::domain::{Key, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written};
 use ledgers::Work;
@@ -174,6 +174,12 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn state(living: &Living) -> Bytes {
+    let mut out = Vec::with_capacity(living.document.size_bytes() as usize);
+    living.document.write_json(&mut out);
+    out.into()
+}
+
 fn json(value: &Value) -> Bytes {
     let mut out = Vec::with_capacity(value.json_bytes());
     value.write_json(&mut out);
@@ -205,10 +211,13 @@ impl Store for MemoryStore {
     }
 
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
-        Ok(self.read(id, |living| {
-            let mut out = Vec::with_capacity(living.document.size_bytes() as usize);
-            living.document.write_json(&mut out);
-            out.into()
+        Ok(self.read(id, state))
+    }
+
+    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
+        Ok(self.read(id, |living| Whole {
+            state: state(living),
+            metadata: living.metadata(),
         }))
     }
 

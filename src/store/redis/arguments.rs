@@ -8,7 +8,7 @@ use redis::Cmd;
 use super::scripts::Script;
 use crate::domain::{
     Array, Expected, Guard, IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition,
-    Retention, Value, Write,
+    Retention, Tombstone, Value, Write,
 };
 use crate::store::millis;
 
@@ -47,7 +47,7 @@ pub(super) fn write(cmd: &mut Cmd, write: &Write<'_>, circumstances: &Circumstan
         ),
         None => ("", ""),
     };
-    cmd.arg(new).arg(old);
+    cmd.arg(new).arg(old).arg(tombstone(write.tombstone));
     for guard in write.guards {
         add_guard(cmd, guard);
     }
@@ -72,6 +72,7 @@ pub(super) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
         && write.metadata.is_none()
         && write.ttl.is_none()
         && write.precondition.is_none()
+        && !matches!(write.tombstone, Tombstone::HeededAfter(_))
         && write.idempotency.is_none()
         && !write.describe;
     match write.operations {
@@ -162,8 +163,24 @@ pub(super) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {
             put(&mut packed, stamp.version, 6);
             put(&mut packed, stamp.life.0, 8);
         }
+        Some(Precondition::Life(life)) => {
+            packed.push(b'L');
+            put(&mut packed, life.0, 8);
+        }
     }
     packed
+}
+
+fn tombstone(tombstone: Tombstone) -> Vec<u8> {
+    match tombstone {
+        Tombstone::Heeded => Vec::new(),
+        Tombstone::Ignored => b"I".to_vec(),
+        Tombstone::HeededAfter(life) => {
+            let mut packed = b"A".to_vec();
+            put(&mut packed, life.0, 8);
+            packed
+        }
+    }
 }
 
 pub(super) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {

@@ -40,7 +40,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redis::{Cmd, Value};
 
-use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use administration::Administration;
 use arguments::Circumstances;
@@ -129,6 +129,17 @@ impl RedisStore {
         cmd
     }
 
+    /// All fields of a living thread, and its end moved.
+    async fn fields(&self, id: &ThreadId) -> Result<Option<Value>, StoreError> {
+        let thread = self.names.thread(id);
+        let mut touch = Script::Touch.call(1);
+        touch.arg(&thread).arg(self.ahead());
+        let mut fields = redis::cmd("HGETALL");
+        fields.arg(&thread);
+        let [touched, fields] = self.link.calls().read_all([touch, fields]).await?;
+        Ok((touched != Value::Int(0)).then_some(fields))
+    }
+
     async fn write_by_list(
         &self,
         calls: &Calls<'_>,
@@ -182,15 +193,16 @@ impl Store for RedisStore {
     }
 
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
-        let thread = self.names.thread(id);
-        let mut touch = Script::Touch.call(1);
-        touch.arg(&thread).arg(self.ahead());
-        let mut fields = redis::cmd("HGETALL");
-        fields.arg(&thread);
-        let [touched, fields] = self.link.calls().read_all([touch, fields]).await?;
-        match touched {
-            Value::Int(0) => Ok(None),
-            _ => state::assemble(&fields),
+        match self.fields(id).await? {
+            Some(fields) => state::assemble(&fields),
+            None => Ok(None),
+        }
+    }
+
+    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
+        match self.fields(id).await? {
+            Some(fields) => state::assemble_whole(&fields),
+            None => Ok(None),
         }
     }
 

@@ -8,9 +8,9 @@ use redis::Value;
 
 use super::elements::{Header, write_chunks, write_plain};
 use super::meta::Meta;
-use super::replies::{UNKNOWN, bytes};
-use crate::domain::Key;
-use crate::store::{Found, StoreError};
+use super::replies::{UNKNOWN, bytes, text};
+use crate::domain::{Json, Key};
+use crate::store::{Found, StoreError, Whole};
 
 /// The whole state from all fields of a thread; none when they are no thread's.
 ///
@@ -61,6 +61,32 @@ pub(super) fn assemble(fields: &Value) -> Result<Option<Found<Bytes>>, StoreErro
         stamp: meta.stamp,
         content: out.into(),
     }))
+}
+
+/// State and metadata from all fields of a thread, as [`assemble`] does it.
+pub(super) fn assemble_whole(fields: &Value) -> Result<Option<Found<Whole>>, StoreError> {
+    let Some(found) = assemble(fields)? else {
+        return Ok(None);
+    };
+    Ok(Some(Found {
+        stamp: found.stamp,
+        content: Whole {
+            state: found.content,
+            metadata: metadata(fields)?,
+        },
+    }))
+}
+
+fn metadata(fields: &Value) -> Result<Json, StoreError> {
+    let Value::Map(fields) = fields else {
+        return Err(UNKNOWN);
+    };
+    for (field, value) in fields {
+        if bytes(field)? == b"D" {
+            return Ok(Json::from_compact(text(value)?));
+        }
+    }
+    Ok(Json::empty_object())
 }
 
 /// The reply of the script that reads some values.

@@ -9,6 +9,7 @@ async fn an_absent_thread_reads_as_none_and_stays_absent(room: Room) {
     let (store, id) = (&thread.store, &thread.id);
 
     assert_eq!(store.get_state(id).await.unwrap(), None);
+    assert_eq!(store.get_whole(id).await.unwrap(), None);
     assert_eq!(store.get_values(id, &[key("k")]).await.unwrap(), None);
     assert_eq!(store.get_value(id, &key("k"), None).await.unwrap(), None);
     assert_eq!(store.get_keys(id).await.unwrap(), None);
@@ -23,6 +24,7 @@ async fn all_reads_give_the_same_stamp(room: Room) {
     let (store, id) = (&thread.store, &thread.id);
 
     let state = store.get_state(id).await.unwrap().unwrap();
+    let whole = store.get_whole(id).await.unwrap().unwrap();
     let values = store.get_values(id, &[key("k")]).await.unwrap().unwrap();
     let value = store.get_value(id, &key("k"), None).await.unwrap().unwrap();
     let keys = store.get_keys(id).await.unwrap().unwrap();
@@ -30,6 +32,7 @@ async fn all_reads_give_the_same_stamp(room: Room) {
 
     for read in [
         state.stamp,
+        whole.stamp,
         values.stamp,
         value.stamp,
         keys.stamp,
@@ -37,6 +40,25 @@ async fn all_reads_give_the_same_stamp(room: Room) {
     ] {
         assert_eq!(read, stamp);
     }
+}
+
+async fn the_whole_is_state_and_metadata(room: Room) {
+    let thread = room.subject();
+    let long = format!("[{}0]", "[1,2],".repeat(2_000));
+    thread.merge(&[set("b", &long), set("a", "1.0")]).await;
+    let whole = async || {
+        let found = thread.store.get_whole(&thread.id).await.unwrap().unwrap();
+        let state = String::from_utf8(found.content.state.to_vec()).unwrap();
+        (state, found.content.metadata.as_str().to_owned())
+    };
+
+    let without_metadata = whole().await;
+    thread.set_metadata(r#"{"m":1e400}"#).await.unwrap();
+    let with_metadata = whole().await;
+
+    let state = format!(r#"{{"a":1.0,"b":{long}}}"#);
+    assert_eq!(without_metadata, (state.clone(), "{}".into()));
+    assert_eq!(with_metadata, (state, r#"{"m":1e400}"#.into()));
 }
 
 async fn values_come_in_the_order_asked_with_none_for_absent_keys(room: Room) {
@@ -145,6 +167,7 @@ async fn a_store_that_is_up_answers_a_ping(room: Room) {
 over_every_store! {
     an_absent_thread_reads_as_none_and_stays_absent,
     all_reads_give_the_same_stamp,
+    the_whole_is_state_and_metadata,
     values_come_in_the_order_asked_with_none_for_absent_keys,
     no_keys_asked_gives_no_values_but_the_stamp,
     an_absent_key_of_a_thread_is_none_with_a_stamp,

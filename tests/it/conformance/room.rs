@@ -7,7 +7,7 @@ use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{
     EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing, MetadataChange,
     Mismatch, Operation, Policy, Precondition, Refusal, Retention, SigningKey, Slice, Stamp,
-    Thread, ThreadId, Value, Write, Written,
+    Thread, ThreadId, Tombstone, Value, Write, Written,
 };
 use threadkeep::events::Events;
 use threadkeep::http::Api;
@@ -184,6 +184,20 @@ impl Subject {
 
     pub(crate) async fn merge(&self, operations: &[Operation]) -> Written {
         self.try_merge(operations).await.unwrap()
+    }
+
+    /// Operations of somebody who heeds tombstones so.
+    pub(crate) async fn merge_heeding(
+        &self,
+        tombstone: Tombstone,
+        operations: &[Operation],
+    ) -> Result<Written, Refusal> {
+        let write = Write {
+            operations,
+            tombstone,
+            ..self.blank()
+        };
+        self.write(&write).await
     }
 
     pub(crate) async fn merge_if(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Operation, Policy, Precondition, Refusal, Write};
+use threadkeep::domain::{Life, Operation, Policy, Precondition, Refusal, Tombstone, Write};
 use threadkeep::store::{Destroy, Destroyed};
 
 use super::room::{Room, once, push, set};
@@ -58,6 +58,60 @@ async fn a_tombstone_comes_before_preconditions_and_limits(room: Room) {
     let keyed = thread.merge_once(once("key", "request"), &[]).await;
     assert_eq!(too_large, Err(Refusal::Destroyed));
     assert_eq!(keyed, Err(Refusal::Destroyed));
+}
+
+async fn who_ignores_a_tombstone_begins_a_new_life_at_once(room: Room) {
+    let thread = room.subject();
+    let before = thread.merge(&[set("k", "1")]).await.stamp;
+    thread.destroy().await;
+
+    let after = thread
+        .merge_heeding(Tombstone::Ignored, &[set("l", "2")])
+        .await
+        .unwrap();
+    let others = thread.merge(&[set("m", "3")]).await;
+
+    assert_eq!(after.stamp.version, 1);
+    assert_ne!(after.stamp.life, before.life);
+    assert_eq!(others.stamp.life, after.stamp.life);
+    assert_eq!(thread.state().await.unwrap(), r#"{"l":2,"m":3}"#);
+}
+
+async fn who_has_seen_an_earlier_life_is_held_off_by_its_tombstone_in_a_new_one(room: Room) {
+    let thread = room.subject();
+    let before = thread.merge(&[set("k", "1")]).await.stamp.life;
+    let late = Tombstone::HeededAfter(before);
+    thread.merge_heeding(late, &[]).await.unwrap();
+    thread.destroy().await;
+    let without_thread = thread.merge_heeding(late, &[set("k", "2")]).await;
+    let new = thread.merge_heeding(Tombstone::Ignored, &[]).await.unwrap();
+
+    let refused = thread.merge_heeding(late, &[set("k", "2")]).await;
+    let knows_the_new = Tombstone::HeededAfter(new.stamp.life);
+    thread.merge_heeding(knows_the_new, &[]).await.unwrap();
+    room.advance(thread.policy.tombstone);
+    let in_the_end = thread.merge_heeding(late, &[set("k", "3")]).await;
+
+    assert_eq!(without_thread, Err(Refusal::Destroyed));
+    assert_eq!(refused, Err(Refusal::Destroyed));
+    assert_eq!(in_the_end.unwrap().stamp.version, 3);
+}
+
+async fn who_has_seen_a_life_that_expired_is_not_held_off(room: Room) {
+    let thread = room.subject();
+    let before = thread.merge(&[set("k", "1")]).await.stamp.life;
+    room.advance(thread.policy.ttl);
+
+    let late = Tombstone::HeededAfter(before);
+    let new = thread.merge_heeding(late, &[]).await.unwrap();
+    let again = thread.merge_heeding(late, &[]).await.unwrap();
+    let never = Tombstone::HeededAfter(Life(1));
+    let by_a_stranger = thread.merge_heeding(never, &[]).await.unwrap();
+
+    assert_eq!(new.stamp.version, 1);
+    assert_ne!(new.stamp.life, before);
+    assert_eq!(again.stamp.version, 2);
+    assert_eq!(by_a_stranger.stamp.version, 3);
 }
 
 async fn an_id_is_free_when_the_tombstone_ends(room: Room) {
@@ -161,6 +215,9 @@ async fn a_refused_end_leaves_the_thread_and_no_tombstone(room: Room) {
 over_every_store! {
     a_destroyed_thread_reads_as_none_and_refuses_every_write,
     a_tombstone_comes_before_preconditions_and_limits,
+    who_ignores_a_tombstone_begins_a_new_life_at_once,
+    who_has_seen_an_earlier_life_is_held_off_by_its_tombstone_in_a_new_one,
+    who_has_seen_a_life_that_expired_is_not_held_off,
     an_id_is_free_when_the_tombstone_ends,
     neither_writes_nor_reads_nor_ends_make_a_tombstone_longer,
     destroying_what_does_not_exist_leaves_no_tombstone,

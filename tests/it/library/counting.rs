@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use actix_web::web::Bytes;
 use async_trait::async_trait;
 use threadkeep::domain::{Key, Slice, Thread, ThreadId, Write, Written};
-use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
 /// The store that it decorates, for all workers together.
 #[derive(Debug)]
@@ -81,6 +81,11 @@ impl Store for CountingStore {
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         self.calls.read()?;
         self.inner.get_state(id).await
+    }
+
+    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
+        self.calls.read()?;
+        self.inner.get_whole(id).await
     }
 
     async fn get_values(

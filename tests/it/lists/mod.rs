@@ -50,6 +50,7 @@ pub(crate) struct WriteStep {
     pub(crate) metadata: Option<(String, Option<Expects>)>,
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
+    pub(crate) tombstone: Heed,
     /// A key by number; the request is told by the step itself.
     pub(crate) idempotency: Option<u8>,
     pub(crate) describe: bool,
@@ -64,6 +65,7 @@ impl WriteStep {
             metadata: None,
             ttl: None,
             precondition: None,
+            tombstone: Heed::Always,
             idempotency: None,
             describe: false,
         }
@@ -86,6 +88,15 @@ pub(crate) enum Expects {
     /// This object.
     Object(&'static str),
     NotAnObject,
+}
+
+/// When a tombstone is heeded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Heed {
+    Always,
+    Never,
+    /// After the life of a stamp that was seen, counted as in [`Wanted::Seen`].
+    After(usize),
 }
 
 #[derive(Debug, Clone, Copy)]

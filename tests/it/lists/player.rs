@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use threadkeep::domain::{
     Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation, Policy,
-    Position, Precondition, Refusal, Stamp, Thread, Write, Written,
+    Position, Precondition, Refusal, Stamp, Thread, Tombstone, Write, Written,
 };
 use threadkeep::store::{Archive, Backend, Clock, Destroy, Destroyed, WriteError};
 
 use super::history::{History, WATCHED};
-use super::{Expects, List, Mark, Op, ReadStep, Step, Wanted, WriteStep};
+use super::{Expects, Heed, List, Mark, Op, ReadStep, Step, Wanted, WriteStep};
 use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
 use crate::conformance::story;
 
@@ -231,6 +231,7 @@ impl Player {
             metadata: metadata.as_ref(),
             ttl: step.ttl,
             precondition: step.precondition.map(|wanted| self.precondition(wanted)),
+            tombstone: self.tombstone(step.tombstone),
             idempotency: step.idempotency.map(|key| idempotency(key, step)),
             describe: step.describe,
             ..self.subject.blank()
@@ -337,6 +338,14 @@ impl Player {
             self.lives.len() - 1
         });
         (stamp.version, place)
+    }
+
+    fn tombstone(&self, heed: Heed) -> Tombstone {
+        match heed {
+            Heed::Always => Tombstone::Heeded,
+            Heed::Never => Tombstone::Ignored,
+            Heed::After(back) => Tombstone::HeededAfter(self.seen_before(back).life),
+        }
     }
 
     fn precondition(&self, wanted: Wanted) -> Precondition {

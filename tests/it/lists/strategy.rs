@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use threadkeep::domain::{Mismatch, Policy, Slice};
 
-use super::{Expects, List, Op, ReadStep, Step, Wanted, WriteStep};
+use super::{Expects, Heed, List, Op, ReadStep, Step, Wanted, WriteStep};
 
 /// Few, so that steps meet; each could be taken for something else.
 const KEYS: [&str; 12] = [
@@ -137,16 +137,31 @@ fn write() -> impl Strategy<Value = WriteStep> {
             select(&[65, 95, 3_605][..]).prop_map(Duration::from_secs),
         ),
         option::weighted(0.15, wanted()),
+        prop_oneof![
+            6 => Just(Heed::Always),
+            2 => Just(Heed::Never),
+            2 => (0usize..6).prop_map(Heed::After),
+        ],
         option::weighted(0.3, 0u8..3),
         any::<bool>(),
     )
         .prop_map(
-            |(operations, guards, metadata, ttl, precondition, idempotency, describe)| WriteStep {
+            |(
                 operations,
                 guards,
                 metadata,
                 ttl,
                 precondition,
+                tombstone,
+                idempotency,
+                describe,
+            )| WriteStep {
+                operations,
+                guards,
+                metadata,
+                ttl,
+                precondition,
+                tombstone,
                 idempotency,
                 describe: describe && (ttl.is_some() || idempotency.is_some()),
             },

@@ -19,6 +19,7 @@ if m then
   if tombstone > 0 then
     call('HSET', key, 'T', '1')
     call('PEXPIRE', key, tombstone + ahead)
+    call('HSET', k.archive, 'T', fmt('%.0f', now(ahead) + tombstone))
   end
   kept = tombstone
   local records_ms = math.max(REMEMBERED_MS, tombstone)

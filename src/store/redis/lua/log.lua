@@ -56,6 +56,13 @@ local function events_before(archive)
   return m and unpack_('>I4', m, 55) or 0
 end
 
+-- Whether that life is not the living one, and the thread was destroyed a moment ago.
+local function is_past(archive, m, life, ahead)
+  if m and sub(m, 2, 9) == life then return false end
+  local stops = call('HGET', archive, 'T')
+  return stops and tonumber(stops) > now(ahead)
+end
+
 local function watched_until(watch, ahead)
   local left = call('PTTL', watch)
   return left > ahead and now(ahead) + left - ahead or 0
@@ -109,9 +116,10 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   end
   local sequence = unpack_('>I4', m, 55) + 1
   local archived = log_event(k.log, DESTROYED, flags, ended, version, sequence, life, id, '', ahead)
-  local earlier = call('HGET', k.archive, 'M')
+  local earlier, stops = unpack(call('HMGET', k.archive, 'M', 'T'))
   if earlier then call('RENAME', k.archive, k.archive .. ':' .. hex(sub(earlier, 2, 9))) end
   call('RENAME', k.thread, k.archive)
+  if stops then call('HSET', k.archive, 'T', stops) end
   call('HSET', k.archive, 'M', sub(m, 1, 54) .. pack('>I4I6', sequence, 0),
     'E', pack('>BI6I6', flags, ended, archived))
   call('PEXPIRE', k.archive, archive_ms + ahead)

@@ -7,6 +7,8 @@
 --   D          metadata as JSON text, where it was set
 --   E          in the archive: why it ended (as the flags of the event), when, when archived
 --   S          in the archive: the meta of its scope, where it had one
+--   T          in the archive: until when a write is refused that comes from this life or an earlier
+--              one, where the thread was destroyed
 --   R          in the archive: it was restored, and is there for the event of the end alone
 --   "key":     a value as JSON text; an array as `[` and its elements, each with a line feed
 --              before it; a large array as `A` and its header

@@ -66,6 +66,7 @@ local function is_met(precondition, version, life)
   local kind = sub(precondition, 1, 1)
   if kind == '' then return true end
   if kind == 'E' then return version > 0 end
+  if kind == 'L' then return version > 0 and sub(precondition, 2) == life end
   if unpack_('>I6', precondition, 2) ~= version then return false end
   return kind == 'V' or sub(precondition, 8) == life
 end

@@ -34,10 +34,11 @@ local lives = lifetime(ttl, ends, ahead)
 -- before the scope comes back: what a life left whose data is lost goes with this
 begin_life(k, now(ahead) + lives, ahead)
 call('COPY', from, k.thread)
-call('HDEL', k.thread, 'E', 'S')
+call('HDEL', k.thread, 'E', 'S', 'T')
 call('HSET', from, 'R', '1')
 -- its end links to no history any more
 call('HDEL', from, 'S')
+if call('HEXISTS', k.archive, 'T') == 1 then call('HDEL', k.archive, 'T') end
 call('ZREM', k.archives, id .. '-' .. hex(its_life))
 drop_scope(k.thread)
 -- moved, since nobody asks for it there any more: a copy of 100,000 small items takes 0.1 s

@@ -4,11 +4,12 @@
 -- ARGV: 1 policy: ahead, ttl, greatest age (0: none), most bytes, most keys, most bytes of metadata,
 --         life for a new thread, its grace in seconds, how long an archive is kept, whether all
 --         changes are logged
---       2 precondition: nothing, `E` exists, `V` version, `S` version and life
+--       2 precondition: nothing, `E` exists, `V` version, `S` version and life, `L` life
 --       3 idempotency key (16 bytes) and request (16 bytes), or nothing
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
 --       6 new metadata or nothing   7 the metadata it was worked out from, or nothing
---       8... guards `E` field text, `N` field; then operations `S` field text,
+--       8 tombstone: nothing when it is heeded, `I` ignored, `A` heeded after that life
+--       9... guards `E` field text, `N` field; then operations `S` field text,
 --         `A` field length bytes chunks chunk..., `D` field, `C`,
 --         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
 -- Reply: `W`, whether it was replayed, meta, answers as `place kind value;`..., and where it
@@ -21,7 +22,11 @@ if given then return given end
 
 -- the thread as it is -----------------------------------------------------------------------
 local m, left, dead = living(key, ahead)
-if not m and not dead and left > ahead then return {'R', 'thread_destroyed'} end
+local is_tombstone = not m and not dead and left > ahead
+if ARGV[8] == '' and is_tombstone or sub(ARGV[8], 1, 1) == 'A'
+  and (is_tombstone or is_past(k.archive, m, sub(ARGV[8], 2), ahead)) then
+  return {'R', 'thread_destroyed'}
+end
 local format, version, bytes, keys, ends, next_array, sequence, watched = 1, 0, 0, 0, 0, 0, 0, 0
 local created, _
 if m then
@@ -228,7 +233,7 @@ local function increment(op, f, by)
   return nil, sum
 end
 
-local i, n, op = 8, #ARGV, 0
+local i, n, op = 9, #ARGV, 0
 while ARGV[i] == 'E' or ARGV[i] == 'N' do
   local e = load(ARGV[i + 1], true)
   if ARGV[i] == 'E' then

@@ -1,0 +1,194 @@
+//! Arrays that two have changed.
+
+use super::given::Seen;
+use super::javascript;
+use crate::domain::Fingerprint;
+
+/// The elements of an array as a client reads them.
+#[derive(Debug)]
+pub(super) struct Elements {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+/// What the client knew of the array that it has changed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Base {
+    /// It was given an array of that digest and length.
+    Array(Fingerprint, usize),
+    /// It was given a state without this key, or with something else there.
+    None,
+    /// It was given no state that is known.
+    Unknown,
+}
+
+/// What comes of an array that a client has sent, and what is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Merged {
+    /// The client's array.
+    Ours,
+    /// What is stored.
+    Theirs,
+    /// What is stored, and then the client's elements from there on.
+    TheirsThen(usize),
+    /// So many of the client's elements, those that are stored from there on, and then the rest of
+    /// the client's.
+    Within(usize, usize),
+}
+
+impl Elements {
+    /// These elements, each as compact JSON.
+    pub(super) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for element in elements {
+            javascript::write(element, &mut bytes);
+            ends.push(bytes.len());
+        }
+        Self { bytes, ends }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Digest and length.
+    pub(super) fn seen(&self) -> Seen {
+        Seen {
+            digest: self.digest(self.len()),
+            len: Some(self.len()),
+        }
+    }
+
+    /// The digest of the first elements, no more than there are.
+    fn digest(&self, len: usize) -> Fingerprint {
+        Fingerprint::of(&[b"[", self.slice(0, len)])
+    }
+
+    fn begins_with(&self, digest: Fingerprint, len: usize) -> bool {
+        len <= self.len() && self.digest(len) == digest
+    }
+
+    fn slice(&self, from: usize, to: usize) -> &[u8] {
+        let end = |number: usize| number.checked_sub(1).map_or(0, |last| self.ends[last]);
+        &self.bytes[end(from)..end(to)]
+    }
+
+    fn common_prefix(&self, other: &Self) -> usize {
+        let most = self.len().min(other.len());
+        (0..most)
+            .find(|place| self.slice(*place, place + 1) != other.slice(*place, place + 1))
+            .unwrap_or(most)
+    }
+
+    /// How many of the first `len` elements were dropped, at least one and not all, if the rest of
+    /// them is how `other` begins: a window that has slid.
+    fn slid(&self, len: usize, other: &Self) -> Option<usize> {
+        (1..len).find(|dropped| {
+            let kept = len - dropped;
+            kept <= other.len() && self.slice(*dropped, len) == other.slice(0, kept)
+        })
+    }
+}
+
+/// Puts together what a client made of an array and what others have made of it since.
+///
+/// Elements that both have added at the end are all kept, those of others first, be it that one of
+/// them has dropped old ones at the front. A change of another kind is the client's.
+pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
+    match base {
+        Base::Array(digest, len) => with_base(digest, len, ours, theirs),
+        Base::None => Merged::TheirsThen(0),
+        Base::Unknown => without_base(ours, theirs),
+    }
+}
+
+fn with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements) -> Merged {
+    if ours.begins_with(digest, len) {
+        if theirs.begins_with(digest, len) || ours.slid(len, theirs).is_some() {
+            return Merged::TheirsThen(len);
+        }
+        return Merged::Ours;
+    }
+    if theirs.begins_with(digest, len) && theirs.len() > len {
+        return theirs
+            .slid(len, ours)
+            .map_or(Merged::Ours, |dropped| Merged::Within(len - dropped, len));
+    }
+    Merged::Ours
+}
+
+/// What both begin with is taken for what the client knew, since it may have read nothing at all: an
+/// array that others have filled is not replaced by one that only seems new.
+fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
+    let common = ours.common_prefix(theirs);
+    if common == ours.len() {
+        Merged::Theirs
+    } else if common == theirs.len() || theirs.slid(theirs.len(), ours).is_some() {
+        Merged::Ours
+    } else {
+        Merged::TheirsThen(common)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(text: &str) -> Elements {
+        Elements::of(text.split_whitespace())
+    }
+
+    fn given(text: &str) -> Base {
+        let seen = array(text).seen();
+        Base::Array(seen.digest, seen.len.unwrap())
+    }
+
+    /// What comes out, as a list.
+    fn merged(base: Base, ours_text: &str, theirs_text: &str) -> String {
+        let (ours, theirs) = (array(ours_text), array(theirs_text));
+        let our: Vec<_> = ours_text.split_whitespace().collect();
+        let their: Vec<_> = theirs_text.split_whitespace().collect();
+        let list = match merge(base, &ours, &theirs) {
+            Merged::Ours => our,
+            Merged::Theirs => their,
+            Merged::TheirsThen(from) => [&their[..], &our[from..]].concat(),
+            Merged::Within(until, from) => [&our[..until], &their[from..], &our[until..]].concat(),
+        };
+        list.join(" ")
+    }
+
+    #[test]
+    fn what_both_have_added_is_kept() {
+        assert_eq!(merged(given("1 2"), "1 2 3", "1 2"), "1 2 3");
+        assert_eq!(merged(given("1 2"), "1 2 3", "1 2 4 5"), "1 2 4 5 3");
+        assert_eq!(merged(given(""), "3", "4"), "4 3");
+        assert_eq!(merged(Base::None, "3", "4"), "4 3");
+    }
+
+    #[test]
+    fn a_window_that_slides_on_either_side_drops_no_element_of_the_other() {
+        assert_eq!(merged(given("1 2 3"), "1 2 3 4", "2 3 5"), "2 3 5 4");
+        assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3 5"), "2 3 5 4");
+        assert_eq!(merged(given("1 2 3"), "3 4 6", "1 2 3 5"), "3 5 4 6");
+        assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3"), "2 3 4");
+    }
+
+    #[test]
+    fn another_change_is_the_clients() {
+        assert_eq!(merged(given("1 2 3"), "1 9", "1 2 3"), "1 9");
+        assert_eq!(merged(given("1 2 3"), "1 9", "1 2 3 4"), "1 9");
+        assert_eq!(merged(given("1 2"), "1 2 3", "7 8"), "1 2 3");
+        assert_eq!(merged(given("1 2"), "", "1 2 3"), "");
+    }
+
+    #[test]
+    fn an_array_that_was_not_given_is_not_replaced_by_one_that_seems_new() {
+        assert_eq!(merged(Base::Unknown, "9", "1 2"), "1 2 9");
+        assert_eq!(merged(Base::Unknown, "1 2 9", "1 2"), "1 2 9");
+        assert_eq!(merged(Base::Unknown, "1 2 9", "1 2 3"), "1 2 3 9");
+        assert_eq!(merged(Base::Unknown, "2 3", "1 2"), "2 3");
+        assert_eq!(merged(Base::Unknown, "1", "1 2"), "1 2");
+        assert_eq!(merged(Base::Unknown, "", "1 2"), "1 2");
+    }
+}

@@ -1,0 +1,217 @@
+//! Values as a client in JavaScript reads them.
+//!
+//! Such a client does not send back the text that it was given: `1.0` becomes `1`,
+//! `9007199254740993` becomes `9007199254740992`, and of a repeated key the last value is left. What
+//! it has not changed is what reads the same, so values are compared in this form and not as text.
+
+use std::borrow::Cow;
+
+use crate::domain::members::Cursor;
+
+/// Appends what `JSON.parse` makes of a compact text: equal for two texts just when
+/// `JSON.stringify` writes the same for both (ECMA-262, sections 25.5.1 and 25.5.2).
+///
+/// Each value ends where the next one begins without doubt, so a list of them is compared as one.
+pub(super) fn write(compact: &str, out: &mut Vec<u8>) {
+    write_value(&mut Cursor::new(compact), out);
+}
+
+fn write_value(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) {
+    match cursor.peek() {
+        Some(b'{') => write_object(cursor, out),
+        Some(b'[') => {
+            out.push(b'[');
+            let mut more = cursor.enter();
+            while more {
+                write_value(cursor, out);
+                more = cursor.next_member();
+            }
+            out.push(b']');
+        }
+        Some(b'"') => {
+            out.push(b'"');
+            write_text(&string(cursor.value()), out);
+        }
+        Some(b'-' | b'0'..=b'9') => write_number(cursor.value(), out),
+        // true, false, null
+        _ => out.push(cursor.value().bytes().next().unwrap_or_default()),
+    }
+}
+
+/// Members in the order that the language has for them: keys that are array indices first, by their
+/// numbers, then the others as they came (section 10.1.11.1).
+fn write_object(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) {
+    let mut members: Vec<(Cow<'_, [u8]>, &str)> = Vec::new();
+    let mut more = cursor.enter();
+    while more {
+        members.push((string(cursor.key()), cursor.value()));
+        more = cursor.next_member();
+    }
+    out.push(b'{');
+    for place in order(&members) {
+        let (key, value) = &members[place];
+        write_text(key, out);
+        write_value(&mut Cursor::new(value), out);
+    }
+    out.push(b'}');
+}
+
+/// The places of the members that are left, in order: a repeated key has the place of its first
+/// value and the value of its last.
+fn order(members: &[(Cow<'_, [u8]>, &str)]) -> Vec<usize> {
+    let mut last = std::collections::HashMap::with_capacity(members.len());
+    for (place, (key, _)) in members.iter().enumerate() {
+        last.entry(&**key)
+            .and_modify(|(_, last)| *last = place)
+            .or_insert((place, place));
+    }
+    let mut kept: Vec<_> = last.into_iter().collect();
+    kept.sort_unstable_by_key(|(key, (first, _))| (index(key).unwrap_or(u64::MAX), *first));
+    kept.into_iter().map(|(_, (_, last))| last).collect()
+}
+
+/// The array index that a key is: a whole number below 2^32 - 1 without leading zeros.
+fn index(key: &[u8]) -> Option<u64> {
+    let is_canonical = key == b"0" || key.first().is_some_and(|digit| *digit != b'0');
+    let is_index = is_canonical && key.len() <= 10 && key.iter().all(u8::is_ascii_digit);
+    let number: u64 = std::str::from_utf8(key)
+        .ok()
+        .filter(|_| is_index)?
+        .parse()
+        .ok()?;
+    (number < u64::from(u32::MAX)).then_some(number)
+}
+
+/// A number is a double; what is past the largest one is written as `null`, and zero has no sign.
+fn write_number(text: &str, out: &mut Vec<u8>) {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => {
+            out.push(b'0');
+            out.extend_from_slice(&(number + 0.0).to_be_bytes());
+        }
+        _ => out.push(b'n'),
+    }
+}
+
+fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(text.len() as u64).to_be_bytes());
+    out.extend_from_slice(text);
+}
+
+/// What a JSON string with its quotes stands for; a lone surrogate in the three bytes that it would
+/// have were it a character.
+fn string(quoted: &str) -> Cow<'_, [u8]> {
+    let inner = quoted
+        .get(1..quoted.len().saturating_sub(1))
+        .unwrap_or_default();
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Cow::Borrowed(inner.as_bytes());
+    }
+    let mut plain = Vec::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        plain.extend_from_slice(before.as_bytes());
+        rest = unescape(escape, &mut plain);
+    }
+    plain.extend_from_slice(rest.as_bytes());
+    Cow::Owned(plain)
+}
+
+/// Appends what an escape stands for, and answers what is behind it.
+fn unescape<'a>(escape: &'a str, plain: &mut Vec<u8>) -> &'a str {
+    let (kind, rest) = escape.split_at(1.min(escape.len()));
+    let byte = match kind {
+        "b" => 0x08,
+        "f" => 0x0c,
+        "n" => b'\n',
+        "r" => b'\r',
+        "t" => b'\t',
+        "u" => return unescape_unit(rest, plain),
+        other => other.bytes().next().unwrap_or_default(),
+    };
+    plain.push(byte);
+    rest
+}
+
+fn unescape_unit<'a>(digits: &'a str, plain: &mut Vec<u8>) -> &'a str {
+    let (unit, rest) = code_unit(digits);
+    if (0xd800..0xdc00).contains(&unit)
+        && let Some(next) = rest.strip_prefix("\\u")
+        && let (low @ 0xdc00..0xe000, rest) = code_unit(next)
+    {
+        let code = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+        let character = char::from_u32(code).unwrap_or_default();
+        plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        return rest;
+    }
+    match char::from_u32(unit) {
+        Some(character) => {
+            plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        // a lone surrogate
+        None => plain.extend([
+            0xe0 | (unit >> 12) as u8,
+            0x80 | (unit >> 6 & 0x3f) as u8,
+            0x80 | (unit & 0x3f) as u8,
+        ]),
+    }
+    rest
+}
+
+fn code_unit(digits: &str) -> (u32, &str) {
+    let (digits, rest) = digits.split_at_checked(4).unwrap_or((digits, ""));
+    (u32::from_str_radix(digits, 16).unwrap_or_default(), rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn what_such_a_client_writes_of_a_value_reads_the_same() {
+        for (given, written) in [
+            ("1.0", "1"),
+            ("-0", "0"),
+            ("9007199254740993", "9007199254740992"),
+            ("1e21", "1000000000000000000000"),
+            ("1e400", "null"),
+            (r#""\u0061\/\n""#, "\"a/\\u000a\""),
+            (r#""\ud83d\ude00""#, "\"😀\""),
+            (r#""\uD83D""#, r#""\ud83d""#),
+            (r#"{"b":1,"a":2,"b":3}"#, r#"{"b":3,"a":2}"#),
+            (
+                r#"{"b":1,"10":2,"9":3,"01":4}"#,
+                r#"{"9":3,"10":2,"b":1,"01":4}"#,
+            ),
+            (r#"[[1.0,{"a":[]}],true]"#, r#"[[1,{"a":[]}],true]"#),
+        ] {
+            assert_eq!(read(given), read(written), "{given}");
+        }
+    }
+
+    #[test]
+    fn what_differs_for_such_a_client_reads_differently() {
+        for (one, other) in [
+            ("1", "2"),
+            ("1", "\"1\""),
+            ("0", "null"),
+            ("true", "false"),
+            ("null", "\"n\""),
+            ("[]", "{}"),
+            ("[1,[2]]", "[[1],2]"),
+            (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#),
+            (r#""\ud83d""#, r#""\ude00""#),
+            (r#""\\u0061""#, "\"a\""),
+            (r#"["ab"]"#, r#"["a","b"]"#),
+            (r#"{"4294967295":1,"a":2}"#, r#"{"a":2,"4294967295":1}"#),
+        ] {
+            assert_ne!(read(one), read(other), "{one} {other}");
+        }
+    }
+}

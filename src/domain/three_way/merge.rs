@@ -1,0 +1,153 @@
+//! A whole state that a client saves, as the operations that it means.
+
+use super::arrays::{Base, Elements, Merged, merge};
+use super::given::{Given, Seen};
+use crate::domain::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
+
+/// A save of a whole state, compared with what the client was given before.
+///
+/// What the client has changed wins, what others have changed since stays, and of arrays that both
+/// have added to, all is kept. Without anything given, keys are set and none is deleted.
+#[derive(Debug)]
+pub struct ThreeWay {
+    /// What does not depend on what is stored now.
+    settled: Vec<Operation>,
+    /// What does.
+    open: Vec<Open>,
+}
+
+/// A value that is to be compared with what is stored.
+#[derive(Debug)]
+struct Open {
+    key: Key,
+    value: Value,
+    base: Base,
+}
+
+impl ThreeWay {
+    /// Compares a state with what its sender was given, if that is known.
+    #[must_use]
+    pub fn new(given: Option<&Given>, state: KeyedValues) -> Self {
+        let mut this = Self {
+            settled: Vec::new(),
+            open: Vec::new(),
+        };
+        if let Some(given) = given {
+            this.delete_missing(given, &state);
+        }
+        for (key, value) in state {
+            match given {
+                Some(given) => this.compare(given, key, value),
+                None => this.leave_open(key, value, Base::Unknown),
+            }
+        }
+        this
+    }
+
+    /// Deletes what was given and is there no more. The state's keys are sorted.
+    fn delete_missing(&mut self, given: &Given, state: &KeyedValues) {
+        let is_missing = |key: &&Key| state.binary_search_by(|(kept, _)| kept.cmp(key)).is_err();
+        let missing = given.keys().filter(is_missing).cloned();
+        self.settled
+            .extend(missing.map(|key| Operation::Delete { key }));
+    }
+
+    fn compare(&mut self, given: &Given, key: Key, value: Value) {
+        let seen = given.get(&key).copied();
+        if seen == Some(look_at(&value)) {
+            return;
+        }
+        match (&value, seen) {
+            (
+                Value::Array(_),
+                Some(Seen {
+                    digest,
+                    len: Some(len),
+                }),
+            ) => {
+                self.leave_open(key, value, Base::Array(digest, len));
+            }
+            (Value::Array(_), None) => self.leave_open(key, value, Base::None),
+            _ => self.settled.push(Operation::Set { key, value }),
+        }
+    }
+
+    fn leave_open(&mut self, key: Key, value: Value, base: Base) {
+        self.open.push(Open { key, value, base });
+    }
+
+    /// The keys whose stored values are to be known before the operations can be.
+    #[must_use]
+    pub fn open_keys(&self) -> Vec<Key> {
+        self.open.iter().map(|open| open.key.clone()).collect()
+    }
+
+    /// The operations that the save means, given what is stored under the open keys: compact JSON
+    /// each, in their order.
+    #[must_use]
+    pub fn operations(&self, stored: &[Option<&str>]) -> Vec<Operation> {
+        let mut operations = self.settled.clone();
+        let stored = stored.iter().copied().chain(std::iter::repeat(None));
+        for (open, stored) in self.open.iter().zip(stored) {
+            open.settle(stored, &mut operations);
+        }
+        operations
+    }
+}
+
+impl Open {
+    fn settle(&self, stored: Option<&str>, operations: &mut Vec<Operation>) {
+        let (Value::Array(ours), Some(theirs)) =
+            (&self.value, stored.filter(|stored| stored.starts_with('[')))
+        else {
+            // the same value keeps its text
+            let is_stored = stored
+                .is_some_and(|stored| Seen::of(stored, &mut Vec::new()) == look_at(&self.value));
+            if !is_stored {
+                operations.push(self.set(self.value.clone()));
+            }
+            return;
+        };
+        let merged = merge(
+            self.base,
+            &Elements::of(ours.elements()),
+            &Elements::of(elements(theirs)),
+        );
+        match merged {
+            Merged::Theirs => {}
+            Merged::Ours => operations.push(self.set(self.value.clone())),
+            Merged::TheirsThen(from) => {
+                operations.extend(ours.elements().skip(from).map(|element| self.push(element)));
+            }
+            Merged::Within(until, from) => {
+                let before = ours.elements().take(until);
+                let between = elements(theirs).skip(from);
+                let list = before.chain(between).chain(ours.elements().skip(until));
+                operations.push(self.set(Value::Array(Array::of(list))));
+            }
+        }
+    }
+
+    fn set(&self, value: Value) -> Operation {
+        Operation::Set {
+            key: self.key.clone(),
+            value,
+        }
+    }
+
+    fn push(&self, element: &str) -> Operation {
+        Operation::Push {
+            key: self.key.clone(),
+            value: Json::from_compact(element),
+            max_records: None,
+            mismatch: Mismatch::Refuse,
+        }
+    }
+}
+
+fn look_at(value: &Value) -> Seen {
+    match value {
+        Value::Array(array) => Elements::of(array.elements()).seen(),
+        Value::Text(json) => Seen::of(json.as_str(), &mut Vec::new()),
+    }
+}

@@ -1,0 +1,157 @@
+//! Threads for clients that work on copies: they are given a whole state, change it, and send back
+//! a whole state, or operations.
+
+mod ledger;
+mod patience;
+mod saving;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::{ServiceError, ThreadService, WriteOptions};
+use crate::domain::{
+    Given, IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Policy, ThreadId,
+    Tombstone, Write, Written,
+};
+use crate::store::Whole;
+use ledger::{Known, Ledger};
+use patience::Patience;
+use saving::Save;
+
+pub use saving::{Basis, Saved};
+
+/// The threads that one client works on copies of, such as one connection, and what it was last
+/// given of each.
+///
+/// A save of a whole state is compared with what the client was given, so that it changes what the
+/// client has changed and nothing else; see [`crate::domain::ThreeWay`]. What was given is kept as
+/// digests, in at most 4 MiB; the thread that was not used for longest is forgotten first, and a save
+/// of it then sets keys and deletes none.
+///
+/// A thread that was destroyed holds off who was given it before and has seen nothing since, for the
+/// tombstone time. Everybody else begins a new life at once, since such clients go on using the id.
+///
+/// Calls for one thread are to come one after the other. While the store does not answer, a call is
+/// repeated for as long as the client has patience: an answer that it gives up waiting for is an
+/// empty state to it. Each write has an idempotency key of its own, so it is done once.
+#[derive(Debug)]
+pub struct Copies {
+    threads: ThreadService,
+    patience: Patience,
+    ledger: Mutex<Ledger>,
+}
+
+impl Copies {
+    /// Copies of those threads, for a client that waits so long. Metadata may grow as large as the
+    /// state.
+    #[must_use]
+    pub fn new(threads: &ThreadService, patience: Duration) -> Self {
+        let policy = threads.policy();
+        let policy = Policy {
+            max_metadata_bytes: policy.max_bytes.max(policy.max_metadata_bytes),
+            ..*policy
+        };
+        Self {
+            threads: threads.under(policy),
+            patience: Patience::new(patience),
+            ledger: Mutex::default(),
+        }
+    }
+
+    /// State and metadata; none: no such thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`]. The client then has nothing, whatever it was given before.
+    pub async fn restore(&self, id: &ThreadId) -> Result<Option<Whole>, ServiceError> {
+        // first of all: it must not be taken for known if the client gives up on this call
+        self.ledger().forget(id);
+        let found = self
+            .patience
+            .repeat(true, async || self.threads.get_whole(id).await)
+            .await?;
+        let known = found.as_ref().map_or(Known::Absent, |found| {
+            let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
+            Known::Given(found.stamp, Given::of(state).into())
+        });
+        self.ledger().note(id, known);
+        Ok(found.map(|found| found.content))
+    }
+
+    /// Puts a whole state in the place of the one that the client was given, its keys sorted, and
+    /// sets the metadata as a whole, if there is any, in one step. A save that says nothing new is
+    /// none.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] by a limit or a tombstone, and nothing has changed;
+    /// [`ServiceError::Store`].
+    pub async fn save(
+        &self,
+        id: &ThreadId,
+        state: KeyedValues,
+        metadata: Option<Json>,
+    ) -> Result<Saved, ServiceError> {
+        let known = self.ledger().known(id);
+        let save = Save::new(&self.threads, id, known, state, metadata);
+        let save = self.patience.repeat_keyed(async |key| save.run(key).await);
+        save.await
+    }
+
+    /// Runs operations in order, all or none, without loading the state, and sets the metadata as a
+    /// whole, if there is any, in one step.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub async fn merge(
+        &self,
+        id: &ThreadId,
+        operations: &[Operation],
+        metadata: Option<Json>,
+    ) -> Result<Written, ServiceError> {
+        let tombstone = match self.ledger().known(id) {
+            Known::Given(stamp, _) => Tombstone::HeededAfter(stamp.life),
+            // who has destroyed it may go on with it
+            Known::Nothing | Known::Absent | Known::Destroyed(_) => Tombstone::Ignored,
+        };
+        let metadata = metadata.map(|new| MetadataChange { new, old: None });
+        let merge = self.patience.repeat_keyed(async |idempotency| {
+            let write = Write {
+                operations,
+                metadata: metadata.as_ref(),
+                tombstone,
+                ..self.threads.plain(options(idempotency))
+            };
+            Ok(self.threads.store.write(id, &write).await?)
+        });
+        merge.await
+    }
+
+    /// Ends a thread. What the client saves of it afterwards is refused for the tombstone time,
+    /// unless it has looked again.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn destroy(&self, id: &ThreadId) -> Result<(), ServiceError> {
+        let destroy = self
+            .patience
+            .repeat_keyed(async |key| self.threads.destroy(id, options(key)).await);
+        destroy.await?;
+        let mut ledger = self.ledger();
+        match ledger.known(id) {
+            Known::Given(stamp, _) => ledger.note(id, Known::Destroyed(stamp.life)),
+            Known::Nothing | Known::Absent | Known::Destroyed(_) => {}
+        }
+        Ok(())
+    }
+
+    /// It is held between no two awaits.
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn options(idempotency: Option<IdempotencyKey>) -> WriteOptions {
+    WriteOptions {
+        precondition: None,
+        idempotency,
+    }
+}

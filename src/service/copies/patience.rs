@@ -1,0 +1,77 @@
+//! Calls that are repeated while the store does not answer.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::domain::{Fingerprint, IdempotencyKey, Refusal};
+use crate::service::ServiceError;
+use crate::store::{StoreError, millis};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a call may take in all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience(Duration);
+
+impl Patience {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self(patience)
+    }
+
+    /// Repeats a call while the store fails, for as long as that may help; one that may have been
+    /// done only where it may be done twice.
+    pub(super) async fn repeat<T>(
+        self,
+        may_repeat: bool,
+        call: impl AsyncFn() -> Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
+        let deadline = Instant::now() + self.0;
+        let calls = async {
+            let mut pause = FIRST_PAUSE;
+            loop {
+                match call().await {
+                    Err(ServiceError::Store(error)) if is_passing(&error, may_repeat) => {
+                        if Instant::now() + pause > deadline {
+                            return Err(error.into());
+                        }
+                        sleep(pause).await;
+                        pause = (2 * pause).min(LONGEST_PAUSE);
+                    }
+                    answer => return answer,
+                }
+            }
+        };
+        timeout_at(deadline, calls)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.0)).into()))
+    }
+
+    /// Repeats a write under an idempotency key of its own, so that it is done once. A thread that
+    /// remembers as many answers as it can is written to without one, and then not again once that
+    /// may have been done.
+    pub(super) async fn repeat_keyed<T>(
+        self,
+        write: impl AsyncFn(Option<IdempotencyKey>) -> Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
+        let key = IdempotencyKey {
+            digest: Fingerprint(rand::random()),
+            request: Fingerprint([0; 16]),
+        };
+        match self.repeat(true, async || write(Some(key)).await).await {
+            Err(ServiceError::Refused(Refusal::TooManyIdempotencyKeys { .. })) => {
+                self.repeat(false, async || write(None).await).await
+            }
+            answer => answer,
+        }
+    }
+}
+
+fn is_passing(error: &StoreError, may_repeat: bool) -> bool {
+    match error {
+        StoreError::Unavailable(_) => true,
+        StoreError::Interrupted(_) | StoreError::Timeout(_) => may_repeat,
+        StoreError::Corrupt(_) => false,
+    }
+}
