@@ -28,7 +28,7 @@ use crate::store::Store;
 
 pub use archives::ArchiveService;
 pub use catalog::Listed;
-pub use copies::{Basis, Copies, Saved};
+pub use copies::{Asked, Basis, Copies, Saved};
 pub use error::ServiceError;
 pub use making::Making;
 pub use messages::Conversation;

@@ -18,6 +18,7 @@ use ledger::{Known, Ledger};
 use patience::Patience;
 use saving::Save;
 
+pub use patience::Asked;
 pub use saving::{Basis, Saved};
 
 /// The threads that one client works on copies of, such as one connection, and what it was last
@@ -37,7 +38,7 @@ pub use saving::{Basis, Saved};
 #[derive(Debug)]
 pub struct Copies {
     threads: ThreadService,
-    patience: Patience,
+    patience: Duration,
     ledger: Mutex<Ledger>,
 }
 
@@ -53,7 +54,7 @@ impl Copies {
         };
         Self {
             threads: threads.under(policy),
-            patience: Patience::new(patience),
+            patience,
             ledger: Mutex::default(),
         }
     }
@@ -62,18 +63,24 @@ impl Copies {
     ///
     /// # Errors
     /// [`ServiceError::Store`]. The client then has nothing, whatever it was given before.
-    pub async fn restore(&self, id: &ThreadId) -> Result<Option<Whole>, ServiceError> {
-        // first of all: it must not be taken for known if the client gives up on this call
+    pub async fn restore(
+        &self,
+        id: &ThreadId,
+        asked: Asked,
+    ) -> Result<Option<Whole>, ServiceError> {
         self.ledger().forget(id);
         let found = self
-            .patience
+            .patience(asked)
             .repeat(true, async || self.threads.get_whole(id).await)
             .await?;
         let known = found.as_ref().map_or(Known::Absent, |found| {
             let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
             Known::Given(found.stamp, Given::of(state).into())
         });
-        self.ledger().note(id, known);
+        // who may have given up on the answer by now was given nothing
+        if asked.sent_after.elapsed() <= self.patience {
+            self.ledger().note(id, known);
+        }
         Ok(found.map(|found| found.content))
     }
 
@@ -89,11 +96,12 @@ impl Copies {
         id: &ThreadId,
         state: KeyedValues,
         metadata: Option<Json>,
+        asked: Asked,
     ) -> Result<Saved, ServiceError> {
         let known = self.ledger().known(id);
         let save = Save::new(&self.threads, id, known, state, metadata);
-        let save = self.patience.repeat_keyed(async |key| save.run(key).await);
-        save.await
+        let patience = self.patience(asked);
+        patience.repeat_keyed(async |key| save.run(key).await).await
     }
 
     /// Runs operations in order, all or none, without loading the state, and sets the metadata as a
@@ -106,6 +114,7 @@ impl Copies {
         id: &ThreadId,
         operations: &[Operation],
         metadata: Option<Json>,
+        asked: Asked,
     ) -> Result<Written, ServiceError> {
         let tombstone = match self.ledger().known(id) {
             Known::Given(stamp, _) => Tombstone::HeededAfter(stamp.life),
@@ -113,7 +122,7 @@ impl Copies {
             Known::Nothing | Known::Absent | Known::Destroyed(_) => Tombstone::Ignored,
         };
         let metadata = metadata.map(|new| MetadataChange { new, old: None });
-        let merge = self.patience.repeat_keyed(async |idempotency| {
+        let merge = self.patience(asked).repeat_keyed(async |idempotency| {
             let write = Write {
                 operations,
                 metadata: metadata.as_ref(),
@@ -130,9 +139,9 @@ impl Copies {
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub async fn destroy(&self, id: &ThreadId) -> Result<(), ServiceError> {
+    pub async fn destroy(&self, id: &ThreadId, asked: Asked) -> Result<(), ServiceError> {
         let destroy = self
-            .patience
+            .patience(asked)
             .repeat_keyed(async |key| self.threads.destroy(id, options(key)).await);
         destroy.await?;
         let mut ledger = self.ledger();
@@ -141,6 +150,10 @@ impl Copies {
             Known::Nothing | Known::Absent | Known::Destroyed(_) => {}
         }
         Ok(())
+    }
+
+    fn patience(&self, asked: Asked) -> Patience {
+        Patience::new(asked, self.patience)
     }
 
     /// It is held between no two awaits.

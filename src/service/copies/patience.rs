@@ -11,13 +11,42 @@ use crate::store::{StoreError, millis};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a call may take in all.
+/// When a client asked for something.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience(Duration);
+pub struct Asked {
+    /// When it was read: what waits here for its turn waits at the cost of the client's patience.
+    pub read: Instant,
+    /// The earliest moment at which the client may have sent it, since it may have waited to be
+    /// read.
+    pub sent_after: Instant,
+}
+
+/// Until when a call may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    deadline: Instant,
+    in_all: Duration,
+}
+
+impl Asked {
+    /// Something that was asked for just now.
+    #[must_use]
+    pub fn now() -> Self {
+        let now = Instant::now();
+        Self {
+            read: now,
+            sent_after: now,
+        }
+    }
+}
 
 impl Patience {
-    pub(super) fn new(patience: Duration) -> Self {
-        Self(patience)
+    /// So long from when it was asked.
+    pub(super) fn new(asked: Asked, in_all: Duration) -> Self {
+        Self {
+            deadline: asked.read + in_all,
+            in_all,
+        }
     }
 
     /// Repeats a call while the store fails, for as long as that may help; one that may have been
@@ -27,13 +56,12 @@ impl Patience {
         may_repeat: bool,
         call: impl AsyncFn() -> Result<T, ServiceError>,
     ) -> Result<T, ServiceError> {
-        let deadline = Instant::now() + self.0;
         let calls = async {
             let mut pause = FIRST_PAUSE;
             loop {
                 match call().await {
                     Err(ServiceError::Store(error)) if is_passing(&error, may_repeat) => {
-                        if Instant::now() + pause > deadline {
+                        if Instant::now() + pause > self.deadline {
                             return Err(error.into());
                         }
                         sleep(pause).await;
@@ -43,9 +71,9 @@ impl Patience {
                 }
             }
         };
-        timeout_at(deadline, calls)
+        timeout_at(self.deadline, calls)
             .await
-            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.0)).into()))
+            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.in_all)).into()))
     }
 
     /// Repeats a write under an idempotency key of its own, so that it is done once. A thread that

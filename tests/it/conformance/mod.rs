@@ -32,6 +32,7 @@ pub(crate) use over_every_store;
 mod archives;
 mod arrays;
 mod concurrency;
+mod copies;
 mod ends;
 mod entries;
 mod entry_lists;

@@ -1,0 +1,396 @@
+//! Clients that work on copies of whole states, two at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use threadkeep::domain::{Operation, Policy, Refusal, keyed_values_of_any_key};
+use threadkeep::service::{Asked, Basis, Copies, Saved, ServiceError, ThreadService};
+
+use tokio::time::Instant;
+
+use super::room::{Room, Subject, delete, json, push, set};
+
+/// A client of a thread.
+struct Client {
+    copies: Copies,
+    thread: Subject,
+}
+
+const AS_GIVEN: Saved = Saved {
+    basis: Basis::Latest,
+    conflicts: 0,
+};
+const WITH_OTHERS: Saved = Saved {
+    basis: Basis::Earlier,
+    conflicts: 0,
+};
+const BLIND: Saved = Saved {
+    basis: Basis::Nothing,
+    conflicts: 0,
+};
+
+impl Client {
+    fn of(thread: &Subject) -> Self {
+        let store = Arc::clone(&thread.store);
+        let service = ThreadService::new(store, thread.policy, Duration::from_secs(30));
+        Self {
+            copies: Copies::new(&service, Duration::from_secs(30)),
+            thread: thread.clone(),
+        }
+    }
+
+    async fn restore(&self) -> Option<String> {
+        let whole = self
+            .copies
+            .restore(&self.thread.id, Asked::now())
+            .await
+            .unwrap()?;
+        Some(String::from_utf8(whole.state.to_vec()).unwrap())
+    }
+
+    async fn try_save(&self, state: &str, metadata: Option<&str>) -> Result<Saved, Refusal> {
+        let state = keyed_values_of_any_key(state, u32::MAX).unwrap();
+        let saved = self
+            .copies
+            .save(&self.thread.id, state, metadata.map(json), Asked::now());
+        refused(saved.await)
+    }
+
+    async fn save(&self, state: &str) -> Saved {
+        self.try_save(state, None).await.unwrap()
+    }
+
+    async fn merge(&self, operations: &[Operation]) -> Result<(), Refusal> {
+        let merged = self
+            .copies
+            .merge(&self.thread.id, operations, None, Asked::now());
+        refused(merged.await).map(drop)
+    }
+
+    async fn destroy(&self) {
+        self.copies
+            .destroy(&self.thread.id, Asked::now())
+            .await
+            .unwrap();
+    }
+}
+
+fn refused<T>(answer: Result<T, ServiceError>) -> Result<T, Refusal> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(ServiceError::Refused(refusal)) => Err(refusal),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+async fn state(thread: &Subject) -> String {
+    thread.state().await.unwrap()
+}
+
+async fn a_save_changes_what_its_client_has_changed(room: Room) {
+    let thread = room.subject();
+    thread
+        .merge(&[set("a", "1"), set("b", "2"), set("c", "[1]")])
+        .await;
+    let client = Client::of(&thread);
+
+    let given = client.restore().await;
+    let saved = client.save(r#"{"b":3,"c":[1,2],"d":{}}"#).await;
+
+    assert_eq!(given.unwrap(), r#"{"a":1,"b":2,"c":[1]}"#);
+    assert_eq!(saved, AS_GIVEN);
+    assert_eq!(state(&thread).await, r#"{"b":3,"c":[1,2],"d":{}}"#);
+}
+
+async fn what_others_have_changed_since_stays(room: Room) {
+    let thread = room.subject();
+    thread
+        .merge(&[set("a", "1"), set("b", "2"), set("c", "3"), set("d", "4")])
+        .await;
+    let client = Client::of(&thread);
+    client.restore().await;
+
+    thread
+        .merge(&[set("a", "10"), delete("b"), set("new", "5"), set("c", "30")])
+        .await;
+    let saved = client.save(r#"{"a":1,"b":2,"c":33}"#).await;
+
+    assert_eq!(saved, WITH_OTHERS);
+    assert_eq!(state(&thread).await, r#"{"a":10,"c":33,"new":5}"#);
+}
+
+async fn two_clients_that_add_to_an_array_keep_all_of_it(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("m", "[1,2]")]).await;
+    let (one, other) = (Client::of(&thread), Client::of(&thread));
+    one.restore().await;
+    other.restore().await;
+
+    one.save(r#"{"m":[1,2,"one"]}"#).await;
+    other.save(r#"{"m":[2,"other"]}"#).await;
+
+    assert_eq!(state(&thread).await, r#"{"m":[2,"one","other"]}"#);
+}
+
+async fn two_clients_that_begin_a_thread_keep_all_of_it(room: Room) {
+    let thread = room.subject();
+    let (one, other) = (Client::of(&thread), Client::of(&thread));
+    assert_eq!(one.restore().await, None);
+    assert_eq!(other.restore().await, None);
+
+    assert_eq!(one.save(r#"{"a":1,"m":["one"]}"#).await, AS_GIVEN);
+    assert_eq!(other.save(r#"{"b":2,"m":["other"]}"#).await, WITH_OTHERS);
+
+    assert_eq!(state(&thread).await, r#"{"a":1,"b":2,"m":["one","other"]}"#);
+}
+
+async fn two_saves_of_one_copy_keep_what_both_have_changed(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("m", "[1]")]).await;
+    let client = Client::of(&thread);
+    client.restore().await;
+    client.restore().await;
+
+    client.save(r#"{"m":[1,2],"a":1}"#).await;
+    client.save(r#"{"m":[1,3],"b":2}"#).await;
+
+    assert_eq!(state(&thread).await, r#"{"a":1,"b":2,"m":[1,2,3]}"#);
+}
+
+async fn a_save_with_nothing_given_before_deletes_nothing(room: Room) {
+    let thread = room.subject();
+    thread
+        .merge(&[set("a", "1.0"), set("b", "2"), set("m", "[1,2]")])
+        .await;
+
+    let saved = Client::of(&thread).save(r#"{"a":1,"c":3,"m":[9]}"#).await;
+    let empty = Client::of(&thread).save("{}").await;
+
+    assert_eq!([saved, empty], [BLIND; 2]);
+    assert_eq!(state(&thread).await, r#"{"a":1.0,"b":2,"c":3,"m":[1,2,9]}"#);
+}
+
+async fn what_a_client_has_not_changed_keeps_its_text(room: Room) {
+    let thread = room.subject();
+    let exact = r#"[9007199254740993,1.0,1e400,"\u0061",{"b":1,"2":[],"b":3}]"#;
+    thread.merge(&[set("k", exact), set("l", exact)]).await;
+    let client = Client::of(&thread);
+    client.restore().await;
+
+    let read = r#"[9007199254740992,1,null,"a",{"2":[],"b":3}]"#;
+    let longer = read.replace("}]", "},true]");
+    client
+        .save(&format!(r#"{{"k":{read},"l":{longer}}}"#))
+        .await;
+
+    let expected = format!(r#"{{"k":{exact},"l":{}}}"#, exact.replace("}]", "},true]"));
+    assert_eq!(state(&thread).await, expected);
+}
+
+async fn a_save_that_says_nothing_new_writes_nothing(room: Room) {
+    let thread = room.subject();
+    let before = thread.merge(&[set("a", "[1.0]")]).await.stamp;
+    let client = Client::of(&thread);
+    client.restore().await;
+
+    client.save(r#"{"a":[1]}"#).await;
+    let absent = room.subject();
+    Client::of(&absent).save("{}").await;
+
+    assert_eq!(thread.thread().await.unwrap().stamp, before);
+    assert!(!absent.exists().await);
+}
+
+async fn metadata_is_set_as_a_whole_or_stays(room: Room) {
+    let thread = room.subject();
+    let client = Client::of(&thread);
+    let large = format!(r#"{{"large":"{}"}}"#, "x".repeat(20_000));
+    let metadata = async || thread.thread().await.unwrap().metadata.as_str().to_owned();
+
+    client.try_save(r#"{"a":1}"#, Some(&large)).await.unwrap();
+    assert_eq!(metadata().await, large);
+    client.save(r#"{"a":2}"#).await;
+    assert_eq!(metadata().await, large);
+    let id = &thread.id;
+    let only = client
+        .copies
+        .merge(id, &[], Some(json("{}")), Asked::now())
+        .await;
+    assert_eq!(only.unwrap().stamp.version, 3);
+    assert_eq!(metadata().await, "{}");
+}
+
+async fn a_save_past_the_limit_is_refused_and_changes_nothing(room: Room) {
+    let thread = room.subject_under(Policy {
+        max_bytes: 20,
+        ..Policy::THREAD
+    });
+    thread.merge(&[set("a", "1")]).await;
+    let client = Client::of(&thread);
+    client.restore().await;
+
+    let refused = client
+        .try_save(r#"{"a":2,"b":"0123456789"}"#, None)
+        .await
+        .unwrap_err();
+
+    assert!(matches!(refused, Refusal::StateTooLarge { .. }));
+    assert_eq!(state(&thread).await, r#"{"a":1}"#);
+}
+
+async fn a_thread_that_has_expired_is_saved_whole(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "1"), set("b", "2")]).await;
+    let client = Client::of(&thread);
+    client.restore().await;
+    room.advance(thread.policy.ttl);
+
+    let saved = client.save(r#"{"a":1,"b":3}"#).await;
+
+    assert_eq!(saved.basis, Basis::Nothing);
+    assert_eq!(state(&thread).await, r#"{"a":1,"b":3}"#);
+}
+
+async fn a_new_life_is_not_taken_for_the_one_that_was_given(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "1"), set("m", "[1]")]).await;
+    let client = Client::of(&thread);
+    client.restore().await;
+    room.advance(thread.policy.ttl);
+    thread.merge(&[set("b", "2"), set("m", "[5]")]).await;
+
+    let saved = client.save(r#"{"a":1,"m":[1,2]}"#).await;
+
+    assert_eq!(saved.basis, Basis::Nothing);
+    assert_eq!(state(&thread).await, r#"{"a":1,"b":2,"m":[5,1,2]}"#);
+}
+
+async fn a_destroyed_thread_holds_off_only_who_was_given_it(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "1")]).await;
+    let [late, looks_again, stranger, destroyer] = [(); 4].map(|()| Client::of(&thread));
+    late.restore().await;
+    looks_again.restore().await;
+    destroyer.destroy().await;
+
+    assert_eq!(
+        late.try_save(r#"{"a":2}"#, None).await,
+        Err(Refusal::Destroyed)
+    );
+    assert_eq!(late.merge(&[set("a", "3")]).await, Err(Refusal::Destroyed));
+    assert_eq!(looks_again.restore().await, None);
+    assert_eq!(looks_again.save(r#"{"b":1}"#).await.basis, Basis::Latest);
+    stranger.merge(&[push("m", "1")]).await.unwrap();
+    destroyer.merge(&[push("m", "2")]).await.unwrap();
+    assert_eq!(late.merge(&[set("a", "4")]).await, Err(Refusal::Destroyed));
+    assert_eq!(
+        late.try_save(r#"{"a":5}"#, None).await,
+        Err(Refusal::Destroyed)
+    );
+
+    assert_eq!(state(&thread).await, r#"{"b":1,"m":[1,2]}"#);
+    late.restore().await;
+    late.save(r#"{"b":1,"m":[1,2,3]}"#).await;
+    assert_eq!(state(&thread).await, r#"{"b":1,"m":[1,2,3]}"#);
+}
+
+async fn who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "1")]).await;
+    let client = Client::of(&thread);
+    client.restore().await;
+    client.destroy().await;
+
+    let late = client.try_save(r#"{"a":1,"b":2}"#, None).await;
+    client.merge(&[set("c", "3")]).await.unwrap();
+    let later = client.try_save(r#"{"a":1,"b":2}"#, None).await;
+
+    assert_eq!(late, Err(Refusal::Destroyed));
+    assert_eq!(later, Err(Refusal::Destroyed));
+    assert_eq!(state(&thread).await, r#"{"c":3}"#);
+    assert_eq!(client.restore().await.unwrap(), r#"{"c":3}"#);
+    client.save("{}").await;
+    assert_eq!(state(&thread).await, "{}");
+}
+
+async fn destroying_what_is_not_there_is_no_error(room: Room) {
+    let client = Client::of(&room.subject());
+
+    client.destroy().await;
+    client.destroy().await;
+    client.merge(&[set("a", "1")]).await.unwrap();
+
+    assert_eq!(client.restore().await.unwrap(), r#"{"a":1}"#);
+}
+
+async fn clients_that_save_at_once_lose_nothing(room: Room) {
+    const CLIENTS: usize = 6;
+    const SAVES: usize = 12;
+    let thread = room.subject();
+    let clients = (0..CLIENTS).map(async |number| {
+        let client = Client::of(&thread);
+        let mut conflicts = 0;
+        for save in 0..SAVES {
+            let given = client.restore().await.unwrap_or_else(|| "{}".into());
+            let mut state: serde_json::Value = serde_json::from_str(&given).unwrap();
+            tokio::task::yield_now().await;
+            let element = serde_json::json!([number, save]);
+            match &mut state["m"] {
+                serde_json::Value::Array(list) => list.push(element),
+                new => *new = serde_json::json!([element]),
+            }
+            state[format!("{number} {save}")] = serde_json::json!(save);
+            conflicts += client.save(&state.to_string()).await.conflicts;
+        }
+        conflicts
+    });
+
+    join_all(clients).await;
+
+    let state: serde_json::Value = serde_json::from_str(&state(&thread).await).unwrap();
+    let list = state["m"].as_array().unwrap();
+    assert_eq!(list.len(), CLIENTS * SAVES);
+    assert_eq!(state.as_object().unwrap().len(), 1 + CLIENTS * SAVES);
+    for number in 0..CLIENTS {
+        let own = list.iter().filter(|element| element[0] == number);
+        let saves: Vec<_> = own.map(|element| element[1].as_u64().unwrap()).collect();
+        assert_eq!(saves, (0..SAVES as u64).collect::<Vec<_>>());
+    }
+}
+
+async fn an_answer_that_comes_too_late_was_not_given(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "1"), set("b", "2")]).await;
+    let client = Client::of(&thread);
+    let long_ago = Instant::now() - Duration::from_secs(31);
+    let asked = Asked {
+        sent_after: long_ago,
+        ..Asked::now()
+    };
+
+    client.copies.restore(&thread.id, asked).await.unwrap();
+    let saved = client.save(r#"{"b":3}"#).await;
+    assert_eq!(saved, BLIND);
+    assert_eq!(state(&thread).await, r#"{"a":1,"b":3}"#);
+}
+
+over_every_store! {
+    a_save_changes_what_its_client_has_changed,
+    what_others_have_changed_since_stays,
+    two_clients_that_add_to_an_array_keep_all_of_it,
+    two_clients_that_begin_a_thread_keep_all_of_it,
+    two_saves_of_one_copy_keep_what_both_have_changed,
+    a_save_with_nothing_given_before_deletes_nothing,
+    what_a_client_has_not_changed_keeps_its_text,
+    a_save_that_says_nothing_new_writes_nothing,
+    metadata_is_set_as_a_whole_or_stays,
+    a_save_past_the_limit_is_refused_and_changes_nothing,
+    a_thread_that_has_expired_is_saved_whole,
+    a_new_life_is_not_taken_for_the_one_that_was_given,
+    a_destroyed_thread_holds_off_only_who_was_given_it,
+    who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state,
+    destroying_what_is_not_there_is_no_error,
+    clients_that_save_at_once_lose_nothing,
+    an_answer_that_comes_too_late_was_not_given,
+}
