@@ -21,6 +21,9 @@ use saving::Save;
 pub use patience::Asked;
 pub use saving::{Basis, Saved};
 
+/// Bytes of metadata.
+const MAX_METADATA_BYTES: u64 = 131_072;
+
 /// The threads that one client works on copies of, such as one connection, and what it was last
 /// given of each.
 ///
@@ -43,13 +46,13 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Copies of those threads, for a client that waits so long. Metadata may grow as large as the
-    /// state.
+    /// Copies of those threads, for a client that waits so long. Metadata may have 128 KiB, more
+    /// than by `/v1`: lists of archives hold it of each, so it is not without a bound.
     #[must_use]
     pub fn new(threads: &ThreadService, patience: Duration) -> Self {
         let policy = threads.policy();
         let policy = Policy {
-            max_metadata_bytes: policy.max_bytes.max(policy.max_metadata_bytes),
+            max_metadata_bytes: MAX_METADATA_BYTES.max(policy.max_metadata_bytes),
             ..*policy
         };
         Self {
