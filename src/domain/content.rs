@@ -19,6 +19,9 @@ pub enum ContentError {
     /// No list of names, or too long.
     #[error("a content encoding is a list of names of at most 64 bytes")]
     Encoding,
+    /// A header with other bytes than text has, or more than one.
+    #[error("content type and encoding are printable ASCII, and given once")]
+    Header,
 }
 
 impl ContentType {

@@ -1,5 +1,6 @@
 //! Percent-decoding that lets nothing pass which is not well formed.
 
+use actix_web::HttpRequest;
 use percent_encoding::percent_decode_str;
 
 /// The text, unless a `%` is not followed by two hex digits, or it is no UTF-8 (RFC 3986, section
@@ -15,6 +16,15 @@ pub(super) fn percent_decode(text: &str) -> Option<String> {
     }
     let decoded = percent_decode_str(text).decode_utf8().ok()?;
     Some(decoded.into_owned())
+}
+
+/// A part of the path, the one before the first `/` being 0, unless it does not decode. A path that has
+/// no such part has an empty one.
+///
+/// It is read from the path as it was sent: the router's own decoding is lossy.
+pub(crate) fn path_part(request: &HttpRequest, place: usize) -> Option<String> {
+    let part = request.uri().path().split('/').nth(place);
+    percent_decode(part.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Entries of namespaces, for back ends.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{
-    CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
 use super::back_end::BackEnd;
 use super::conditions::ReadConditions;
+use super::entry_content::{entry_body, entry_head};
 use super::entry_object::{EntryDeletion, EntryReceipt};
 use super::entry_path::EntryPath;
 use super::entry_query::OfLifetime;
@@ -19,20 +17,8 @@ use super::etag::etag;
 use super::negotiation::accepts_json;
 use super::query::{Nothing, Query};
 use super::schemas::{EntryProblems, Problem};
-use crate::domain::rfc3339;
 use crate::service::EntryDraft;
 use crate::store::Reading;
-
-const EXPIRES_AT: HeaderName = HeaderName::from_static("x-expires-at");
-/// What a browser that is made to show an entry may do with it: a page that somebody stored runs no
-/// script, loads nothing, and has an origin of its own.
-const SECURITY: [(HeaderName, HeaderValue); 2] = [
-    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (
-        CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; sandbox"),
-    ),
-];
 
 /// An entry
 ///
@@ -70,26 +56,17 @@ pub(super) async fn get_entry(
         .get(&path.namespace, &path.key, Reading::Plain);
     let entry = read.await?;
     let is_known = conditions.check(entry.head.stamp)?;
-    let mut response = HttpResponse::build(if is_known {
+    let status = if is_known {
         StatusCode::NOT_MODIFIED
     } else {
         StatusCode::OK
-    });
-    for header in SECURITY {
-        response.insert_header(header);
-    }
+    };
+    let mut response = entry_head(status, &entry.head);
     response.insert_header((ETAG, etag(entry.head.stamp)));
-    if let Some(expires_at) = entry.head.expires_ms.and_then(rfc3339) {
-        response.insert_header((EXPIRES_AT, expires_at));
-    }
     if is_known {
         return Ok(response.finish());
     }
-    response.insert_header((CONTENT_TYPE, entry.head.content_type.as_str()));
-    if let Some(encoding) = &entry.head.content_encoding {
-        response.insert_header((CONTENT_ENCODING, encoding.as_str()));
-    }
-    Ok(response.body(entry.body))
+    Ok(entry_body(response, entry))
 }
 
 /// Puts an entry
@@ -132,8 +109,8 @@ pub(super) async fn put_entry(
     let size_bytes = body.bytes.len();
     let draft = EntryDraft {
         body: body.bytes,
-        content_type: body.content_type,
-        content_encoding: body.content_encoding,
+        content_type: body.content.content_type,
+        content_encoding: body.content.content_encoding,
         lifetime,
     };
     let put = api

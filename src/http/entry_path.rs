@@ -4,7 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpRequest, dev};
 
-use super::decode::percent_decode;
+use super::decode::path_part;
 use super::error::ApiError;
 use crate::domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 
@@ -13,8 +13,6 @@ const NAMESPACE_PLACE: usize = 3;
 const KEY_PLACE: usize = 4;
 
 /// The namespace of `/v1/kv/{namespace}`, percent-decoded.
-///
-/// It is read from the path as it was sent: the router's own decoding is lossy.
 #[derive(Debug)]
 pub(super) struct NamespacePath(pub(super) Namespace);
 
@@ -25,19 +23,14 @@ pub(super) struct EntryPath {
     pub(super) key: EntryKey,
 }
 
-fn segment(request: &HttpRequest, place: usize) -> Option<String> {
-    let segment = request.uri().path().split('/').nth(place);
-    percent_decode(segment.unwrap_or_default())
-}
-
 fn namespace(request: &HttpRequest) -> Result<Namespace, ApiError> {
-    let text = segment(request, NAMESPACE_PLACE).ok_or(NamespaceError::Utf8)?;
+    let text = path_part(request, NAMESPACE_PLACE).ok_or(NamespaceError::Utf8)?;
     Ok(Namespace::new(&text)?)
 }
 
 fn entry(request: &HttpRequest) -> Result<EntryPath, ApiError> {
     let namespace = namespace(request)?;
-    let text = segment(request, KEY_PLACE).ok_or(EntryKeyError::Utf8)?;
+    let text = path_part(request, KEY_PLACE).ok_or(EntryKeyError::Utf8)?;
     Ok(EntryPath {
         namespace,
         key: EntryKey::new(&text)?,

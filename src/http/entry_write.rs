@@ -2,16 +2,15 @@
 
 use std::future::{Ready, ready};
 
-use actix_web::http::header::{
-    CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, IF_NONE_MATCH,
-};
+use actix_web::http::header::IF_NONE_MATCH;
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
 use super::conditions::precondition;
+use super::entry_content::EntryContent;
 use super::error::ApiError;
 use super::exchange::Exchange;
-use crate::domain::{ContentEncoding, ContentType, Precondition};
+use crate::domain::Precondition;
 
 /// `If-Match`, or `If-None-Match: *`, of a write.
 #[derive(Debug)]
@@ -21,8 +20,7 @@ pub(super) struct EntryConditions(pub(super) Option<Precondition>);
 #[derive(Debug)]
 pub(super) struct AnyBody {
     pub(super) bytes: Bytes,
-    pub(super) content_type: ContentType,
-    pub(super) content_encoding: Option<ContentEncoding>,
+    pub(super) content: EntryContent,
 }
 
 /// A write whose body did not arrive whole is not done, whether it needs the body or not.
@@ -50,34 +48,11 @@ impl EntryConditions {
 
 impl AnyBody {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        let content_type = match header(request, CONTENT_TYPE)? {
-            None => ContentType::unknown(),
-            Some(text) => ContentType::new(text)?,
-        };
-        let content_encoding = header(request, CONTENT_ENCODING)?;
         Ok(Self {
+            content: EntryContent::of(request.headers())?,
             bytes: whole_body(request)?,
-            content_type,
-            content_encoding: content_encoding.map(ContentEncoding::new).transpose()?,
         })
     }
-}
-
-/// The text of a header that may be given once; an empty one says nothing.
-fn header(request: &HttpRequest, name: HeaderName) -> Result<Option<&str>, ApiError> {
-    let refused = || {
-        let name = name.as_str();
-        ApiError::InvalidParameter(format!(
-            "`{name}` has to be printable ASCII, and given once"
-        ))
-    };
-    let mut values = request.headers().get_all(&name);
-    let (value, None) = (values.next(), values.next()) else {
-        return Err(refused());
-    };
-    let text = value.map(HeaderValue::to_str).transpose();
-    let text = text.map_err(|_| refused())?;
-    Ok(text.filter(|text| !text.is_empty()))
 }
 
 impl FromRequest for EntryConditions {

@@ -4,7 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpRequest, dev};
 
-use super::decode::percent_decode;
+use super::decode::path_part;
 use super::error::ApiError;
 use crate::domain::{Key, KeyError};
 
@@ -12,15 +12,12 @@ use crate::domain::{Key, KeyError};
 const PLACE: usize = 5;
 
 /// The key of `.../state/{key}`, percent-decoded.
-///
-/// It is read from the path as it was sent: the router's own decoding is lossy.
 #[derive(Debug)]
 pub(super) struct KeyPath(pub(super) Key);
 
 impl KeyPath {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        let segment = request.uri().path().split('/').nth(PLACE);
-        percent_decode(segment.unwrap_or_default())
+        path_part(request, PLACE)
             .ok_or(KeyError::Utf8)
             .and_then(Key::new)
             .map(Self)

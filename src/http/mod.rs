@@ -11,6 +11,7 @@ mod conditions;
 mod cursor;
 mod decode;
 mod entries;
+mod entry_content;
 mod entry_object;
 mod entry_path;
 mod entry_query;
