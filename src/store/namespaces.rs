@@ -199,6 +199,12 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         most: usize,
     ) -> Result<EntryPage, StoreError>;
 
+    /// Makes a namespace, unless there is one, which stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
+
     /// Gives a namespace that lifetime for entries put without one from now on, or takes it away,
     /// and makes the namespace.
     ///

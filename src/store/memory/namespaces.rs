@@ -63,6 +63,12 @@ impl Namespaces for MemoryStore {
         Ok(spaces.list(namespace, prefix, after, most, now_ms))
     }
 
+    async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError> {
+        let mut spaces = self.0.spaces();
+        let now_ms = self.0.clock.now_ms();
+        Ok(spaces.open_record(namespace, now_ms))
+    }
+
     async fn set_default_lifetime(
         &self,
         namespace: &Namespace,

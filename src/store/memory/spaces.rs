@@ -158,6 +158,10 @@ impl Spaces {
         }
     }
 
+    pub(super) fn open_record(&mut self, namespace: &Namespace, now_ms: u64) -> NamespaceRecord {
+        self.open(namespace, now_ms).record.clone()
+    }
+
     pub(super) fn set_default(
         &mut self,
         namespace: &Namespace,

@@ -91,7 +91,7 @@ impl Namespaces for RedisStore {
         let [reply, is_known] = calls.write_and_look(put, is_known).await?;
         let put = put_reply(reply)?;
         if integer(&is_known)? == 0 {
-            self.open_namespace(&calls, namespace, "").await?;
+            self.open(&calls, namespace, "").await?;
         }
         Ok(put)
     }
@@ -117,6 +117,10 @@ impl Namespaces for RedisStore {
         self.list(namespace, prefix, after, most).await
     }
 
+    async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError> {
+        self.open(&self.link.calls(), namespace, "").await
+    }
+
     async fn set_default_lifetime(
         &self,
         namespace: &Namespace,
@@ -124,7 +128,7 @@ impl Namespaces for RedisStore {
     ) -> Result<NamespaceRecord, StoreError> {
         let default = lifetime.map_or("-".into(), |lifetime| lifetime_ms(lifetime).to_string());
         let calls = self.link.calls();
-        self.open_namespace(&calls, namespace, &default).await
+        self.open(&calls, namespace, &default).await
     }
 
     async fn get_namespace(
@@ -211,7 +215,7 @@ impl RedisStore {
     }
 
     /// Doing it again changes nothing more.
-    async fn open_namespace(
+    async fn open(
         &self,
         calls: &Calls<'_>,
         namespace: &Namespace,

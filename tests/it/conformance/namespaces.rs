@@ -46,6 +46,27 @@ async fn a_put_without_a_lifetime_has_that_of_its_namespace(room: Room) {
     );
 }
 
+async fn to_open_a_namespace_changes_none_that_is_there(room: Room) {
+    let space = room.space("n");
+    let open = async || {
+        let opened = space.backend.open_namespace(&space.namespace);
+        opened.await.unwrap()
+    };
+
+    let made = open().await;
+
+    assert_eq!(made.namespace, space.namespace);
+    assert_eq!(made.default_lifetime, None);
+    assert_eq!(listed(&room, 10).await, ["n"]);
+    space.set_default(seconds(30)).await;
+    space.put("k", "x").await;
+    room.advance(SECOND);
+    let kept = open().await;
+    assert_eq!(kept.created_ms, made.created_ms);
+    assert_eq!(kept.default_lifetime, seconds(30));
+    assert_eq!(space.counts().await, (1, 1));
+}
+
 async fn listed(room: &Room, most: usize) -> Vec<String> {
     let mut names = Vec::new();
     let mut after = None;
@@ -267,6 +288,7 @@ async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
 
 super::over_every_store! {
     a_put_without_a_lifetime_has_that_of_its_namespace,
+    to_open_a_namespace_changes_none_that_is_there,
     the_newest_namespace_is_listed_first,
     a_namespace_stays_when_its_entries_are_gone,
     namespaces_are_measured_together,
