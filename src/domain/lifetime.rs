@@ -33,6 +33,21 @@ impl Lifetime {
         }
     }
 
+    /// So many seconds, of which 0 are for ever, for those who ask for more or less than there is:
+    /// less than a minute is a minute then, more than [`Self::LONGEST`] that. None for what is no
+    /// finite number.
+    #[must_use]
+    pub fn clamped(seconds: f64) -> Option<Self> {
+        let longest = Self::LONGEST.as_secs_f64();
+        match seconds {
+            0.0 => Some(Self::Forever),
+            _ if !seconds.is_finite() => None,
+            _ => Some(Self::For(Duration::from_secs_f64(
+                seconds.clamp(60.0, longest),
+            ))),
+        }
+    }
+
     /// The same, seconds again.
     #[must_use]
     pub fn as_seconds(self) -> u64 {
@@ -49,4 +64,32 @@ impl EntryPolicy {
         max_bytes: 1_048_576,
         lifetime: Lifetime::Forever,
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_brought_within_bounds() {
+        let lives = |seconds| Lifetime::clamped(seconds);
+        let millis = |ms| Some(Lifetime::For(Duration::from_millis(ms)));
+        for (seconds, ms) in [
+            (60.0, 60_000),
+            (90.5, 90_500),
+            (1.0, 60_000),
+            (1e-300, 60_000),
+            (-5.0, 60_000),
+            (31_536_000.0, 31_536_000_000),
+            (31_536_000.5, 31_536_000_000),
+            (1e300, 31_536_000_000),
+        ] {
+            assert_eq!(lives(seconds), millis(ms), "{seconds}");
+        }
+        assert_eq!(lives(0.0), Some(Lifetime::Forever));
+        assert_eq!(lives(-0.0), Some(Lifetime::Forever));
+        for no_number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(lives(no_number), None);
+        }
+    }
 }
