@@ -307,6 +307,9 @@ fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
         ServiceError::ThreadExists => (StatusCode::CONFLICT, "thread_exists"),
         ServiceError::ArchiveNotFound => (StatusCode::NOT_FOUND, "not_found"),
         ServiceError::EntryTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+        ServiceError::TooManyNamespaces { .. } => {
+            (StatusCode::UNPROCESSABLE_ENTITY, "too_many_namespaces")
+        }
         ServiceError::Refused(refusal) => refusal_row(refusal),
         ServiceError::ScopeRefused(refusal) => scope_row(refusal),
         ServiceError::Tasks(error) => task_row(error),

@@ -36,6 +36,12 @@ pub enum ServiceError {
         /// What it would have had.
         attempted_bytes: u64,
     },
+    /// There are more namespaces than are put in that order.
+    #[error("there are more than {limit} namespaces of that name to be put in that order")]
+    TooManyNamespaces {
+        /// How many there may be.
+        limit: usize,
+    },
     /// A write was refused and changed nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),

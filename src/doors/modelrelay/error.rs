@@ -94,7 +94,9 @@ fn service_row(error: &ServiceError) -> Row {
         | ServiceError::ArchiveNotFound
         | ServiceError::EntryNotFound => NOT_FOUND,
         ServiceError::EntryTooLarge { .. } => TOO_LARGE,
-        ServiceError::NotAnArray { .. } | ServiceError::ThreadExists => CONFLICT,
+        ServiceError::NotAnArray { .. }
+        | ServiceError::ThreadExists
+        | ServiceError::TooManyNamespaces { .. } => CONFLICT,
         ServiceError::Refused(refusal) => refusal_row(refusal),
         ServiceError::ScopeRefused(refusal) => scope_row(refusal),
         ServiceError::Tasks(error) => task_row(error),

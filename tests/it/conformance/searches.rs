@@ -1,11 +1,15 @@
 //! What the service does with entries beyond its store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use threadkeep::domain::{ContentType, EntryPolicy, Lifetime};
-use threadkeep::service::{EntryDraft, NamespaceService, ServiceError};
+use threadkeep::service::{
+    EntryDraft, NamespaceOrder, NamespaceRanking, NamespaceService, ServiceError,
+};
+use threadkeep::store::Reading;
 
-use super::room::Room;
+use super::room::{Room, in_parallel};
 use super::space::{Space, key, seconds};
 
 fn service(room: &Room, policy: EntryPolicy) -> NamespaceService {
@@ -60,6 +64,104 @@ async fn a_keyword_is_found_anywhere_in_a_key(room: Room) {
     assert_eq!(space.get("cat").await.unwrap().uses, 0);
 }
 
+async fn a_search_is_done_in_steps_and_misses_nothing(room: Room) {
+    let space = room.space("n");
+    let writers = (0..10).map(|writer| {
+        let space = space.clone();
+        in_parallel(async move {
+            for number in 0..450 {
+                space.put(&format!("filler {writer} {number}"), "").await;
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    for name in ["a needle", "needles", "zneedle"] {
+        space.put(name, name).await;
+    }
+
+    let pages = search(&space, "needle", 9, 99).await;
+
+    assert!(pages.len() > 1, "{pages:?}");
+    let found: Vec<_> = pages.iter().filter(|page| !page.is_empty()).collect();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0], "a needle");
+    assert_eq!(found[1], "needles zneedle");
+}
+
+/// The names of a part of the order, and how many there are in all.
+async fn ranked(room: &Room, ranking: &NamespaceRanking) -> (String, usize) {
+    let ranked = service(room, EntryPolicy::DEFAULT);
+    let ranked = ranked.rank(ranking).await.unwrap();
+    let names = ranked.views.iter();
+    let names: Vec<_> = names.map(|view| view.record.namespace.as_str()).collect();
+    (names.join(" "), ranked.total)
+}
+
+async fn namespaces_are_put_in_any_order(room: Room) {
+    for (name, bodies) in [
+        ("one", vec!["4444", "4444"]),
+        ("none", vec![]),
+        ("two", vec!["1"]),
+        ("three", vec!["22", "", ""]),
+    ] {
+        let space = room.space(name);
+        space.set_default(None).await;
+        for (number, body) in bodies.iter().enumerate() {
+            space.put(&number.to_string(), body).await;
+        }
+        room.advance(Duration::from_secs(1));
+    }
+    room.space("one").read("0", Reading::Use).await;
+    let all = NamespaceRanking {
+        name_part: String::new(),
+        order: NamespaceOrder::Created,
+        is_descending: false,
+        offset: 0,
+        limit: 10,
+    };
+
+    for (order, names) in [
+        (NamespaceOrder::Created, "one none two three"),
+        (NamespaceOrder::Name, "none one three two"),
+        (NamespaceOrder::Bytes, "none two three one"),
+        (NamespaceOrder::Entries, "none two one three"),
+        (NamespaceOrder::LastUsed, "none two three one"),
+    ] {
+        let ascending = NamespaceRanking {
+            order,
+            ..all.clone()
+        };
+        let descending = NamespaceRanking {
+            is_descending: true,
+            ..ascending.clone()
+        };
+        let mut backwards: Vec<_> = names.split(' ').collect();
+        backwards.reverse();
+        assert_eq!(ranked(&room, &ascending).await, (names.into(), 4));
+        let found = ranked(&room, &descending).await;
+        assert_eq!(found, (backwards.join(" "), 4), "{order:?}");
+    }
+    for (part, offset, limit, expected) in [
+        ("", 1, 2, ("none two", 4)),
+        ("", 4, 2, ("", 4)),
+        ("", 0, 0, ("", 4)),
+        ("one", 0, 10, ("one none", 2)),
+        ("one", 1, 1, ("none", 2)),
+        ("One", 0, 10, ("", 0)),
+    ] {
+        let ranking = NamespaceRanking {
+            name_part: part.into(),
+            offset,
+            limit,
+            ..all.clone()
+        };
+        let (names, total) = expected;
+        assert_eq!(ranked(&room, &ranking).await, (names.into(), total));
+    }
+}
+
 async fn a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing(room: Room) {
     let space = room.space("n");
     let service = service(&room, EntryPolicy::DEFAULT);
@@ -111,6 +213,8 @@ async fn a_service_has_a_default_lifetime_of_its_own(room: Room) {
 
 super::over_every_store! {
     a_keyword_is_found_anywhere_in_a_key,
+    a_search_is_done_in_steps_and_misses_nothing,
+    namespaces_are_put_in_any_order,
     a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing,
     a_service_has_a_default_lifetime_of_its_own,
 }
