@@ -27,6 +27,17 @@ pub(crate) fn path_part(request: &HttpRequest, place: usize) -> Option<String> {
     percent_decode(part.unwrap_or_default())
 }
 
+/// The names and values of a query, still to be decoded.
+pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+/// Percent-decoding with `+` for a space, as forms and browsers write it.
+pub(crate) fn decode_parameter(text: &str) -> Option<String> {
+    percent_decode(&text.replace('+', " "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

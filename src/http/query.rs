@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use actix_web::{FromRequest, HttpRequest, dev};
 
-use super::decode::percent_decode;
+use super::decode::{decode_parameter, parameters};
 use super::error::ApiError;
 use crate::domain::{Key, KeyError, Slice};
 
@@ -201,11 +201,6 @@ pub(super) fn set_once<T>(
     Ok(())
 }
 
-/// Percent-decoding with `+` for a space, as forms and browsers write it.
-fn decode(text: &str) -> Option<String> {
-    percent_decode(&text.replace('+', " "))
-}
-
 /// A name or value that does not decode.
 fn undecodable(name: &str) -> ApiError {
     if name == "key" {
@@ -219,20 +214,15 @@ fn undecodable(name: &str) -> ApiError {
 
 impl<P: Parameters> Query<P> {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        let mut parameters = P::default();
-        for pair in request
-            .query_string()
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-        {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decode(name).ok_or_else(|| undecodable(name))?;
-            let value = decode(value).ok_or_else(|| undecodable(&name))?;
-            parameters.take(&name, &value)?;
+        let mut taken = P::default();
+        for (name, value) in parameters(request.query_string()) {
+            let name = decode_parameter(name).ok_or_else(|| undecodable(name))?;
+            let value = decode_parameter(value).ok_or_else(|| undecodable(&name))?;
+            taken.take(&name, &value)?;
         }
-        parameters.settle();
-        parameters.check()?;
-        Ok(Self(parameters))
+        taken.settle();
+        taken.check()?;
+        Ok(Self(taken))
     }
 }
 
