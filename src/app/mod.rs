@@ -22,6 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{CorsOrigins, McpSettings, Settings};
 use crate::domain::{KeyRing, SigningKey};
+use crate::doors::agentuity::Agentuity;
 use crate::doors::mcp::Mcp;
 use crate::doors::modelrelay::ModelRelay;
 use crate::events::{EventSettings, Events};
@@ -100,6 +101,7 @@ impl Application {
             identity: identity(&settings),
             api_keys: settings.api_keys.clone(),
         };
+        let agentuity = Agentuity::new(&api);
         let relay = modelrelay(&api, &backend);
         let McpSettings {
             allowed_hosts,
@@ -109,6 +111,7 @@ impl Application {
         let origins = settings.cors.clone();
         let mut server = HttpServer::new(move || {
             let api = api.for_worker();
+            let agentuity = agentuity.for_worker(&api);
             let relay = relay.for_worker(&api.scopes);
             let mcp = mcp.for_worker(&api.scopes);
             let observer = Observer::new(http_metrics.clone());
@@ -119,6 +122,7 @@ impl Application {
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
+                .configure(|config| agentuity.configure(config))
                 .configure(|config| relay.configure(config))
                 .configure(|config| mcp.configure(config))
                 .configure(|config| api.configure(config))

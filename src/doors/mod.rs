@@ -1,5 +1,6 @@
 //! Doors: protocols of others, put into calls of the services and back. A door owns no state and no
 //! rules.
 
+pub mod agentuity;
 pub mod mcp;
 pub mod modelrelay;

@@ -74,6 +74,8 @@ use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadServi
 use crate::webhooks::Webhooks;
 
 pub(crate) use body::Body;
+pub(crate) use decode::{decode_parameter, parameters, path_part};
+pub(crate) use entry_content::{EntryContent, entry_body, entry_head};
 pub use envelope::envelope;
 pub use error::{ApiError, with_problem};
 pub(crate) use exchange::About;

@@ -10,13 +10,14 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::{Next, from_fn};
-use actix_web::{Error, HttpMessage, HttpRequest};
+use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use prometheus_client::metrics::counter::Counter;
 use tracing::field::{debug, display};
 
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{Identity, Limit, method_label};
+use crate::doors::agentuity::AgentuityError;
 use crate::doors::modelrelay::RelayError;
 use crate::http::{ApiError, SessionId};
 use crate::identity::{Caller, Source};
@@ -138,11 +139,14 @@ impl Observer {
 
 /// What went wrong, of the rooms that answer requests.
 fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
-    match (error.as_error::<ApiError>(), error.as_error::<RelayError>()) {
-        (Some(error), _) => Some(error),
-        (None, Some(error)) => Some(error),
-        (None, None) => None,
+    fn known<E: ResponseError + std::error::Error + 'static>(
+        error: &Error,
+    ) -> Option<&(dyn std::error::Error + 'static)> {
+        error.as_error::<E>().map(|error| error as _)
     }
+    known::<ApiError>(error)
+        .or_else(|| known::<AgentuityError>(error))
+        .or_else(|| known::<RelayError>(error))
 }
 
 /// A line for the request. The path is left out, since it may hold a whole id and keys.

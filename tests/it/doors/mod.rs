@@ -1,4 +1,5 @@
 //! Protocols of others, spoken by their own clients where there are some.
 
+mod agentuity;
 mod mcp;
 mod modelrelay;

@@ -1,0 +1,118 @@
+//! The one table from what went wrong to what the wire answers: `{"error"}`, whose text the client
+//! shows to the app, unless the status is 401 or 404, for which it has texts of its own.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::{HttpResponse, ResponseError};
+use serde_json::json;
+
+use crate::domain::{ContentError, EntryKeyError, NamespaceError};
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+/// Why a request was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentuityError {
+    /// No api key, or none that is known.
+    #[error("an api key is needed")]
+    Unauthorized,
+    /// There is nothing at this path.
+    #[error("there is nothing at this path")]
+    NotFound,
+    /// The path has other methods.
+    #[error("this path does not take that method")]
+    MethodNotAllowed {
+        /// Which it takes.
+        allow: &'static str,
+    },
+    /// A namespace outside the rule.
+    #[error("the namespace is not legal: {0}")]
+    Namespace(#[from] NamespaceError),
+    /// A key of an entry outside the rule.
+    #[error("the key is not legal: {0}")]
+    Key(#[from] EntryKeyError),
+    /// A header does not say what the body of an entry is.
+    #[error("what the value is cannot be told: {0}")]
+    Content(#[from] ContentError),
+    /// A lifetime, a parameter or a body that does not say what it should.
+    #[error("{0}")]
+    Invalid(&'static str),
+    /// The body is too large.
+    #[error("the body is larger than {limit_bytes} bytes")]
+    BodyTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The service did not do it.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl AgentuityError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Namespace(_) | Self::Key(_) | Self::Content(_) | Self::Invalid(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Service(error) => service_status(error),
+        }
+    }
+
+    /// For people. What broke inside is for the log alone.
+    fn message(&self) -> String {
+        match self {
+            Self::Service(ServiceError::Store(StoreError::Corrupt(_))) => {
+                "something is wrong on our side".into()
+            }
+            Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
+            _ => self.to_string(),
+        }
+    }
+}
+
+fn service_status(error: &ServiceError) -> StatusCode {
+    match error {
+        ServiceError::KeyNotFound { .. }
+        | ServiceError::ArchiveNotFound
+        | ServiceError::EntryNotFound => StatusCode::NOT_FOUND,
+        ServiceError::EntryTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        ServiceError::TooManyNamespaces { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        // of calls that nobody makes here
+        ServiceError::NotAnArray { .. }
+        | ServiceError::ThreadExists
+        | ServiceError::Refused(_)
+        | ServiceError::ScopeRefused(_)
+        | ServiceError::Tasks(_) => StatusCode::CONFLICT,
+        ServiceError::Store(StoreError::Corrupt(_)) => StatusCode::INTERNAL_SERVER_ERROR,
+        ServiceError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+impl ResponseError for AgentuityError {
+    fn status_code(&self) -> StatusCode {
+        self.status()
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let status = self.status();
+        let mut response = HttpResponse::build(status);
+        if let Self::MethodNotAllowed { allow } = self {
+            response.insert_header((ALLOW, HeaderValue::from_static(allow)));
+        }
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                // which every 401 has to have (RFC 9110, section 15.5.2)
+                response.insert_header((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                response.insert_header((RETRY_AFTER, HeaderValue::from_static("1")));
+            }
+            _ => {}
+        }
+        response.json(json!({"error": self.message()}))
+    }
+}

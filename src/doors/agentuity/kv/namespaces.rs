@@ -1,0 +1,58 @@
+//! Namespaces.
+
+use actix_web::HttpResponse;
+use serde_json::{Map, Value};
+
+use super::super::AgentuityError;
+use super::asked::Asked;
+use crate::domain::Lifetime;
+
+/// Names that are listed at most.
+const NAMED: usize = 1_000;
+
+const BODY: &str = "the body has to be an object of JSON";
+const DEFAULT_TTL: &str = "default_ttl_seconds has to be a number, 0 for no end";
+
+/// `GET /kv/namespaces`: the newest first.
+pub(super) async fn list_namespaces(asked: Asked) -> Result<HttpResponse, AgentuityError> {
+    let page = asked.namespaces().newest(None, NAMED).await?;
+    let names = page.records.iter().map(|record| record.namespace.as_str());
+    Ok(HttpResponse::Ok().json(names.collect::<Vec<_>>()))
+}
+
+/// `POST /kv/{namespace}`: makes it; one that is there keeps what it has, but for what is said.
+pub(super) async fn create_namespace(asked: Asked) -> Result<HttpResponse, AgentuityError> {
+    let (namespaces, namespace) = (asked.namespaces(), asked.namespace()?);
+    match default_lifetime(&asked.body()?)? {
+        None => drop(namespaces.open(&namespace).await?),
+        lifetime => drop(
+            namespaces
+                .set_default_lifetime(&namespace, lifetime)
+                .await?,
+        ),
+    }
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `DELETE /kv/{namespace}`, with all that is in it; may be repeated.
+pub(super) async fn delete_namespace(asked: Asked) -> Result<HttpResponse, AgentuityError> {
+    let namespace = asked.namespace()?;
+    asked.namespaces().delete_namespace(&namespace).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `{"default_ttl_seconds"?}`, or nothing.
+fn default_lifetime(body: &[u8]) -> Result<Option<Lifetime>, AgentuityError> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let body: Map<String, Value> =
+        serde_json::from_slice(body).map_err(|_| AgentuityError::Invalid(BODY))?;
+    let Some(seconds) = body.get("default_ttl_seconds").filter(|it| !it.is_null()) else {
+        return Ok(None);
+    };
+    let lifetime = seconds.as_f64().and_then(Lifetime::clamped);
+    lifetime
+        .map(Some)
+        .ok_or(AgentuityError::Invalid(DEFAULT_TTL))
+}

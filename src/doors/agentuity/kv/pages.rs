@@ -1,0 +1,64 @@
+//! Answers of any length, made page by page as fast as the client takes them.
+
+use std::future::{Future, ready};
+
+use actix_web::HttpResponse;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::super::AgentuityError;
+use crate::domain::EntryKey;
+use crate::service::ServiceError;
+
+/// A part of an answer.
+pub(super) struct Page {
+    /// What is in it, as JSON.
+    pub(super) items: Vec<String>,
+    /// The key to go on after; none: that was all.
+    pub(super) next: Option<EntryKey>,
+}
+
+enum Turn {
+    Send(Page),
+    ReadAfter(EntryKey),
+    End,
+}
+
+/// Answers with JSON between these brackets. When the first page cannot be read, that is the answer;
+/// when a later one cannot, the connection is cut, so that no client takes a part for the whole.
+///
+/// # Errors
+/// That of the first page.
+pub(super) async fn respond<R, F>(
+    [open, close]: [&'static str; 2],
+    mut read: R,
+) -> Result<HttpResponse, AgentuityError>
+where
+    R: FnMut(Option<EntryKey>) -> F + 'static,
+    F: Future<Output = Result<Page, ServiceError>>,
+{
+    let first = Turn::Send(read(None).await?);
+    let pages = stream::try_unfold((first, read), |(turn, mut read)| async move {
+        let page = match turn {
+            Turn::Send(page) => page,
+            Turn::ReadAfter(key) => read(Some(key)).await?,
+            Turn::End => return Ok(None),
+        };
+        let turn = page.next.map_or(Turn::End, Turn::ReadAfter);
+        Ok(Some((page.items, (turn, read))))
+    });
+    let mut separator = "";
+    let pages = pages
+        .inspect_err(|error: &ServiceError| tracing::warn!(%error, "an answer is cut off"))
+        .try_filter(|items| ready(!items.is_empty()))
+        .map_ok(move |items| {
+            let text = [separator, &items.join(",")].concat();
+            separator = ",";
+            Bytes::from(text)
+        });
+    let bracket = |text: &'static str| stream::once(ready(Ok(Bytes::from_static(text.as_bytes()))));
+    let body = bracket(open).chain(pages).chain(bracket(close));
+    Ok(HttpResponse::Ok()
+        .content_type("application/json")
+        .streaming(body))
+}

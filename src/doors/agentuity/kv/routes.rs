@@ -1,0 +1,55 @@
+//! Which path is whose.
+
+use std::future::ready;
+
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{Resource, guard};
+
+use super::super::AgentuityError;
+use super::super::envelope::envelope;
+use super::{entries, lists, namespaces, stats};
+
+/// What stands before the parts of a path; the first is that of older clients.
+const VERSIONS: [&str; 2] = ["/2025-03-17", ""];
+
+pub(in super::super) fn routes(config: &mut ServiceConfig) {
+    let not_found = || ready(Err::<&str, _>(AgentuityError::NotFound));
+    let mut scope = web::scope("/kv").wrap(from_fn(envelope));
+    for version in VERSIONS {
+        let path = |rest: &str| format!("{version}{rest}");
+        // where the words are no namespaces, a read is meant
+        let list = |rest: &str| web::resource(path(rest)).guard(guard::Get());
+        scope = scope
+            .service(
+                list("/search/{namespace:[^/]*}/{keyword:[^/]*}")
+                    .route(web::get().to(lists::search)),
+            )
+            .service(list("/keys/{namespace:[^/]*}").route(web::get().to(lists::get_keys)))
+            .service(list("/stats/{namespace:[^/]*}").route(web::get().to(stats::get_stats)))
+            .service(list("/stats").route(web::get().to(stats::get_all_stats)))
+            .service(list("/namespaces").route(web::get().to(namespaces::list_namespaces)))
+            .service(
+                at(&path("/{namespace:[^/]*}/{key:[^/]*}"), "GET, PUT, DELETE")
+                    .route(web::get().to(entries::get_entry))
+                    .route(web::put().to(entries::put_entry))
+                    .route(web::delete().to(entries::delete_entry)),
+            )
+            .service(
+                at(&path("/{namespace:[^/]*}/{key:[^/]*}/{ttl:[^/]*}"), "PUT")
+                    .route(web::put().to(entries::put_entry)),
+            )
+            .service(
+                at(&path("/{namespace:[^/]*}"), "POST, DELETE")
+                    .route(web::post().to(namespaces::create_namespace))
+                    .route(web::delete().to(namespaces::delete_namespace)),
+            );
+    }
+    config.service(scope.default_service(web::to(not_found)));
+}
+
+/// A path that takes these methods.
+fn at(path: &str, allow: &'static str) -> Resource {
+    let refused = move || ready(Err::<&str, _>(AgentuityError::MethodNotAllowed { allow }));
+    web::resource(path).default_service(web::to(refused))
+}

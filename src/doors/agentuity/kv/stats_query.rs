@@ -1,0 +1,79 @@
+//! `?limit=&offset=&sort=&direction=&name=`.
+
+use super::super::AgentuityError;
+use crate::http::{decode_parameter, parameters};
+use crate::service::{NamespaceOrder, NamespaceRanking};
+
+/// How many are told, if nothing is said, and at most.
+const LIMIT: usize = 100;
+const LIMIT_MAX: usize = 1_000;
+
+const UNDECODABLE: &str = "the query is not percent-encoded UTF-8";
+const MALFORMED_LIMIT: &str = "limit has to be a whole number from 0 to 1000";
+const MALFORMED_OFFSET: &str = "offset has to be a whole number from 0";
+const MALFORMED_SORT: &str = "sort has to be name, size, records, created or lastUsed";
+const MALFORMED_DIRECTION: &str = "direction has to be asc or desc";
+
+/// What a query asks for; none: nothing. The newest come first, unless it says otherwise. Here are no
+/// projects and no agents, so those that are named change nothing.
+///
+/// # Errors
+/// [`AgentuityError::Invalid`].
+pub(super) fn read_ranking(query: &str) -> Result<Option<NamespaceRanking>, AgentuityError> {
+    let mut is_asked = false;
+    let mut ranking = NamespaceRanking {
+        name_part: String::new(),
+        order: NamespaceOrder::Created,
+        is_descending: true,
+        offset: 0,
+        limit: LIMIT,
+    };
+    for (name, value) in parameters(query) {
+        let [name, value] = [decode(name)?, decode(value)?];
+        match name.as_str() {
+            "limit" => {
+                let limit = whole(&value).filter(|limit| *limit <= LIMIT_MAX);
+                ranking.limit = limit.ok_or(AgentuityError::Invalid(MALFORMED_LIMIT))?;
+            }
+            "offset" => {
+                let offset = whole(&value);
+                ranking.offset = offset.ok_or(AgentuityError::Invalid(MALFORMED_OFFSET))?;
+            }
+            "sort" => ranking.order = order(&value)?,
+            "direction" => ranking.is_descending = is_descending(&value)?,
+            "name" => ranking.name_part = value,
+            "project_id" | "agent_id" | "project_name" | "agent_name" => {}
+            _ => continue,
+        }
+        is_asked = true;
+    }
+    Ok(is_asked.then_some(ranking))
+}
+
+fn decode(text: &str) -> Result<String, AgentuityError> {
+    decode_parameter(text).ok_or(AgentuityError::Invalid(UNDECODABLE))
+}
+
+fn whole(text: &str) -> Option<usize> {
+    let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then(|| text.parse().ok()).flatten()
+}
+
+fn order(text: &str) -> Result<NamespaceOrder, AgentuityError> {
+    match text {
+        "name" => Ok(NamespaceOrder::Name),
+        "size" => Ok(NamespaceOrder::Bytes),
+        "records" => Ok(NamespaceOrder::Entries),
+        "created" => Ok(NamespaceOrder::Created),
+        "lastUsed" => Ok(NamespaceOrder::LastUsed),
+        _ => Err(AgentuityError::Invalid(MALFORMED_SORT)),
+    }
+}
+
+fn is_descending(text: &str) -> Result<bool, AgentuityError> {
+    match text {
+        "asc" => Ok(false),
+        "desc" => Ok(true),
+        _ => Err(AgentuityError::Invalid(MALFORMED_DIRECTION)),
+    }
+}

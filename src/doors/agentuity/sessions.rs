@@ -1,0 +1,33 @@
+//! `POST` and `PUT /session`: that a session of the app began or has ended. The app's user waits for
+//! the answer, so it comes at once and whatever the store does; what is told is not kept.
+
+use std::future::ready;
+
+use actix_web::HttpResponse;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use serde_json::json;
+
+use super::AgentuityError;
+use super::envelope::envelope;
+
+const METHODS: &str = "POST, PUT";
+
+pub(super) fn routes(config: &mut ServiceConfig) {
+    let refused = || {
+        let allow = METHODS;
+        ready(Err::<&str, _>(AgentuityError::MethodNotAllowed { allow }))
+    };
+    config.service(
+        web::resource("/session")
+            .wrap(from_fn(envelope))
+            .route(web::post().to(note_session))
+            .route(web::put().to(note_session))
+            .default_service(web::to(refused)),
+    );
+}
+
+/// `POST /session` and `PUT /session`
+async fn note_session() -> HttpResponse {
+    HttpResponse::Ok().json(json!({"success": true}))
+}

@@ -1,0 +1,255 @@
+//! Values and how long they live.
+
+use reqwest::Method;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::{Kv, refused};
+use crate::http::{over_both_stores, with_own_servers};
+use crate::support::server::{Backend, Server};
+use crate::support::until;
+
+/// What a busy machine may add to a time.
+const SLACK_SECONDS: f64 = 20.0;
+
+/// How long a value lives by what a read of it says; none: for ever.
+async fn seconds_left(kv: &Kv, key: &str) -> Option<f64> {
+    let value = kv.get(key).ok().await;
+    let expires_at = value.header("x-expires-at")?;
+    let expires_at = OffsetDateTime::parse(expires_at, &Rfc3339).unwrap();
+    Some((expires_at - OffsetDateTime::now_utc()).as_seconds_f64())
+}
+
+async fn assert_lives(kv: &Kv, key: &str, seconds: Option<f64>) {
+    let left = seconds_left(kv, key).await;
+    let is_right = match (left, seconds) {
+        (Some(left), Some(seconds)) => (seconds - SLACK_SECONDS..=seconds).contains(&left),
+        (left, seconds) => left == seconds,
+    };
+    assert!(is_right, "{left:?}, not {seconds:?}");
+}
+
+const WEEK: Option<f64> = Some(604_800.0);
+
+async fn a_value_comes_back_as_it_was_put(server: &Server) {
+    let kv = Kv::new(server);
+    let bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
+
+    let put = kv
+        .set("k", bytes.clone())
+        .header("content-type", "image/x-own; a=\"b c\"")
+        .header("content-encoding", "x-own")
+        .send()
+        .await;
+
+    assert_eq!(put.status, 204);
+    assert!(put.body.is_empty());
+    let value = kv.get("k").ok().await;
+    assert_eq!(value.body, bytes);
+    assert_eq!(value.header("content-type"), Some("image/x-own; a=\"b c\""));
+    assert_eq!(value.header("content-encoding"), Some("x-own"));
+    assert_eq!(value.header("x-content-type-options"), Some("nosniff"));
+    for answer in [&put, &value] {
+        assert_eq!(answer.header("cache-control"), Some("private, no-store"));
+        assert_eq!(answer.header("set-cookie"), None);
+        assert_eq!(answer.header("x-thread-id"), None);
+        assert!(answer.header("x-session-id").is_some());
+    }
+    assert_lives(&kv, "k", WEEK).await;
+}
+
+async fn a_value_of_no_type_is_bytes_and_may_be_empty(server: &Server) {
+    let kv = Kv::new(server);
+    for body in ["", "x"] {
+        assert_eq!(kv.set("k", body).send().await.status, 204);
+
+        let value = kv.get("k").ok().await;
+        assert_eq!(value.text(), body);
+        let content_type = value.header("content-type");
+        assert_eq!(content_type, Some("application/octet-stream"));
+    }
+}
+
+async fn what_is_not_there_is_not_found_and_may_be_deleted(server: &Server) {
+    let kv = Kv::new(server);
+    refused(kv.get("k"), 404).await;
+    assert_eq!(kv.delete("k").send().await.status, 204);
+    kv.set("k", "x").ok().await;
+
+    for _ in 0..2 {
+        let deleted = kv.delete("k").send().await;
+        assert_eq!((deleted.status, deleted.body.len()), (204, 0));
+        refused(kv.get("k"), 404).await;
+    }
+}
+
+async fn a_ttl_is_brought_within_bounds(server: &Server) {
+    let kv = Kv::new(server);
+    for (ttl, seconds) in [
+        ("3600", Some(3_600.0)),
+        ("0", None),
+        ("-0", None),
+        ("60", Some(60.0)),
+        ("1", Some(60.0)),
+        ("0.5", Some(60.0)),
+        ("-5", Some(60.0)),
+        ("90.5", Some(90.5)),
+        ("31536000", Some(31_536_000.0)),
+        ("31536001", Some(31_536_000.0)),
+        ("1e+21", Some(31_536_000.0)),
+        ("1e-7", Some(60.0)),
+    ] {
+        kv.set_for("k", ttl, "x").ok().await;
+        assert_lives(&kv, "k", seconds).await;
+    }
+    kv.set("k", "x").ok().await;
+    assert_lives(&kv, "k", WEEK).await;
+}
+
+async fn a_ttl_that_is_no_number_changes_nothing(server: &Server) {
+    let kv = Kv::new(server);
+    kv.set_for("k", "0", "kept").ok().await;
+
+    for ttl in [
+        "",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "inf",
+        "soon",
+        "1e999",
+        "60s",
+        "60,5",
+        "%FF",
+        "%",
+        "null",
+        "true",
+        "0x3c",
+    ] {
+        let text = refused(kv.set_for("k", ttl, "changed"), 400).await;
+        assert!(text.contains("ttl"), "{text}");
+    }
+
+    assert_eq!(kv.get("k").ok().await.text(), "kept");
+    assert_lives(&kv, "k", None).await;
+}
+
+async fn a_namespace_has_a_lifetime_of_its_own(server: &Server) {
+    let kv = Kv::new(server);
+    let create = async |json: &str| {
+        let created = kv.itself(Method::POST).json(json).send().await;
+        assert_eq!((created.status, created.body.len()), (204, 0), "{json}");
+        kv.set("k", "x").ok().await;
+    };
+
+    let created = kv.itself(Method::POST).send().await;
+
+    assert_eq!(created.status, 204);
+    kv.set("k", "x").ok().await;
+    assert_lives(&kv, "k", WEEK).await;
+    create(r#"{"default_ttl_seconds":3600}"#).await;
+    assert_lives(&kv, "k", Some(3_600.0)).await;
+    // who only wants it to be there changes nothing
+    for nothing in ["", "{}", r#"{"default_ttl_seconds":null}"#] {
+        create(nothing).await;
+        assert_lives(&kv, "k", Some(3_600.0)).await;
+    }
+    for (json, seconds) in [
+        (r#"{"default_ttl_seconds":0}"#, None),
+        (r#"{"default_ttl_seconds":1}"#, Some(60.0)),
+        (r#"{"default_ttl_seconds":90.5,"other":1}"#, Some(90.5)),
+        (r#"{"default_ttl_seconds":1e300}"#, Some(31_536_000.0)),
+    ] {
+        create(json).await;
+        assert_lives(&kv, "k", seconds).await;
+    }
+    kv.set_for("k", "0", "x").ok().await;
+    assert_lives(&kv, "k", None).await;
+}
+
+async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
+    let kv = Kv::new(server);
+    let ttl = "k?ttl_seconds=4";
+    let path = format!("/v1/kv/{}/{ttl}", kv.name);
+    let put = super::ask(&kv.client, Method::PUT, &path).body("x");
+    put.ok().await;
+    let end = async || {
+        let value = kv.get("k").ok().await;
+        value.header("x-expires-at").unwrap().to_owned()
+    };
+
+    let first = end().await;
+
+    assert_eq!(end().await, first);
+    until(|| async { end().await > first }).await;
+    let counted = async || {
+        let found = kv.search("k").ok().await.json();
+        found["k"]["count"].as_u64().unwrap()
+    };
+    let before = counted().await;
+    assert!(before >= 3);
+    kv.at_v1(Method::GET, "k").ok().await;
+    assert_eq!(counted().await, before);
+    kv.get("k").ok().await;
+    assert_eq!(counted().await, before + 1);
+}
+
+async fn the_api_has_the_same_values(server: &Server) {
+    let kv = Kv::new(server);
+    let typed = kv
+        .set("here", "{\"a\":1.0}")
+        .header("content-type", "application/json");
+    typed.ok().await;
+    let there = kv.at_v1(Method::PUT, "there");
+    there.header("content-type", "text/x").body("y").ok().await;
+
+    let here = kv.at_v1(Method::GET, "here").ok().await;
+    let there = kv.get("there").ok().await;
+
+    assert_eq!(here.text(), "{\"a\":1.0}");
+    assert_eq!(here.header("content-type"), Some("application/json"));
+    assert_eq!(there.text(), "y");
+    assert_eq!(there.header("content-type"), Some("text/x"));
+    // the week is for values that are put by this wire
+    assert_lives(&kv, "there", None).await;
+}
+
+async fn the_limit_is_taken_and_one_byte_more_changes_nothing(server: &Server) {
+    let kv = Kv::new(server);
+    kv.set("k", vec![b'a'; 1_048_576]).ok().await;
+
+    for bytes in [1_048_577, 3_000_000] {
+        let text = refused(kv.set("k", vec![b'b'; bytes]), 413).await;
+        assert!(text.contains("1048576"), "{text}");
+    }
+
+    let value = kv.get("k").ok().await;
+    assert_eq!(value.body, vec![b'a'; 1_048_576]);
+}
+
+async fn the_limit_is_a_setting(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_KV_MAX_BYTES", 10)
+        .start();
+    let kv = Kv::new(&server);
+
+    kv.set("k", "0123456789").ok().await;
+    refused(kv.set("k", "0123456789a"), 413).await;
+    let create = kv.itself(Method::POST);
+    create.json(r#"{"default_ttl_seconds":60}"#).ok().await;
+
+    assert_eq!(kv.get("k").ok().await.text(), "0123456789");
+}
+
+over_both_stores!(
+    a_value_comes_back_as_it_was_put,
+    a_value_of_no_type_is_bytes_and_may_be_empty,
+    what_is_not_there_is_not_found_and_may_be_deleted,
+    a_ttl_is_brought_within_bounds,
+    a_ttl_that_is_no_number_changes_nothing,
+    a_namespace_has_a_lifetime_of_its_own,
+    a_read_is_a_use_and_prolongs_a_life,
+    the_api_has_the_same_values,
+    the_limit_is_taken_and_one_byte_more_changes_nothing,
+);
+with_own_servers!(the_limit_is_a_setting);
