@@ -9,11 +9,14 @@ ARG DEBIAN_RELEASE=bookworm
 FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS build
 WORKDIR /src
 # The dependencies make a layer of their own, built with an empty package: a change of the source
-# does not build them again. Examples and benchmarks are not here, so they are not mentioned.
+# does not build them again. Examples and benchmarks are not here, so they are not mentioned; the
+# load test is, as a name: cargo wants to see each package of the workspace.
 COPY Cargo.toml Cargo.lock ./
+COPY load/Cargo.toml load/
 RUN sed -i '/^\[\[/,/^$/d' Cargo.toml \
-    && mkdir src \
+    && mkdir src load/src \
     && echo 'fn main() {}' > src/main.rs \
+    && cp src/main.rs load/src/ \
     && touch src/lib.rs \
     && cargo build --release --locked \
     && rm -r src

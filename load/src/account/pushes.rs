@@ -1,0 +1,327 @@
+//! The pushes to one list, and what became of them.
+
+use std::collections::HashMap;
+
+use crate::mark::{Mark, Strange};
+
+/// The pushes to one list, in the order in which they were answered.
+#[derive(Debug, Default)]
+pub(crate) struct Pushes {
+    sent: Vec<Push>,
+    /// Elements that the list keeps; none: all.
+    window: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Push {
+    mark: Mark,
+    fate: Fate,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Acknowledged {
+        version: Option<u64>,
+        /// It was in an answer already.
+        seen: bool,
+    },
+    /// It may be there once or not at all.
+    Unacknowledged,
+}
+
+/// What a list holds, against what was pushed to it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    /// Acknowledged pushes that are there, or were when they were read.
+    pub(crate) verified: u64,
+    /// Acknowledged pushes that are not there, each with its version if that was told.
+    pub(crate) missing: Vec<(Mark, Option<u64>)>,
+    /// Pushes that are there more often than once.
+    pub(crate) double: Vec<Mark>,
+    /// Values that nobody has pushed, in words.
+    pub(crate) strange: Vec<String>,
+    /// Pushes that stand before one of the same writer that was acknowledged earlier.
+    pub(crate) disordered: Vec<Mark>,
+    /// Acknowledged pushes of which nothing is known: newer ones took their place.
+    pub(crate) unread: u64,
+    /// Unacknowledged pushes that are there.
+    pub(crate) unacknowledged_found: u64,
+}
+
+impl Pushes {
+    /// Those to a list that keeps so many elements.
+    pub(crate) fn with_window(window: usize) -> Self {
+        Self {
+            sent: Vec::new(),
+            window: Some(window),
+        }
+    }
+
+    pub(crate) fn acknowledge(&mut self, mark: Mark, version: Option<u64>) {
+        let seen = false;
+        self.sent.push(Push {
+            mark,
+            fate: Fate::Acknowledged { version, seen },
+        });
+    }
+
+    pub(crate) fn leave_open(&mut self, mark: Mark) {
+        self.sent.push(Push {
+            mark,
+            fate: Fate::Unacknowledged,
+        });
+    }
+
+    /// Notes that the newest ones, so many, were read as they had to be.
+    pub(crate) fn see_newest(&mut self, count: usize) {
+        let first = self.sent.len().saturating_sub(count);
+        self.see(first);
+    }
+
+    /// Notes that all were read as they had to be: all that are still in the window.
+    pub(crate) fn see_all(&mut self) {
+        let first = self.window.map_or(0, |window| {
+            let there = self.acknowledged().count();
+            there.saturating_sub(window)
+        });
+        self.see(first);
+    }
+
+    fn see(&mut self, first: usize) {
+        for push in self.sent.iter_mut().skip(first) {
+            if let Fate::Acknowledged { seen, .. } = &mut push.fate {
+                *seen = true;
+            }
+        }
+    }
+
+    fn acknowledged(&self) -> impl Iterator<Item = &Push> {
+        self.sent
+            .iter()
+            .filter(|push| push.fate != Fate::Unacknowledged)
+    }
+
+    /// How it stands by what was read so far, and whether the unacknowledged ones were found.
+    pub(crate) fn as_seen(&self, open_are_there: bool) -> Comparison {
+        let mut comparison = Comparison::default();
+        if open_are_there {
+            let open = self.sent.len() - self.acknowledged().count();
+            comparison.unacknowledged_found = open as u64;
+        }
+        for push in self.acknowledged() {
+            match push.fate {
+                Fate::Acknowledged { seen: true, .. } => comparison.verified += 1,
+                _ => comparison.unread += 1,
+            }
+        }
+        comparison
+    }
+
+    /// Compares with what the list holds, oldest first.
+    pub(crate) fn compare(&self, found: &[Result<Mark, Strange>]) -> Comparison {
+        let mut comparison = Comparison::default();
+        let mut places: HashMap<Mark, usize> = HashMap::new();
+        // elements that take the place of others in a window
+        let mut extra = 0;
+        for (place, value) in found.iter().enumerate() {
+            match value {
+                Ok(mark) => {
+                    if places.insert(*mark, place).is_some() {
+                        comparison.double.push(*mark);
+                        extra += 1;
+                    }
+                }
+                Err(strange) => {
+                    comparison.strange.push(match strange {
+                        Strange::Unknown => "a value names no push of this run".to_owned(),
+                        Strange::Changed(mark) => format!("the value of {mark} was changed"),
+                    });
+                    extra += 1;
+                }
+            }
+        }
+        let mut newest: HashMap<u32, usize> = HashMap::new();
+        let mut absent = Vec::new();
+        for (number, push) in self.sent.iter().enumerate() {
+            let place = places.remove(&push.mark);
+            match (&push.fate, place) {
+                (Fate::Acknowledged { .. }, Some(place)) => {
+                    comparison.verified += 1;
+                    // a later acknowledgement, an earlier place
+                    let last = newest.entry(push.mark.writer).or_insert(place);
+                    if place < *last {
+                        comparison.disordered.push(push.mark);
+                    }
+                    *last = place.max(*last);
+                }
+                (Fate::Acknowledged { version, seen }, None) => {
+                    absent.push((number, push.mark, *version, *seen));
+                }
+                (Fate::Unacknowledged, Some(_)) => {
+                    comparison.unacknowledged_found += 1;
+                    extra += 1;
+                }
+                (Fate::Unacknowledged, None) => {}
+            }
+        }
+        // what remains was never sent to this list
+        let foreign = places.keys();
+        extra += foreign.len();
+        comparison
+            .strange
+            .extend(foreign.map(|mark| format!("{mark} was not pushed here")));
+        self.judge_absent(&absent, found.len(), extra, &mut comparison);
+        comparison
+    }
+
+    /// Those that are not there: either newer ones took their place, or they are missing.
+    fn judge_absent(
+        &self,
+        absent: &[(usize, Mark, Option<u64>, bool)],
+        length: usize,
+        extra: usize,
+        comparison: &mut Comparison,
+    ) {
+        let total = self.sent.len();
+        for &(number, mark, version, seen) in absent {
+            let later = self.sent[number + 1..total]
+                .iter()
+                .filter(|push| push.fate != Fate::Unacknowledged)
+                .count();
+            let is_out = self
+                .window
+                .is_some_and(|window| length >= window && later + extra >= window);
+            match (is_out, seen) {
+                (false, _) => comparison.missing.push((mark, version)),
+                (true, true) => comparison.verified += 1,
+                (true, false) => comparison.unread += 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(number: u32) -> Mark {
+        Mark { writer: 1, number }
+    }
+
+    fn list(numbers: &[u32]) -> Vec<Result<Mark, Strange>> {
+        numbers.iter().map(|number| Ok(mark(*number))).collect()
+    }
+
+    fn pushed(mut pushes: Pushes, count: u32) -> Pushes {
+        for number in 0..count {
+            pushes.acknowledge(mark(number), Some(u64::from(number) + 1));
+        }
+        pushes
+    }
+
+    #[test]
+    fn what_is_there_once_is_verified() {
+        let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 1, 2]));
+
+        let verified = Comparison {
+            verified: 3,
+            ..Comparison::default()
+        };
+        assert_eq!(comparison, verified);
+    }
+
+    #[test]
+    fn an_acknowledged_push_that_is_not_there_is_missing() {
+        let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 2]));
+
+        assert_eq!(comparison.missing, [(mark(1), Some(2))]);
+        assert_eq!(comparison.verified, 2);
+    }
+
+    #[test]
+    fn a_push_that_is_there_twice_is_double() {
+        let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 1, 1, 2]));
+
+        assert_eq!(comparison.double, [mark(1)]);
+        assert_eq!((comparison.verified, comparison.missing.len()), (3, 0));
+    }
+
+    #[test]
+    fn an_unacknowledged_push_may_be_there_or_not() {
+        let mut pushes = pushed(Pushes::default(), 2);
+        pushes.leave_open(mark(2));
+
+        let without = pushes.compare(&list(&[0, 1]));
+        let with = pushes.compare(&list(&[0, 1, 2]));
+        let twice = pushes.compare(&list(&[0, 1, 2, 2]));
+
+        assert_eq!((without.verified, without.unacknowledged_found), (2, 0));
+        assert!(without.missing.is_empty());
+        assert_eq!((with.verified, with.unacknowledged_found), (2, 1));
+        assert!(with.strange.is_empty());
+        assert_eq!(twice.double, [mark(2)]);
+    }
+
+    #[test]
+    fn what_slid_out_of_a_window_is_not_missing() {
+        let mut pushes = Pushes::with_window(3);
+        for number in 0..6 {
+            pushes.acknowledge(mark(number), None);
+            if number < 2 {
+                pushes.see_newest(1);
+            }
+        }
+
+        let comparison = pushes.compare(&list(&[3, 4, 5]));
+
+        // 0 and 1 were seen in time, 2 was not
+        assert_eq!((comparison.verified, comparison.unread), (5, 1));
+        assert!(comparison.missing.is_empty());
+    }
+
+    #[test]
+    fn a_hole_in_a_window_is_a_missing_push() {
+        let pushes = pushed(Pushes::with_window(3), 6);
+
+        // 4 was dropped, so that 2 is still there
+        let comparison = pushes.compare(&list(&[2, 3, 5]));
+
+        assert_eq!(comparison.missing, [(mark(4), Some(5))]);
+    }
+
+    #[test]
+    fn a_double_in_a_window_makes_no_other_one_missing() {
+        let pushes = pushed(Pushes::with_window(3), 6);
+
+        let comparison = pushes.compare(&list(&[4, 5, 5]));
+
+        assert_eq!(comparison.double, [mark(5)]);
+        assert!(comparison.missing.is_empty());
+    }
+
+    #[test]
+    fn values_of_others_are_strange() {
+        let foreign = Mark {
+            writer: 9,
+            number: 0,
+        };
+        let found = [
+            Ok(mark(0)),
+            Ok(foreign),
+            Err(Strange::Unknown),
+            Err(Strange::Changed(mark(0))),
+        ];
+
+        let comparison = pushed(Pushes::default(), 1).compare(&found);
+
+        assert_eq!(comparison.strange.len(), 3);
+        assert_eq!(comparison.verified, 1);
+    }
+
+    #[test]
+    fn pushes_of_one_writer_keep_their_order() {
+        let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 2, 1]));
+
+        assert_eq!(comparison.disordered, [mark(2)]);
+    }
+}

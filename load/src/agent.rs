@@ -1,0 +1,91 @@
+//! Users as the load library runs them.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use goose::goose::{GooseUser, Scenario, Transaction, TransactionFunction};
+use reqwest::ClientBuilder;
+use tokio::sync::Mutex;
+
+use crate::http::Http;
+use crate::run::Run;
+
+/// Somebody who uses the service: does one thing after the other until time is up.
+pub(crate) trait Agent: Sized + Send + 'static {
+    /// What the reports call it.
+    const NAME: &'static str;
+
+    fn new(run: &Run) -> Self;
+
+    /// A client of its own; none: that of all users.
+    fn client(_run: &Run) -> Option<ClientBuilder> {
+        None
+    }
+
+    /// Some requests that belong together.
+    fn step(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
+
+    /// Time is up: what it has written is to be verified.
+    fn finish(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
+}
+
+/// An agent between two of its steps.
+struct Resting<A>(Arc<Mutex<A>>);
+
+// by hand: the agent itself is not copied
+impl<A> Clone for Resting<A> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// A scenario of which each user is such an agent.
+pub(crate) fn scenario<A: Agent>(run: &Arc<Run>) -> Scenario {
+    let begin: TransactionFunction = {
+        let run = Arc::clone(run);
+        Arc::new(move |user| {
+            let run = Arc::clone(&run);
+            Box::pin(async move {
+                if let Some(client) = A::client(&run) {
+                    user.set_client_builder(client).await?;
+                }
+                user.set_session_data(Resting(Arc::new(Mutex::new(A::new(&run)))));
+                Ok(())
+            })
+        })
+    };
+    let step: TransactionFunction = {
+        let run = Arc::clone(run);
+        Arc::new(move |user| {
+            let run = Arc::clone(&run);
+            Box::pin(async move {
+                if let Some(agent) = resting::<A>(user) {
+                    let mut agent = agent.0.lock().await;
+                    agent.step(&mut Http::new(user, &run, A::NAME)).await;
+                }
+                Ok(())
+            })
+        })
+    };
+    let finish: TransactionFunction = {
+        let run = Arc::clone(run);
+        Arc::new(move |user| {
+            let run = Arc::clone(&run);
+            Box::pin(async move {
+                if let Some(agent) = resting::<A>(user) {
+                    let mut agent = agent.0.lock().await;
+                    agent.finish(&mut Http::new(user, &run, A::NAME)).await;
+                }
+                Ok(())
+            })
+        })
+    };
+    Scenario::new(A::NAME)
+        .register_transaction(Transaction::new(begin).set_name("begin").set_on_start())
+        .register_transaction(Transaction::new(step).set_name("step"))
+        .register_transaction(Transaction::new(finish).set_name("verify").set_on_stop())
+}
+
+fn resting<A: Agent>(user: &GooseUser) -> Option<Resting<A>> {
+    user.get_session_data().cloned()
+}

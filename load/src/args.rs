@@ -1,0 +1,161 @@
+//! What the program is asked to do.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Parser, ValueEnum};
+use reqwest::Url;
+
+use crate::error::LoadError;
+
+/// Load on a threadkeep service, with an account of what it has acknowledged.
+///
+/// Exits with 0 when every answer was right and every acknowledged push is there once, with 1 when
+/// something was wrong, and with 2 when the test could not be made.
+#[derive(Debug, Parser)]
+#[command(name = "threadkeep-load", version)]
+pub(crate) struct Args {
+    /// Base URL of a balancer, or of replicas, which are taken in turn
+    #[arg(
+        long = "host",
+        env = "LOAD_HOST",
+        value_name = "URL",
+        value_delimiter = ',',
+        default_value = "http://127.0.0.1:8080"
+    )]
+    pub(crate) hosts: Vec<Url>,
+
+    /// What the users do
+    #[arg(long, env = "LOAD_SCENARIO", value_enum, default_value_t = Choice::Mixed)]
+    pub(crate) scenario: Choice,
+
+    /// Users at the same time, each with one request at a time
+    #[arg(long, env = "LOAD_USERS", value_name = "N", default_value = "50")]
+    pub(crate) users: NonZeroUsize,
+
+    /// How long they go on
+    #[arg(long, env = "LOAD_SECONDS", value_name = "N", default_value = "30")]
+    pub(crate) seconds: NonZeroUsize,
+
+    /// How long a user waits after each of its steps, on average
+    #[arg(long, env = "LOAD_PAUSE_MS", value_name = "N", default_value_t = 0)]
+    pub(crate) pause_ms: u64,
+
+    /// How long a user waits for an answer
+    #[arg(
+        long,
+        env = "LOAD_TIMEOUT_MS",
+        value_name = "N",
+        default_value_t = 10_000
+    )]
+    pub(crate) timeout_ms: u64,
+
+    /// How long to wait for the service to be ready, and to repeat what may be repeated
+    #[arg(
+        long,
+        env = "LOAD_PATIENCE_SECONDS",
+        value_name = "N",
+        default_value_t = 30
+    )]
+    pub(crate) patience_seconds: u64,
+
+    /// Count unanswered requests (503, time-outs, lost connections) without failing for them
+    #[arg(long, env = "LOAD_TOLERATE_OUTAGES")]
+    pub(crate) tolerate_outages: bool,
+
+    /// Directory for SCENARIO.html and SCENARIO.json
+    #[arg(
+        long,
+        env = "LOAD_REPORT",
+        value_name = "DIR",
+        default_value = "load-report"
+    )]
+    pub(crate) report: PathBuf,
+
+    /// Api key: back ends then name threads by their ids, and tools use sessions
+    #[arg(
+        long,
+        env = "LOAD_API_KEY",
+        hide_env_values = true,
+        value_name = "SECRET"
+    )]
+    api_key: Option<String>,
+
+    /// File with the api key, alone or as the service reads it: name:secret,...
+    #[arg(
+        long,
+        env = "LOAD_API_KEY_FILE",
+        value_name = "FILE",
+        conflicts_with = "api_key"
+    )]
+    api_key_file: Option<PathBuf>,
+}
+
+/// The scenarios, and all of them at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Choice {
+    /// Browsers: a cookie, a push into a window, the tail
+    Chat,
+    /// Agents on one hot thread: pushes, increments, conditional writes
+    Hot,
+    /// Merges that read nothing
+    Merge,
+    /// States of hundreds of KiB, read whole and written in parts
+    Large,
+    /// What models ask for: keys, counters and tasks
+    Tools,
+    /// All of these at once
+    Mixed,
+}
+
+impl Choice {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Hot => "hot",
+            Self::Merge => "merge",
+            Self::Large => "large",
+            Self::Tools => "tools",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+impl Args {
+    /// The api key, wherever it stands. An empty setting is none.
+    pub(crate) fn api_key(&self) -> Result<Option<Arc<str>>, LoadError> {
+        let file = self.api_key_file.as_ref();
+        let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else {
+            let given = self.api_key.as_deref();
+            return Ok(given.filter(|key| !key.is_empty()).map(Arc::from));
+        };
+        let text =
+            fs::read_to_string(file).map_err(|error| LoadError::ApiKeyFile(file.clone(), error))?;
+        match secret(&text) {
+            "" => Err(LoadError::NoApiKey(file.clone())),
+            secret => Ok(Some(secret.into())),
+        }
+    }
+}
+
+/// The first secret of a file that holds one alone, or `name:secret,...`.
+fn secret(text: &str) -> &str {
+    let first = text.trim().split(',').next().unwrap_or_default();
+    let secret = first.split_once(':').map_or(first, |(_, secret)| secret);
+    secret.trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_holds_a_secret_alone_or_those_of_the_service() {
+        assert_eq!(secret("s3cret\n"), "s3cret");
+        assert_eq!(secret("ops:one,relay:two\n"), "one");
+        assert_eq!(secret("ops:with:colon"), "with:colon");
+        assert_eq!(secret(" \n"), "");
+    }
+}

@@ -1,0 +1,61 @@
+//! Where the service is.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, Url};
+
+use crate::error::LoadError;
+
+/// How often a host is asked whether it is ready.
+const PERIOD: Duration = Duration::from_millis(250);
+
+/// The base URLs that requests go to in turn.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    urls: Vec<Url>,
+    /// Their texts without a slash at the end, for a path to follow.
+    bases: Vec<String>,
+    next: AtomicUsize,
+}
+
+impl Hosts {
+    pub(crate) fn new(urls: Vec<Url>) -> Self {
+        let base = |url: &Url| url.as_str().trim_end_matches('/').to_owned();
+        Self {
+            bases: urls.iter().map(base).collect(),
+            urls,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// The next one's, without a slash at its end.
+    pub(crate) fn next(&self) -> &str {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        &self.bases[turn % self.bases.len()]
+    }
+
+    pub(crate) fn bases(&self) -> &[String] {
+        &self.bases
+    }
+
+    /// Waits until each of them can serve.
+    pub(crate) async fn until_ready(&self, patience: Duration) -> Result<(), LoadError> {
+        let client = Client::builder().timeout(Duration::from_secs(5)).build();
+        let client = client.map_err(LoadError::Client)?;
+        let deadline = Instant::now() + patience;
+        for (url, base) in self.urls.iter().zip(&self.bases) {
+            loop {
+                let answer = client.get(format!("{base}/readyz")).send().await;
+                match answer.and_then(reqwest::Response::error_for_status) {
+                    Ok(_) => break,
+                    Err(error) if Instant::now() >= deadline => {
+                        return Err(LoadError::NotReady(url.clone(), error));
+                    }
+                    Err(_) => tokio::time::sleep(PERIOD).await,
+                }
+            }
+        }
+        Ok(())
+    }
+}

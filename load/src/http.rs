@@ -1,0 +1,197 @@
+//! Requests of a user, each counted, timed and checked.
+
+use std::time::{Duration, Instant};
+
+use goose::goose::GooseUser;
+use reqwest::{ClientBuilder, Method};
+
+use crate::account::{Finding, Kind};
+use crate::answer::{Answer, Wrong};
+use crate::ask::Ask;
+use crate::run::Run;
+use crate::silence::Silence;
+
+/// How long a write is sent again that had no answer: the service remembers its key for a minute.
+const KEY_LASTS: Duration = Duration::from_secs(50);
+
+/// The first pause between two tries; each is twice as long as the one before, up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A user's way to the service.
+pub(crate) struct Http<'a> {
+    user: &'a mut GooseUser,
+    pub(crate) run: &'a Run,
+    scenario: &'static str,
+}
+
+/// Why there is nothing to go on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The service did not answer, or that it cannot at present.
+    Unanswered {
+        /// Whether it may have been done nevertheless.
+        may_be_done: bool,
+    },
+    /// The answer was wrong; it is noted.
+    Wrong {
+        /// Whether it was one of success all the same.
+        is_acknowledged: bool,
+    },
+}
+
+impl<'a> Http<'a> {
+    pub(crate) fn new(user: &'a mut GooseUser, run: &'a Run, scenario: &'static str) -> Self {
+        Self {
+            user,
+            run,
+            scenario,
+        }
+    }
+
+    /// Asks; and again where the request may be repeated, for as long as the run is patient.
+    pub(crate) async fn ask<T>(
+        &mut self,
+        ask: &Ask,
+        check: impl Fn(&Answer) -> Result<T, Wrong> + Send + Sync,
+    ) -> Result<T, Failure> {
+        let mut patience = self.run.patience;
+        if ask.method != Method::GET {
+            patience = patience.min(KEY_LASTS);
+        }
+        let deadline = Instant::now() + patience;
+        let mut pause = FIRST_PAUSE;
+        let mut may_be_done = false;
+        loop {
+            match self.ask_once(ask, &check).await {
+                Err(Failure::Unanswered { may_be_done: may }) => {
+                    may_be_done |= may;
+                    // where nobody answers, asking the next moment makes no sense either
+                    tokio::time::sleep(pause).await;
+                    if !ask.is_repeatable || Instant::now() >= deadline {
+                        return Err(Failure::Unanswered { may_be_done });
+                    }
+                    self.run.account.count(|tally| tally.retries += 1);
+                    pause = (pause * 2).min(LAST_PAUSE);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Asks once.
+    pub(crate) async fn ask_once<T>(
+        &mut self,
+        ask: &Ask,
+        check: impl Fn(&Answer) -> Result<T, Wrong> + Send + Sync,
+    ) -> Result<T, Failure> {
+        let started = Instant::now();
+        let answered = self.send(ask).await;
+        let took = started.elapsed();
+        self.run.account.count(|tally| tally.requests += 1);
+        let (outcome, status, fault) = match answered {
+            Err(silence) => {
+                let (words, may_be_done) = (silence.words(), silence.may_be_done());
+                self.run.account.count(|tally| {
+                    *tally.unanswered.entry(words).or_default() += 1;
+                });
+                let status = match silence {
+                    Silence::Status(status) => Some(status),
+                    _ => None,
+                };
+                (
+                    Err(Failure::Unanswered { may_be_done }),
+                    status,
+                    Some(words),
+                )
+            }
+            Ok(answer) => match check(&answer) {
+                Ok(content) => (Ok(content), Some(answer.status), None),
+                Err(wrong) => {
+                    self.note_wrong(ask, &wrong);
+                    let is_acknowledged = (200..300).contains(&answer.status);
+                    (
+                        Err(Failure::Wrong { is_acknowledged }),
+                        Some(answer.status),
+                        Some(wrong.what),
+                    )
+                }
+            },
+        };
+        let recorded = self
+            .user
+            .record_custom_request_duration(
+                ask.method.as_str(),
+                ask.name,
+                took,
+                fault.is_none(),
+                status,
+                fault,
+            )
+            .await;
+        if let Err(error) = recorded {
+            eprintln!("threadkeep-load: a request is not in the report: {error}");
+        }
+        outcome
+    }
+
+    /// Notes an answer that is wrong.
+    pub(crate) fn note_wrong(&self, ask: &Ask, wrong: &Wrong) {
+        self.run.account.note(Finding {
+            kind: Kind::WrongAnswer,
+            scenario: self.scenario,
+            request: Some(ask.name),
+            thread: ask.about.as_deref().map(str::to_owned),
+            detail: wrong.to_string(),
+        });
+    }
+
+    /// Notes that nobody could say what a thread holds.
+    pub(crate) fn note_unverified(&self, thread: &str) {
+        self.run.account.note(Finding {
+            kind: Kind::Unverified,
+            scenario: self.scenario,
+            request: None,
+            thread: Some(thread.to_owned()),
+            detail: "what it holds could not be read".to_owned(),
+        });
+    }
+
+    pub(crate) fn scenario(&self) -> &'static str {
+        self.scenario
+    }
+
+    /// Goes on as somebody else: without cookies, and on new connections.
+    pub(crate) async fn renew(&mut self, client: ClientBuilder) {
+        if let Err(error) = self.user.set_client_builder(client).await {
+            eprintln!("threadkeep-load: a user keeps its cookies: {error}");
+        }
+    }
+
+    async fn send(&self, ask: &Ask) -> Result<Answer, Silence> {
+        let host = match &ask.host {
+            Some(host) => host,
+            None => self.run.hosts.next(),
+        };
+        let url = format!("{host}{}", ask.path);
+        let mut request = self.user.client.request(ask.method.clone(), url);
+        for (name, value) in &ask.headers {
+            request = request.header(*name, value);
+        }
+        if let Some(body) = &ask.body {
+            request = request.body(body.clone());
+        }
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let body = response.bytes().await?.to_vec();
+        match status {
+            429 | 502 | 503 | 504 => Err(Silence::Status(status)),
+            _ => Ok(Answer {
+                status,
+                headers,
+                body,
+            }),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A load test of threadkeep. It checks every answer, keeps an account of what the service has
+//! acknowledged, and looks at the end whether all of it is there once.
+
+mod account;
+mod agent;
+mod answer;
+mod args;
+mod ask;
+mod attack;
+mod error;
+mod hosts;
+mod http;
+mod made;
+mod mark;
+mod place;
+mod progress;
+mod report;
+mod run;
+mod scenario;
+mod silence;
+mod state;
+mod story;
+mod verdict;
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+
+use args::Args;
+use error::LoadError;
+use report::Report;
+use run::Run;
+
+/// Nothing was wrong; something was; the test could not be made.
+const GOOD: u8 = 0;
+const BAD: u8 = 1;
+const NOT_MADE: u8 = 2;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match test(Args::parse()).await {
+        Ok(true) => GOOD.into(),
+        Ok(false) => BAD.into(),
+        Err(error) => {
+            eprintln!("threadkeep-load: {error}");
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                eprintln!("  because {error}");
+                cause = error.source();
+            }
+            NOT_MADE.into()
+        }
+    }
+}
+
+/// Runs it, and says whether the service did well.
+async fn test(args: Args) -> Result<bool, LoadError> {
+    report::prepare(&args.report)?;
+    let run = Arc::new(Run::new(&args)?);
+    run.hosts.until_ready(run.patience).await?;
+    let progress = tokio::spawn(progress::show(Arc::clone(&run)));
+    let ended = attack::run(&args, &run).await;
+    progress.abort();
+    let report = Report::new(&args, &run, &ended?);
+    report.write(&args.report).await?;
+    println!("{report}");
+    Ok(report.is_good())
+}

@@ -1,0 +1,127 @@
+//! Values that say who pushed them, and whose text follows from that: what is read back can be
+//! compared to the byte without keeping it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+/// Compact JSON.
+pub(crate) type Text = Arc<str>;
+
+/// What values must survive: numbers that are no doubles, empty arrays against empty objects,
+/// lone surrogates, repeated keys.
+const EXACT: [&str; 8] = [
+    "9007199254740993",
+    "1.0",
+    "1e400",
+    "[]",
+    "{}",
+    r#""\ud800""#,
+    r#"{"b":1,"a":2,"b":3}"#,
+    r#""é😀""#,
+];
+
+const WORDS: [&str; 16] = [
+    "thread", "state", "agent", "reply", "question", "weather", "Oslo", "ticket", "invoice",
+    "retry", "summary", "tool", "window", "message", "answer", "memory",
+];
+
+/// Which push of a run a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    /// Who pushed, a number of its own for each writer of the run.
+    pub(crate) writer: u32,
+    /// The writer's pushes are counted from 0.
+    pub(crate) number: u32,
+}
+
+/// A value that no writer of this run has sent so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Strange {
+    /// It names no push of this run.
+    Unknown,
+    /// It names a push whose value was another one.
+    Changed(Mark),
+}
+
+impl Mark {
+    /// The value, about 200 bytes.
+    pub(crate) fn text(self, run: &str) -> Text {
+        let Self { writer, number } = self;
+        let mut content = String::with_capacity(120);
+        let mut seed = u64::from(writer) << 32 | u64::from(number);
+        while content.len() < 100 {
+            // splitmix64: numbers that differ by one give texts that differ
+            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed ^= mixed >> 27;
+            content.push_str(WORDS[(mixed % 16) as usize]);
+            content.push(' ');
+        }
+        let role = if number.is_multiple_of(2) {
+            "user"
+        } else {
+            "assistant"
+        };
+        let exact = EXACT[(writer.wrapping_add(number) % 8) as usize];
+        let id = format_args!("{run}-{writer}-{number}");
+        format!(r#"{{"id":"{id}","role":"{role}","content":"{content}","exact":{exact}}}"#).into()
+    }
+
+    /// The push that a value comes from, if it is the very value.
+    pub(crate) fn of(run: &str, value: &str) -> Result<Self, Strange> {
+        #[derive(Deserialize)]
+        struct Named {
+            id: String,
+        }
+        let named: Named = serde_json::from_str(value).map_err(|_| Strange::Unknown)?;
+        let mark = Self::parse(run, &named.id).ok_or(Strange::Unknown)?;
+        if *mark.text(run) == *value {
+            Ok(mark)
+        } else {
+            Err(Strange::Changed(mark))
+        }
+    }
+
+    fn parse(run: &str, id: &str) -> Option<Self> {
+        let (writer, number) = id.strip_prefix(run)?.strip_prefix('-')?.split_once('-')?;
+        Some(Self {
+            writer: writer.parse().ok()?,
+            number: number.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "push {} of writer {}", self.number, self.writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_known_by_its_text_alone() {
+        for number in 0..20 {
+            let mark = Mark { writer: 7, number };
+            assert_eq!(Mark::of("run", &mark.text("run")), Ok(mark));
+        }
+    }
+
+    #[test]
+    fn a_value_that_was_changed_is_seen() {
+        let mark = Mark {
+            writer: 3,
+            number: 1,
+        };
+        let text = mark.text("run");
+
+        let changed = text.replace("assistant", "user");
+        assert_eq!(Mark::of("run", &changed), Err(Strange::Changed(mark)));
+        assert_eq!(Mark::of("other", &text), Err(Strange::Unknown));
+        assert_eq!(Mark::of("run", "[]"), Err(Strange::Unknown));
+    }
+}

@@ -1,0 +1,112 @@
+//! A page that keeps a conversation: it has a cookie, pushes what is said into a window, and shows
+//! the newest of it.
+
+use reqwest::{Client, ClientBuilder, Method};
+
+use crate::account::Pushes;
+use crate::agent::Agent;
+use crate::answer::{Answer, Wrong, same};
+use crate::http::Http;
+use crate::place::Place;
+use crate::run::Run;
+use crate::state::Op;
+use crate::story::{Ended, LIST, Story};
+
+/// Messages that a conversation keeps.
+const WINDOW: usize = 50;
+/// Messages that the page shows.
+const SHOWN: usize = 20;
+/// Turns until another visitor comes: enough for messages to slide out of the window.
+const TURNS: u32 = 60;
+
+/// A visitor after the other, in one browser.
+#[derive(Debug, Default)]
+pub(crate) struct Chat {
+    story: Option<Story>,
+    turns: u32,
+}
+
+impl Agent for Chat {
+    const NAME: &'static str = "chat";
+
+    fn new(_run: &Run) -> Self {
+        Self::default()
+    }
+
+    /// With a jar of its own.
+    fn client(run: &Run) -> Option<ClientBuilder> {
+        Some(
+            Client::builder()
+                .cookie_store(true)
+                .timeout(run.timeout)
+                .gzip(false),
+        )
+    }
+
+    async fn step(&mut self, http: &mut Http<'_>) {
+        if self.story.is_none() {
+            let place = Place::Cookie {
+                host: http.run.hosts.next().into(),
+                told: None,
+            };
+            let pushes = Pushes::with_window(WINDOW);
+            self.story = Some(Story::unwritten(http.run, place, pushes));
+            self.turns = 0;
+        }
+        let Some(story) = &mut self.story else {
+            return;
+        };
+        let turn = turn(story, http).await;
+        self.turns += 1;
+        if turn.is_err() || self.turns == TURNS {
+            self.finish(http).await;
+        }
+    }
+
+    async fn finish(&mut self, http: &mut Http<'_>) {
+        let Some(story) = self.story.take() else {
+            return;
+        };
+        // the jar has a new id, or it is not known which
+        if !story.close(http).await
+            && let Some(client) = Self::client(http.run)
+        {
+            http.renew(client).await;
+        }
+    }
+}
+
+/// A question, an answer, and the page is shown.
+async fn turn(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
+    for _ in 0..2 {
+        let (mark, op) = story.next_push(http.run, Some(WINDOW));
+        let Op::Push { value, .. } = &op else {
+            unreachable!("it is a push");
+        };
+        let path = format!("/state/{LIST}/push?max_records={WINDOW}");
+        let ask = story.ask(Method::POST, "push a message", &path);
+        let ask = ask.body(&**value);
+        story.write(http, &ask, vec![op], Some(mark)).await?;
+    }
+    let path = format!("/state/{LIST}?tail={SHOWN}");
+    let ask = story.ask(Method::GET, "read the tail", &path);
+    story.read(http, &ask, check_tail).await?;
+    story.see_newest(SHOWN);
+    Ok(())
+}
+
+fn check_tail(story: &Story, answer: &Answer) -> Result<(), Wrong> {
+    answer.expect(200)?;
+    let found = answer.elements()?;
+    let expected = story.state().tail(LIST, SHOWN);
+    same("messages of the tail", found.len(), expected.len())?;
+    for (found, expected) in found.into_iter().zip(expected) {
+        same("a message of the tail", found, expected)?;
+    }
+    let length = story.state().length(LIST);
+    same(
+        "length of the list",
+        answer.number("x-total-count")?,
+        length,
+    )
+}

@@ -1,0 +1,180 @@
+//! The hot thread, and the account that the agents keep of it together.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use reqwest::Method;
+
+use super::Written;
+use super::book::{Book, Fate};
+use crate::account::{Tally, lock};
+use crate::answer::Wrong;
+use crate::ask::Ask;
+use crate::http::{Failure, Http};
+use crate::made::{Made, make_thread};
+use crate::mark::Mark;
+use crate::place::Place;
+use crate::state::{Op, State};
+
+/// What all push to.
+pub(super) const LIST: &str = "log";
+/// What all increment.
+pub(super) const TOTAL: &str = "total";
+/// What is written if nothing has changed.
+pub(super) const ROUND: &str = "round";
+
+/// A thread that all agents work on.
+#[derive(Debug)]
+pub(super) struct HotThread {
+    /// They are counted.
+    pub(super) number: u32,
+    pub(super) place: Place,
+    size: AtomicU64,
+    pub(super) book: Mutex<Book>,
+}
+
+impl HotThread {
+    pub(super) async fn create(http: &mut Http<'_>, number: u32) -> Result<Self, Failure> {
+        let mut state = State::default();
+        for (key, value) in [(LIST, "[]"), (ROUND, "0"), (TOTAL, "0")] {
+            state.apply(&Op::Set {
+                key: key.to_owned(),
+                value: value.into(),
+            });
+        }
+        let Made { id, .. } = make_thread(http, "make a hot thread", &state).await?;
+        let place = match &http.run.api_key {
+            Some(api_key) => Place::ById {
+                id: id.id,
+                api_key: Arc::clone(api_key),
+            },
+            None => Place::Signed(id),
+        };
+        Ok(Self {
+            number,
+            place,
+            size: AtomicU64::new(0),
+            book: Mutex::default(),
+        })
+    }
+
+    /// A request to it.
+    pub(super) fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
+        Ask::of(method, name, &self.place, path)
+    }
+
+    pub(super) fn note_size(&self, bytes: u64) {
+        self.size.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// The largest size that somebody was told.
+    pub(super) fn size(&self) -> u64 {
+        self.size.load(Ordering::Relaxed)
+    }
+
+    /// Whether an answer was wrong.
+    pub(super) fn is_broken(&self) -> bool {
+        lock(&self.book).is_broken
+    }
+
+    /// Notes a read that told nothing.
+    pub(super) fn note_read(&self, failure: Failure) {
+        if matches!(failure, Failure::Wrong { .. }) {
+            lock(&self.book).is_broken = true;
+        }
+    }
+
+    /// Notes what came of a push.
+    pub(super) fn note_push(
+        &self,
+        http: &Http<'_>,
+        ask: &Ask,
+        mark: Mark,
+        pushed: &Result<Written, Failure>,
+    ) {
+        let version = pushed.map(|written| written.version);
+        match self.note(http, ask, version) {
+            Fate::Done(version) => {
+                lock(&self.book).pushes.acknowledge(mark, version);
+                let count = |tally: &mut Tally| tally.pushes.acknowledged += 1;
+                http.run.account.count(count);
+            }
+            Fate::Open => {
+                lock(&self.book).pushes.leave_open(mark);
+                let count = |tally: &mut Tally| tally.pushes.unacknowledged += 1;
+                http.run.account.count(count);
+            }
+            Fate::NotDone => {}
+        }
+    }
+
+    /// Notes what came of an increment.
+    pub(super) fn note_increment(
+        &self,
+        http: &Http<'_>,
+        ask: &Ask,
+        added: &Result<Written, Failure>,
+    ) {
+        let fate = self.note(http, ask, added.map(|written| written.version));
+        let sum = added.ok().and_then(|written| written.value);
+        let mut book = lock(&self.book);
+        let told = book.sums.note("a sum", &fate, sum);
+        drop(book);
+        note_twice(http, ask, told);
+    }
+
+    /// Notes what came of a conditional write; None: somebody was first.
+    pub(super) fn note_round(
+        &self,
+        http: &Http<'_>,
+        ask: &Ask,
+        round: u64,
+        written: &Result<Option<u64>, Failure>,
+    ) {
+        let version = match written {
+            Ok(None) => {
+                http.run.account.count(|tally| tally.conflicts += 1);
+                return;
+            }
+            Ok(Some(version)) => Ok(*version),
+            Err(failure) => Err(*failure),
+        };
+        let fate = self.note(http, ask, version);
+        let mut book = lock(&self.book);
+        let told = book
+            .rounds
+            .note("a round", &fate, version.ok().and(Some(round)));
+        drop(book);
+        note_twice(http, ask, told);
+    }
+
+    /// Notes what came of any write.
+    fn note(&self, http: &Http<'_>, ask: &Ask, version: Result<u64, Failure>) -> Fate {
+        let fate = match version {
+            Ok(version) => Fate::Done(Some(version)),
+            Err(Failure::Wrong {
+                is_acknowledged: true,
+            }) => Fate::Done(None),
+            Err(
+                Failure::Wrong {
+                    is_acknowledged: false,
+                }
+                | Failure::Unanswered { may_be_done: true },
+            ) => Fate::Open,
+            Err(Failure::Unanswered { may_be_done: false }) => Fate::NotDone,
+        };
+        let mut book = lock(&self.book);
+        book.is_broken |= matches!(version, Err(Failure::Wrong { .. }));
+        let told = book.versions.note("a version", &fate, version.ok());
+        drop(book);
+        note_twice(http, ask, told);
+        fate
+    }
+}
+
+/// Notes that two agents were told the same.
+fn note_twice(http: &Http<'_>, ask: &Ask, told: Result<(), Wrong>) {
+    if let Err(wrong) = told {
+        http.note_wrong(ask, &wrong);
+    }
+}

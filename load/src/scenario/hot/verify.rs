@@ -1,0 +1,136 @@
+//! What the hot thread holds, against what all agents were told.
+
+use std::ops::RangeInclusive;
+
+use reqwest::Method;
+
+use super::book::Book;
+use super::thread::{HotThread, LIST, ROUND, TOTAL};
+use crate::answer::{Answer, Wrong, same};
+use crate::ask::Ask;
+use crate::http::{Failure, Http};
+use crate::mark::{Mark, Strange};
+
+/// Elements that are read at a time.
+const PAGE: usize = 1_000;
+
+/// Reads all that is there, settles the account, and destroys the thread. Nobody else uses it now.
+pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
+    let id = thread.place.about();
+    let id = id.as_deref().unwrap_or_default().to_owned();
+    let list = list(&thread, http).await;
+    let sum = integer(&thread, http, TOTAL).await;
+    let round = integer(&thread, http, ROUND).await;
+    let destroy = thread.ask(Method::DELETE, "destroy a thread", "");
+    let asked = thread.ask(Method::GET, "verify the hot thread", "");
+    let book = thread.book.into_inner();
+    let book = book.unwrap_or_else(std::sync::PoisonError::into_inner);
+    match (list, sum, round) {
+        (Ok(list), Ok(sum), Ok(round)) => {
+            let comparison = book.pushes.compare(&list);
+            http.run.account.settle(http.scenario(), &id, &comparison);
+            for wrong in contradictions(&book, sum, round) {
+                http.note_wrong(&asked, &wrong);
+            }
+            http.run.account.count(|tally| tally.threads_verified += 1);
+        }
+        _ => {
+            let comparison = book.pushes.as_seen(false);
+            http.run.account.settle(http.scenario(), &id, &comparison);
+            http.note_unverified(&id);
+        }
+    }
+    // one that is not destroyed goes when its time is over
+    let _ = http.ask_once(&destroy, |answer| answer.expect(204)).await;
+}
+
+/// A counter, and the version at which it was read.
+struct Integer {
+    value: u64,
+    version: u64,
+}
+
+fn contradictions(book: &Book, sum: Integer, round: Integer) -> Vec<Wrong> {
+    // making the thread was the first version
+    let versions = round.version.saturating_sub(1);
+    [
+        within("the sum of the increments", sum.value, book.sums.bounds()),
+        within("the last round", round.value, book.rounds.bounds()),
+        within(
+            "the count of the versions",
+            versions,
+            book.versions.bounds(),
+        ),
+    ]
+    .into_iter()
+    .filter_map(Result::err)
+    // after a wrong answer, what was done is not known so exactly
+    .filter(|_| !book.is_broken)
+    .collect()
+}
+
+fn within(what: &'static str, found: u64, bounds: RangeInclusive<u64>) -> Result<(), Wrong> {
+    if bounds.contains(&found) {
+        return Ok(());
+    }
+    let (least, most) = (bounds.start(), bounds.end());
+    let detail = format!("{found}, where {least} to {most} were acknowledged");
+    Err(Wrong::new(what, detail))
+}
+
+/// The pushes that are there, page by page.
+async fn list(
+    thread: &HotThread,
+    http: &mut Http<'_>,
+) -> Result<Vec<Result<Mark, Strange>>, Failure> {
+    let mut found = Vec::new();
+    loop {
+        let offset = found.len();
+        let path = format!("/state/{LIST}?offset={offset}&limit={PAGE}");
+        let ask = thread.ask(Method::GET, "verify pushes", &path);
+        let run = &http.run.id;
+        let check = |answer: &Answer| {
+            if is_gone(answer)? {
+                return Ok(Vec::new());
+            }
+            answer.expect(200)?;
+            let elements = answer.elements()?;
+            let total = answer.number("x-total-count")?;
+            let left = (total as usize).saturating_sub(offset).min(PAGE);
+            same("elements of a page", elements.len(), left)?;
+            let marks = elements.into_iter().map(|value| Mark::of(run, value));
+            Ok(marks.collect::<Vec<_>>())
+        };
+        let page = http.ask(&ask, check).await?;
+        let is_last = page.len() < PAGE;
+        found.extend(page);
+        if is_last {
+            return Ok(found);
+        }
+    }
+}
+
+async fn integer(thread: &HotThread, http: &mut Http<'_>, key: &str) -> Result<Integer, Failure> {
+    let ask: Ask = thread.ask(Method::GET, "verify a counter", &format!("/state/{key}"));
+    let check = |answer: &Answer| {
+        if is_gone(answer)? {
+            let (value, version) = (0, 0);
+            return Ok(Integer { value, version });
+        }
+        answer.expect(200)?;
+        Ok(Integer {
+            value: answer.json()?,
+            version: answer.tag()?.version,
+        })
+    };
+    http.ask(&ask, check).await
+}
+
+/// Whether there is nothing, as where the whole thread was lost: then all is missing.
+fn is_gone(answer: &Answer) -> Result<bool, Wrong> {
+    if answer.status != 404 {
+        return Ok(false);
+    }
+    answer.problem(404, "key_not_found")?;
+    Ok(true)
+}

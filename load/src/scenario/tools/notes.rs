@@ -1,0 +1,239 @@
+//! A scope with one writer, who knows what each tool has to answer.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::memory::{Call, Memory};
+use super::provider::{Expected, Provider, check};
+use crate::answer::{Answer, Wrong, same};
+use crate::ask::Ask;
+use crate::http::{Failure, Http};
+use crate::made::{Made, make_thread};
+use crate::place::{Place, bearer};
+use crate::state::State;
+use crate::story::Ended;
+
+/// A scope with one writer.
+#[derive(Debug)]
+pub(super) struct Notes {
+    scope: String,
+    /// What opens it.
+    credential: (&'static str, String),
+    /// The thread that it lies beside; none: it is a session.
+    thread: Option<Place>,
+    memory: Memory,
+    /// What it is if some of the last calls were done, of which nobody knows how many.
+    open: Vec<Memory>,
+    is_broken: bool,
+}
+
+impl Notes {
+    /// A scope that nobody has used: a session with an api key, or that of a new thread.
+    pub(super) async fn begin(http: &mut Http<'_>) -> Result<Self, Failure> {
+        check_definitions(http).await?;
+        let (scope, credential, thread) = match &http.run.api_key {
+            Some(api_key) => {
+                let number = http.run.next_writer();
+                let scope = format!("session:{}-{number}", http.run.id);
+                http.run.account.count(|tally| tally.threads += 1);
+                (scope, bearer(api_key), None)
+            }
+            None => {
+                let state = State::default();
+                let Made { id, .. } = make_thread(http, "make a thread", &state).await?;
+                let credential = ("x-thread-id", id.signed.to_string());
+                let place = Place::Signed(id);
+                ("thread:current".to_owned(), credential, Some(place))
+            }
+        };
+        Ok(Self {
+            scope,
+            credential,
+            thread,
+            memory: Memory::default(),
+            open: Vec::new(),
+            is_broken: false,
+        })
+    }
+
+    /// All calls of a model's message, which the service does in order.
+    pub(super) async fn call_all(
+        &mut self,
+        http: &mut Http<'_>,
+        provider: Provider,
+        calls: &[Call],
+        repeats: bool,
+    ) -> Result<(), Ended> {
+        let mut after = vec![self.memory.clone()];
+        let mut expected = Vec::with_capacity(calls.len());
+        for call in calls {
+            let mut memory = after.last().cloned().unwrap_or_default();
+            expected.push(memory.call(call));
+            after.push(memory);
+        }
+        let body = provider.body(&self.scope, calls);
+        let ask = self.ask(Method::POST, "tool calls", "/v1/tool-calls");
+        let ask = ask.body(body).once(http.run);
+        let check = |answer: &Answer| {
+            let results = provider.results(answer, calls.len())?;
+            check_all(&results, &expected)
+        };
+        self.do_it(http, &ask, after, check).await?;
+        if repeats {
+            // reads are done anew, and find what was written
+            self.repeat(http, &ask, provider, calls.len()).await?;
+        }
+        Ok(())
+    }
+
+    /// One tool by its own path.
+    pub(super) async fn call_one(&mut self, http: &mut Http<'_>, call: &Call) -> Result<(), Ended> {
+        let before = self.memory.clone();
+        let mut memory = before.clone();
+        let expected = memory.call(call);
+        let path = format!("/v1/tools/{}", call.tool());
+        let body = json!({"scope": self.scope, "arguments": call.arguments()}).to_string();
+        let ask = self.ask(Method::POST, "one tool", &path);
+        let ask = ask.body(body).once(http.run);
+        let check = |answer: &Answer| {
+            answer.expect(200)?;
+            let answer: Value = answer.json()?;
+            let found = answer.get("result").unwrap_or(&answer);
+            check(found, &expected)
+        };
+        self.do_it(http, &ask, vec![before, memory], check).await
+    }
+
+    /// Sends acknowledged calls again: none of them may be done twice.
+    async fn repeat(
+        &mut self,
+        http: &mut Http<'_>,
+        ask: &Ask,
+        provider: Provider,
+        count: usize,
+    ) -> Result<(), Ended> {
+        http.run.account.count(|tally| tally.repeats += 1);
+        let again = Ask {
+            name: "tool calls again",
+            ..ask.clone()
+        };
+        let check = |answer: &Answer| {
+            provider.results(answer, count)?;
+            same("whether it is a replay", answer.is_replayed(), true)
+        };
+        let asked = http.ask(&again, check).await;
+        asked.map_err(|failure| {
+            self.is_broken |= matches!(failure, Failure::Wrong { .. });
+            Ended
+        })
+    }
+
+    /// Makes a request of which `after` are the memories after none of its calls, one, two ..
+    async fn do_it(
+        &mut self,
+        http: &mut Http<'_>,
+        ask: &Ask,
+        mut after: Vec<Memory>,
+        check: impl Fn(&Answer) -> Result<(), Wrong> + Send + Sync,
+    ) -> Result<(), Ended> {
+        match http.ask(ask, check).await {
+            Ok(()) => {
+                self.memory = after.pop().unwrap_or_default();
+                Ok(())
+            }
+            Err(Failure::Unanswered { may_be_done: false }) => Err(Ended),
+            Err(failure) => {
+                self.is_broken |= matches!(failure, Failure::Wrong { .. });
+                self.open = after;
+                Err(Ended)
+            }
+        }
+    }
+
+    /// Reads all that is there and compares it with what was written, then ends the scope.
+    pub(super) async fn close(self, http: &mut Http<'_>) {
+        let about = match self.thread.as_ref().and_then(Place::about) {
+            Some(id) => format!("thread:{id}"),
+            None => self.scope.clone(),
+        };
+        if self.verify(http).await {
+            http.run.account.count(|tally| tally.threads_verified += 1);
+        } else {
+            http.note_unverified(&about);
+        }
+        // what is not ended goes when its time is over
+        let end = match &self.thread {
+            Some(place) => Ask::of(Method::DELETE, "destroy a thread", place, ""),
+            None => self
+                .ask(Method::DELETE, "end a scope", "/v1/scopes")
+                .body(json!({"scope": self.scope}).to_string()),
+        };
+        let status = if self.thread.is_some() { 204 } else { 200 };
+        let _ = http.ask_once(&end, |answer| answer.expect(status)).await;
+    }
+
+    /// False: it could not be read.
+    async fn verify(&self, http: &mut Http<'_>) -> bool {
+        let possible = || std::iter::once(&self.memory).chain(&self.open);
+        let mut keys: Vec<_> = possible().flat_map(Memory::keys).cloned().collect();
+        keys.sort();
+        keys.dedup();
+        let mut calls = vec![Call::List, Call::ReadTasks];
+        calls.extend(keys.into_iter().map(|key| Call::Read { key }));
+        let body = Provider::OpenAi.body(&self.scope, &calls);
+        let mut ask = self.ask(Method::POST, "verify a scope", "/v1/tool-calls");
+        ask = ask.body(body);
+        // they are reads
+        ask.is_repeatable = true;
+        let check = |answer: &Answer| {
+            let results = Provider::OpenAi.results(answer, calls.len())?;
+            let outcomes = possible().map(|memory| {
+                let mut memory = memory.clone();
+                let expected: Vec<_> = calls.iter().map(|call| memory.call(call)).collect();
+                check_all(&results, &expected)
+            });
+            let mut first = None;
+            for outcome in outcomes {
+                match outcome {
+                    Ok(()) => return Ok(()),
+                    Err(wrong) => _ = first.get_or_insert(wrong),
+                }
+            }
+            first.map_or(Ok(()), Err)
+        };
+        // what is wrong is noted, and it was read
+        !matches!(http.ask(&ask, check).await, Err(Failure::Unanswered { .. }))
+    }
+
+    fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
+        let mut ask = Ask::to(method, name, path);
+        ask.headers.push(self.credential.clone());
+        let thread = self.thread.as_ref().and_then(Place::about);
+        ask.about = Some(thread.unwrap_or_else(|| self.scope.as_str().into()));
+        ask
+    }
+}
+
+fn check_all(results: &[Value], expected: &[Expected]) -> Result<(), Wrong> {
+    results
+        .iter()
+        .zip(expected)
+        .try_for_each(|(found, expected)| check(found, expected))
+}
+
+async fn check_definitions(http: &mut Http<'_>) -> Result<(), Failure> {
+    let path = "/v1/tools?format=openai";
+    let ask = Ask::to(Method::GET, "list the tools", path);
+    let check = |answer: &Answer| {
+        answer.expect(200)?;
+        let answer: Value = answer.json()?;
+        let tools = answer["tools"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut names = tools.iter().map(|tool| &tool["function"]["name"]);
+        same(
+            "kv_write among the tools",
+            names.any(|name| name == "kv_write"),
+            true,
+        )
+    };
+    http.ask(&ask, check).await
+}

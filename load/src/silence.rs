@@ -1,0 +1,48 @@
+//! Requests that the service does not answer.
+
+/// Why there was no answer of the service.
+#[derive(Debug)]
+pub(crate) enum Silence {
+    /// Nothing was sent.
+    NotConnected,
+    TimedOut,
+    ConnectionLost,
+    /// A status that says so.
+    Status(u16),
+}
+
+impl Silence {
+    /// In the reports.
+    pub(crate) fn words(&self) -> &'static str {
+        match self {
+            Self::NotConnected => "no connection",
+            Self::TimedOut => "time-out",
+            Self::ConnectionLost => "connection lost",
+            Self::Status(429) => "429",
+            Self::Status(502) => "502",
+            Self::Status(504) => "504",
+            Self::Status(_) => "503",
+        }
+    }
+
+    /// Whether it may have been done all the same.
+    pub(crate) fn may_be_done(&self) -> bool {
+        match self {
+            // 429 is said before anything is done
+            Self::NotConnected | Self::Status(429) => false,
+            Self::TimedOut | Self::ConnectionLost | Self::Status(_) => true,
+        }
+    }
+}
+
+impl From<reqwest::Error> for Silence {
+    fn from(error: reqwest::Error) -> Self {
+        if error.is_connect() {
+            Self::NotConnected
+        } else if error.is_timeout() {
+            Self::TimedOut
+        } else {
+            Self::ConnectionLost
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The state of a thread as it has to be, when one writer alone has written it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+
+use crate::answer::OperationResult;
+use crate::mark::Text;
+
+/// A state, to the byte.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    /// Sorted as the service sorts them: by their bytes.
+    keys: BTreeMap<String, Held>,
+}
+
+#[derive(Debug, Clone)]
+enum Held {
+    Value(Text),
+    Integer(i64),
+    List(VecDeque<Text>),
+}
+
+/// A step of a write. Keys need no escapes in JSON.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Set {
+        key: String,
+        value: Text,
+    },
+    Delete {
+        key: String,
+    },
+    Push {
+        key: String,
+        value: Text,
+        max_records: Option<usize>,
+    },
+    Increment {
+        key: String,
+        by: i64,
+    },
+}
+
+impl Op {
+    /// As an operation of a merge.
+    pub(crate) fn json(&self) -> String {
+        match self {
+            Self::Set { key, value } => format!(r#"{{"op":"set","key":"{key}","value":{value}}}"#),
+            Self::Delete { key } => format!(r#"{{"op":"delete","key":"{key}"}}"#),
+            Self::Push {
+                key,
+                value,
+                max_records: None,
+            } => format!(r#"{{"op":"push","key":"{key}","value":{value}}}"#),
+            Self::Push {
+                key,
+                value,
+                max_records: Some(most),
+            } => format!(r#"{{"op":"push","key":"{key}","value":{value},"max_records":{most}}}"#),
+            Self::Increment { key, by } => {
+                format!(r#"{{"op":"increment","key":"{key}","by":{by}}}"#)
+            }
+        }
+    }
+}
+
+impl State {
+    /// Does a step, and tells what the service has to answer.
+    pub(crate) fn apply(&mut self, op: &Op) -> OperationResult {
+        let mut result = OperationResult::default();
+        match op {
+            Op::Set { key, value } => {
+                self.keys
+                    .insert(key.clone(), Held::Value(Text::clone(value)));
+            }
+            Op::Delete { key } => result.deleted = Some(self.keys.remove(key).is_some()),
+            Op::Push {
+                key,
+                value,
+                max_records,
+            } => {
+                let held = self.keys.entry(key.clone());
+                let held = held.or_insert_with(|| Held::List(VecDeque::new()));
+                let Held::List(list) = held else {
+                    unreachable!("scenarios push to lists alone");
+                };
+                list.push_back(Text::clone(value));
+                while max_records.is_some_and(|most| list.len() > most) {
+                    list.pop_front();
+                }
+                result.length = Some(list.len() as u64);
+            }
+            Op::Increment { key, by } => {
+                let held = self.keys.entry(key.clone()).or_insert(Held::Integer(0));
+                let Held::Integer(value) = held else {
+                    unreachable!("scenarios increment integers alone");
+                };
+                *value += by;
+                result.value = Some(*value);
+            }
+        }
+        result
+    }
+
+    /// Bytes of its text.
+    pub(crate) fn size(&self) -> u64 {
+        let members = self.keys.iter().map(|(key, held)| {
+            // quotes and colon
+            key.len() + 3 + held.size()
+        });
+        (2 + members.sum::<usize>() + self.keys.len().saturating_sub(1)) as u64
+    }
+
+    /// As the service has to return it.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::with_capacity(self.size() as usize);
+        text.push('{');
+        for (place, (key, held)) in self.keys.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(text, r#"{comma}"{key}":"#).expect("a string takes all");
+            held.write(&mut text);
+        }
+        text.push('}');
+        text
+    }
+
+    /// The value of a key.
+    pub(crate) fn value(&self, key: &str) -> Option<String> {
+        let mut text = String::new();
+        self.keys.get(key)?.write(&mut text);
+        Some(text)
+    }
+
+    /// The newest elements of a list, oldest first.
+    pub(crate) fn tail(&self, key: &str, most: usize) -> Vec<&Text> {
+        match self.keys.get(key) {
+            Some(Held::List(list)) => list.iter().skip(list.len().saturating_sub(most)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Elements of a list.
+    pub(crate) fn length(&self, key: &str) -> u64 {
+        match self.keys.get(key) {
+            Some(Held::List(list)) => list.len() as u64,
+            _ => 0,
+        }
+    }
+}
+
+impl Held {
+    fn size(&self) -> usize {
+        match self {
+            Self::Value(text) => text.len(),
+            Self::Integer(value) => value.to_string().len(),
+            Self::List(list) => {
+                let elements: usize = list.iter().map(|text| text.len()).sum();
+                2 + elements + list.len().saturating_sub(1)
+            }
+        }
+    }
+
+    fn write(&self, text: &mut String) {
+        match self {
+            Self::Value(value) => text.push_str(value),
+            Self::Integer(value) => write!(text, "{value}").expect("a string takes all"),
+            Self::List(list) => {
+                text.push('[');
+                for (place, element) in list.iter().enumerate() {
+                    if place > 0 {
+                        text.push(',');
+                    }
+                    text.push_str(element);
+                }
+                text.push(']');
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(value: &str, max_records: Option<usize>) -> Op {
+        Op::Push {
+            key: "list".into(),
+            value: value.into(),
+            max_records,
+        }
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_text() {
+        let mut state = State::default();
+        assert_eq!(state.text(), "{}");
+        for op in [
+            push("1", None),
+            push("[2]", None),
+            push(r#""three""#, Some(2)),
+            Op::Increment {
+                key: "n".into(),
+                by: -12,
+            },
+            Op::Set {
+                key: "a".into(),
+                value: "1.0".into(),
+            },
+        ] {
+            state.apply(&op);
+            assert_eq!(state.size(), state.text().len() as u64);
+        }
+        assert_eq!(state.text(), r#"{"a":1.0,"list":[[2],"three"],"n":-12}"#);
+    }
+}

@@ -1,0 +1,109 @@
+//! The end of a story: what the thread holds against what was written.
+
+use std::collections::BTreeMap;
+
+use reqwest::Method;
+use serde_json::value::RawValue;
+
+use super::{LIST, Story};
+use crate::answer::{Answer, Wrong};
+use crate::ask::Ask;
+use crate::http::Http;
+use crate::mark::{Mark, Strange};
+
+impl Story {
+    /// Reads all that is there, settles the account, and destroys the thread. Says whether the
+    /// caller has another thread now, for sure.
+    pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
+        if !self.is_written {
+            // nobody may have been told which thread it is
+            return false;
+        }
+        let id = self.place.about();
+        let id = id.as_deref().unwrap_or("a thread without an id").to_owned();
+        let settled = self.verify(http, &id).await;
+        if settled {
+            http.run.account.count(|tally| tally.threads_verified += 1);
+        } else {
+            let comparison = self.pushes.as_seen(false);
+            http.run.account.settle(http.scenario(), &id, &comparison);
+            http.note_unverified(&id);
+        }
+        let ask = self.ask(Method::DELETE, "destroy a thread", "");
+        let place = &self.place;
+        let check = |answer: &Answer| {
+            answer.expect(204)?;
+            if place.is_told() && answer.thread()? == id {
+                return Err(Wrong::new("the id of a destroyed thread", id.as_str()));
+            }
+            Ok(())
+        };
+        // one that is not destroyed goes when its time is over
+        http.ask_once(&ask, check).await.is_ok()
+    }
+
+    /// Compares all that is there with what was written. False: it could not be read.
+    async fn verify(&mut self, http: &mut Http<'_>, id: &str) -> bool {
+        // a replica that is gone takes no thread with it
+        let place = self.place.anywhere();
+        let ask = Ask::of(Method::GET, "verify a state", &place, "/state");
+        let expected = self.state.text();
+        let open = self.open.as_ref().map(|ops| {
+            let mut state = self.state.clone();
+            for op in ops {
+                state.apply(op);
+            }
+            state.text()
+        });
+        let check = |answer: &Answer| {
+            answer.expect(200)?;
+            Ok((answer.text()?.to_owned(), answer.tag()?.version))
+        };
+        let Ok((text, version)) = http.ask(&ask, check).await else {
+            return false;
+        };
+        let latest = self.version + u64::from(self.open.is_some());
+        if !self.is_broken && !(self.version..=latest).contains(&version) {
+            let detail = format!("{version} instead of {}", self.version);
+            http.note_wrong(&ask, &Wrong::new("version at the end", detail));
+        }
+        if text == expected || open.as_ref() == Some(&text) {
+            self.pushes.see_all();
+            let comparison = self.pushes.as_seen(text != expected);
+            http.run.account.settle(http.scenario(), id, &comparison);
+            return true;
+        }
+        let comparison = self.pushes.compare(&marks(&http.run.id, &text));
+        http.run.account.settle(http.scenario(), id, &comparison);
+        http.note_wrong(&ask, &difference(&expected, &text));
+        true
+    }
+}
+
+/// The pushes that a state's list holds.
+fn marks(run: &str, state: &str) -> Vec<Result<Mark, Strange>> {
+    let lists: BTreeMap<&str, &RawValue> = serde_json::from_str(state).unwrap_or_default();
+    let list = lists.get(LIST).map_or("[]", |list| list.get());
+    let elements: Vec<&RawValue> = serde_json::from_str(list).unwrap_or_default();
+    let mark = |element: &&RawValue| Mark::of(run, element.get());
+    elements.iter().map(mark).collect()
+}
+
+/// Where two texts part.
+fn difference(expected: &str, found: &str) -> Wrong {
+    let same = expected.bytes().zip(found.bytes());
+    let place = same.take_while(|(a, b)| a == b).count();
+    let part = |text: &str| {
+        let bytes = text.as_bytes();
+        let end = bytes.len().min(place + 60);
+        String::from_utf8_lossy(&bytes[place.min(end)..end]).into_owned()
+    };
+    let detail = format!(
+        "{} bytes instead of {}, and from byte {place} on {:?} instead of {:?}",
+        found.len(),
+        expected.len(),
+        part(found),
+        part(expected)
+    );
+    Wrong::new("the state is not what was written", detail)
+}

@@ -1,0 +1,290 @@
+//! A thread with one writer, who knows to the byte what the service has to answer.
+
+mod ending;
+
+use std::sync::Arc;
+
+use reqwest::Method;
+
+use crate::account::{Pushes, Tally};
+use crate::answer::{Answer, OperationResult, Receipt, Wrong, same};
+use crate::ask::Ask;
+use crate::http::{Failure, Http};
+use crate::made::{Made, make_thread};
+use crate::mark::{Mark, Text};
+use crate::place::{Place, SignedId};
+use crate::run::Run;
+use crate::state::{Op, State};
+
+/// The list that values with marks are pushed to.
+pub(crate) const LIST: &str = "messages";
+
+/// The story cannot go on: what the service holds is no longer known, or not what it has to be.
+/// Close it and begin another one.
+#[derive(Debug)]
+pub(crate) struct Ended;
+
+/// A thread with one writer.
+#[derive(Debug)]
+pub(crate) struct Story {
+    place: Place,
+    writer: u32,
+    /// Marks that were given out.
+    marks: u32,
+    version: u64,
+    life: Option<String>,
+    state: State,
+    pushes: Pushes,
+    /// The last write, when nobody knows whether it was done.
+    open: Option<Vec<Op>>,
+    /// Something was acknowledged.
+    is_written: bool,
+    /// An answer was wrong.
+    is_broken: bool,
+}
+
+impl Story {
+    /// A thread that does not exist yet, and is made by the first write.
+    pub(crate) fn unwritten(run: &Run, place: Place, pushes: Pushes) -> Self {
+        Self {
+            place,
+            writer: run.next_writer(),
+            marks: 0,
+            version: 0,
+            life: None,
+            state: State::default(),
+            pushes,
+            open: None,
+            is_written: false,
+            is_broken: false,
+        }
+    }
+
+    /// Makes a thread with a state. With an api key it is named by its id from then on.
+    pub(crate) async fn create(
+        http: &mut Http<'_>,
+        first: &[Op],
+        by_id: bool,
+    ) -> Result<Self, Failure> {
+        let mut state = State::default();
+        for op in first {
+            state.apply(op);
+        }
+        let Made { id, life } = make_thread(http, "make a thread", &state).await?;
+        let place = match &http.run.api_key {
+            Some(api_key) if by_id => Place::ById {
+                id: id.id,
+                api_key: Arc::clone(api_key),
+            },
+            _ => Place::Signed(id),
+        };
+        Ok(Self {
+            version: 1,
+            life: Some(life),
+            state,
+            is_written: true,
+            ..Self::unwritten(http.run, place, Pushes::default())
+        })
+    }
+
+    /// A push of the next value.
+    pub(crate) fn next_push(&mut self, run: &Run, max_records: Option<usize>) -> (Mark, Op) {
+        let mark = Mark {
+            writer: self.writer,
+            number: self.marks,
+        };
+        self.marks += 1;
+        let push = Op::Push {
+            key: LIST.to_owned(),
+            value: mark.text(&run.id),
+            max_records,
+        };
+        (mark, push)
+    }
+
+    /// As `ETag` has it since the last write.
+    pub(crate) fn tag(&self) -> String {
+        let life = self.life.as_deref().unwrap_or_default();
+        format!("\"{}-{life}\"", self.version)
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// A request to this thread.
+    pub(crate) fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
+        Ask::of(method, name, &self.place, path)
+    }
+
+    /// Writes. The answer has to be that of exactly these steps on what is there.
+    pub(crate) async fn write(
+        &mut self,
+        http: &mut Http<'_>,
+        ask: &Ask,
+        ops: Vec<Op>,
+        mark: Option<Mark>,
+    ) -> Result<(), Ended> {
+        let mut after = self.state.clone();
+        let results: Vec<_> = ops.iter().map(|op| after.apply(op)).collect();
+        let size = after.size();
+        let this = &*self;
+        let check = |answer: &Answer| {
+            answer.expect(200)?;
+            let receipt = answer.receipt()?;
+            this.check_place(answer)?;
+            same("version of a write", receipt.version, this.version + 1)?;
+            same("size of the state", receipt.size_bytes, size)?;
+            check_results(&receipt, &results)?;
+            let life = answer.tag()?.life;
+            if let Some(known) = &this.life {
+                same("life of a write", &life, known)?;
+            }
+            Ok((receipt.version, life, told_id(&this.place, answer)?))
+        };
+        match http.ask(ask, check).await {
+            Ok((version, life, id)) => {
+                self.acknowledge(http, mark, Some(version));
+                self.version = version;
+                self.life = Some(life);
+                self.state = after;
+                if let (Place::Cookie { told, .. }, Some(id)) = (&mut self.place, id) {
+                    *told = Some(id);
+                }
+                Ok(())
+            }
+            Err(Failure::Wrong { is_acknowledged }) => {
+                self.is_broken = true;
+                if is_acknowledged {
+                    self.acknowledge(http, mark, None);
+                    self.state = after;
+                } else {
+                    self.leave_open(http, mark, ops);
+                }
+                Err(Ended)
+            }
+            Err(Failure::Unanswered { may_be_done: true }) => {
+                self.leave_open(http, mark, ops);
+                Err(Ended)
+            }
+            // the writer's numbers may have a hole: nobody counts them
+            Err(Failure::Unanswered { may_be_done: false }) => Err(Ended),
+        }
+    }
+
+    /// Sends an acknowledged write again: it may not be done twice.
+    pub(crate) async fn repeat(&mut self, http: &mut Http<'_>, ask: &Ask) -> Result<(), Ended> {
+        http.run.account.count(|tally| tally.repeats += 1);
+        let this = &*self;
+        let check = |answer: &Answer| {
+            answer.expect(200)?;
+            same("whether it is a replay", answer.is_replayed(), true)?;
+            let version = answer.receipt()?.version;
+            same("version of a replay", version, this.version)
+        };
+        let asked = http.ask(ask, check).await;
+        self.end_if_wrong(asked)
+    }
+
+    /// Reads. The version has to be that of the last write.
+    pub(crate) async fn read(
+        &mut self,
+        http: &mut Http<'_>,
+        ask: &Ask,
+        check: impl Fn(&Self, &Answer) -> Result<(), Wrong> + Send + Sync,
+    ) -> Result<(), Ended> {
+        let this = &*self;
+        let check = |answer: &Answer| {
+            // what came has to be shown before its tag is looked at
+            check(this, answer)?;
+            this.check_place(answer)?;
+            let tag = answer.tag()?;
+            same("version of a read", tag.version, this.version)?;
+            same("life of a read", Some(&tag.life), this.life.as_ref())
+        };
+        let asked = http.ask(ask, check).await;
+        self.end_if_wrong(asked)
+    }
+
+    /// Asks for something that has to be refused.
+    pub(crate) async fn be_refused(
+        &mut self,
+        http: &mut Http<'_>,
+        ask: &Ask,
+        check: impl Fn(&Answer) -> Result<(), Wrong> + Send + Sync,
+    ) -> Result<(), Ended> {
+        let asked = http.ask(ask, check).await;
+        self.end_if_wrong(asked)
+    }
+
+    /// Notes that the newest pushes were read back.
+    pub(crate) fn see_newest(&mut self, count: usize) {
+        self.pushes.see_newest(count);
+    }
+
+    /// That the answer is about this thread, where it says which.
+    fn check_place(&self, answer: &Answer) -> Result<(), Wrong> {
+        match self.place.about() {
+            Some(id) if self.place.is_told() => same("the thread", answer.thread()?, &id),
+            _ => Ok(()),
+        }
+    }
+
+    fn acknowledge(&mut self, http: &Http<'_>, mark: Option<Mark>, version: Option<u64>) {
+        if !self.is_written {
+            self.is_written = true;
+            http.run.account.count(|tally| tally.threads += 1);
+        }
+        if let Some(mark) = mark {
+            self.pushes.acknowledge(mark, version);
+            let count = |tally: &mut Tally| tally.pushes.acknowledged += 1;
+            http.run.account.count(count);
+        }
+    }
+
+    fn leave_open(&mut self, http: &Http<'_>, mark: Option<Mark>, ops: Vec<Op>) {
+        self.open = Some(ops);
+        if let Some(mark) = mark {
+            self.pushes.leave_open(mark);
+            let count = |tally: &mut Tally| tally.pushes.unacknowledged += 1;
+            http.run.account.count(count);
+        }
+    }
+
+    fn end_if_wrong(&mut self, asked: Result<(), Failure>) -> Result<(), Ended> {
+        asked.map_err(|failure| {
+            self.is_broken |= matches!(failure, Failure::Wrong { .. });
+            Ended
+        })
+    }
+}
+
+/// The id of a thread that was made by this write.
+fn told_id(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
+    match place {
+        Place::Cookie { told: None, .. } => Ok(Some(SignedId {
+            id: answer.thread()?.into(),
+            signed: answer.header("x-thread-id")?.into(),
+        })),
+        _ => Ok(None),
+    }
+}
+
+/// What each step answers: in a list for a merge, in the receipt for one alone.
+fn check_results(receipt: &Receipt, expected: &[OperationResult]) -> Result<(), Wrong> {
+    match (&receipt.results, expected) {
+        (Some(results), expected) => same("results of a merge", &results[..], expected),
+        (None, [one]) => {
+            same("length", receipt.length, one.length)?;
+            same("value", receipt.value, one.value)?;
+            same("deleted", receipt.deleted, one.deleted)
+        }
+        // a merge patch tells no results
+        (None, _) => Ok(()),
+    }
+}
+
+/// A text as a JSON string; scenarios write no character that needs an escape.
+pub(crate) fn quoted(text: &str) -> Text {
+    format!("\"{text}\"").into()
+}
