@@ -103,10 +103,10 @@ check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh deploy/make-k
     tests/tool-definitions.sh tests/webhooks.sh
 check 'Compose file' docker-compose config --quiet
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
-check 'Form' cargo fmt --check
+check 'Form' cargo fmt --all --check
 
 # Warnings are denied by an argument and not by RUSTFLAGS, which would build all dependencies anew.
-check 'Lints' cargo clippy --locked --all-targets -- -D warnings
+check 'Lints' cargo clippy --locked --workspace --all-targets -- -D warnings
 check 'Lints without Redis' \
     cargo clippy --locked --all-targets --no-default-features -- -D warnings
 check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
@@ -115,6 +115,7 @@ check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-dep
 check 'Tests without Redis' cargo test --locked --no-default-features
 check 'Tests' cargo test --locked
 check 'Benchmarks build' cargo build --locked --benches --examples
+check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 
 # The program that the tests were run with: one built for itself would have many dependencies built
 # again, with the features that it alone asks for.

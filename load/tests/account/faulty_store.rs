@@ -1,0 +1,200 @@
+//! A store that is right but for one push in a thousand, and hides it as well as it can: version,
+//! size and length in its answer are those of a push that was done.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use threadkeep::domain::{Answer, Key, Operation, Slice, Thread, ThreadId, Write, Written};
+use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+
+/// One in so many.
+const RARELY: u64 = 1_000;
+/// The first of them, so that a slow machine gets there too.
+const FIRST: u64 = 100;
+
+/// What it does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing.
+    None,
+    /// It acknowledges a push and does not do it.
+    Drop,
+    /// It does a push twice.
+    Double,
+    /// It does a push and says that it does not know whether it did; one in fifty.
+    Mute,
+}
+
+/// The store that it decorates, for all workers together.
+#[derive(Debug)]
+pub(crate) struct FaultyStore {
+    inner: Arc<dyn Store>,
+    fault: Fault,
+    pushes: Arc<AtomicU64>,
+    faults: Arc<AtomicU64>,
+}
+
+impl FaultyStore {
+    /// One that counts its faults.
+    pub(crate) fn new(inner: Arc<dyn Store>, fault: Fault, faults: Arc<AtomicU64>) -> Self {
+        Self {
+            inner,
+            fault,
+            pushes: Arc::default(),
+            faults,
+        }
+    }
+
+    /// Whether this is one of the pushes at which it fails.
+    fn is_due(&self) -> bool {
+        let period = match self.fault {
+            Fault::None => return false,
+            Fault::Drop | Fault::Double => RARELY,
+            Fault::Mute => RARELY / 20,
+        };
+        let number = self.pushes.fetch_add(1, Ordering::SeqCst);
+        number % period == FIRST % period
+    }
+
+    /// The answer of a push that was done: what the thread had before, and one element more.
+    async fn drop_push(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+        place: usize,
+    ) -> Result<Written, WriteError> {
+        let Operation::Push {
+            key,
+            value,
+            max_records,
+        } = &write.operations[place]
+        else {
+            unreachable!("it is a push");
+        };
+        let slice = Some(Slice::Range {
+            offset: 0,
+            limit: Some(1),
+        });
+        let found = self.inner.get_value(id, key, slice).await?;
+        let part = found.and_then(|found| found.content);
+        let length = part.as_ref().and_then(|part| part.total).unwrap_or(0);
+        let mut bytes = value.as_str().len() as i64;
+        let is_full = max_records.is_some_and(|most| length >= most.get());
+        match part {
+            // the oldest one goes, with its brackets
+            Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
+            Some(_) if length > 0 => bytes += 1,
+            Some(_) => {}
+            // a comma is missing where other keys are, which the next answer tells
+            None => bytes += key.as_str().len() as i64 + 5,
+        }
+        let mut operations = write.operations.to_vec();
+        // something that changes no state
+        operations[place] = Operation::Delete {
+            key: Key::new("nothing").unwrap(),
+        };
+        let mut written = self.inner.write(id, &with(write, &operations)).await?;
+        if !written.replayed {
+            written.answers[place] = Answer::Length(length + u64::from(!is_full));
+            written.size_bytes = written.size_bytes.saturating_add_signed(bytes);
+        }
+        Ok(written)
+    }
+
+    /// The answer of a push that was done once.
+    async fn double_push(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+        place: usize,
+    ) -> Result<Written, WriteError> {
+        let mut operations = write.operations.to_vec();
+        operations.insert(place, operations[place].clone());
+        let mut written = self.inner.write(id, &with(write, &operations)).await?;
+        if !written.replayed {
+            written.answers.remove(place + 1);
+        }
+        Ok(written)
+    }
+}
+
+fn with<'a>(write: &Write<'a>, operations: &'a [Operation]) -> Write<'a> {
+    Write {
+        operations,
+        ..*write
+    }
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    fn for_worker(&self) -> Arc<dyn Store> {
+        Arc::new(Self {
+            inner: self.inner.for_worker(),
+            fault: self.fault,
+            pushes: Arc::clone(&self.pushes),
+            faults: Arc::clone(&self.faults),
+        })
+    }
+
+    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
+        self.inner.get_state(id).await
+    }
+
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
+        self.inner.get_values(id, keys).await
+    }
+
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
+        self.inner.get_value(id, key, slice).await
+    }
+
+    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
+        self.inner.get_keys(id).await
+    }
+
+    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        self.inner.get_thread(id).await
+    }
+
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        let is_push = |operation: &Operation| matches!(operation, Operation::Push { .. });
+        let place = write.operations.iter().position(is_push);
+        let Some(place) = place.filter(|_| self.is_due()) else {
+            return self.inner.write(id, write).await;
+        };
+        let written = match self.fault {
+            Fault::None => self.inner.write(id, write).await,
+            Fault::Drop => self.drop_push(id, write, place).await,
+            Fault::Double => self.double_push(id, write, place).await,
+            Fault::Mute => {
+                self.inner.write(id, write).await?;
+                self.faults.fetch_add(1, Ordering::SeqCst);
+                return Err(StoreError::Timeout(2_000).into());
+            }
+        }?;
+        // a repeat does nothing, so there was nothing to do wrong
+        if !written.replayed {
+            self.faults.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(written)
+    }
+
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        self.inner.destroy(id, destroy).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.inner.ping().await
+    }
+}

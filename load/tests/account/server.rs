@@ -1,0 +1,108 @@
+//! A service put together from the library, over a store that may be at fault.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::middleware::from_fn;
+use actix_web::rt::System;
+use actix_web::{App, HttpServer};
+use threadkeep::domain::scope::ScopePolicies;
+use threadkeep::domain::{EntryPolicy, KeyRing, Policy, SigningKey};
+use threadkeep::events::{EventSettings, Events};
+use threadkeep::http::{Api, envelope};
+use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
+use threadkeep::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
+use threadkeep::store::{Backend, Clock, MemoryStore};
+use threadkeep::webhooks::{WebhookSettings, Webhooks};
+
+use super::faulty_store::{Fault, FaultyStore};
+
+/// What opens all threads.
+pub(crate) const API_KEY: &str = "an-api-secret-of-the-tests-that-is-long-enough";
+
+/// A service that listens until the value goes.
+pub(crate) struct Server {
+    address: SocketAddr,
+    handle: ServerHandle,
+    thread: Option<JoinHandle<()>>,
+    faults: Arc<AtomicU64>,
+}
+
+impl Server {
+    pub(crate) fn start(fault: Fault) -> Self {
+        let faults = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&faults);
+        let (started, starts) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            System::new().block_on(async move {
+                let api = api(fault, counted);
+                let events = api.events.clone();
+                let server = HttpServer::new(move || {
+                    let api = api.for_worker();
+                    App::new()
+                        .wrap(from_fn(envelope))
+                        .configure(|config| api.configure(config))
+                });
+                let server = server.workers(2).disable_signals();
+                let server = server.bind(("127.0.0.1", 0)).unwrap();
+                let address = server.addrs()[0];
+                let server = server.run();
+                started.send((address, server.handle())).unwrap();
+                server.await.unwrap();
+                events.shutdown().await;
+            });
+        });
+        let (address, handle) = starts.recv().unwrap();
+        Self {
+            address,
+            handle,
+            thread: Some(thread),
+            faults,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// How often it was at fault so far.
+    pub(crate) fn faults(&self) -> u64 {
+        self.faults.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // the command is sent here; what it returns only waits for it
+        drop(self.handle.stop(false));
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
+    // as long as a busy machine may take
+    let patience = Duration::from_secs(30);
+    let backend: Arc<dyn Backend> = Arc::new(MemoryStore::new(Clock::system()));
+    let store = FaultyStore::new(Arc::clone(&backend) as _, fault, faults);
+    let service = ThreadService::new(Arc::new(store), Policy::THREAD, patience);
+    let events = Events::start(Arc::clone(&backend), EventSettings::default());
+    let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
+    let scopes = Arc::clone(&backend) as _;
+    Api {
+        scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, patience),
+        service,
+        archives: ArchiveService::new(Arc::clone(&backend) as _, Policy::THREAD),
+        namespaces: NamespaceService::new(backend as _, EntryPolicy::DEFAULT),
+        webhooks: Webhooks::start(events.clone(), WebhookSettings::default()),
+        events,
+        identity: Identity::new(ring, CookieSettings::default()),
+        api_keys: ApiKeys::new(vec![ApiKey::new("ops", API_KEY.as_bytes())]),
+    }
+}
