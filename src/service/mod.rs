@@ -29,7 +29,7 @@ use crate::store::Store;
 
 pub use archives::ArchiveService;
 pub use catalog::Listed;
-pub use copies::{Asked, Basis, Copies, Saved};
+pub use copies::{Asked, Basis, Copies, Receipt, Restored, Saved};
 pub use error::ServiceError;
 pub use making::Making;
 pub use messages::Conversation;

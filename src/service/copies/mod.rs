@@ -8,6 +8,8 @@ mod saving;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
     Given, IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Policy, ThreadId,
@@ -18,6 +20,7 @@ use ledger::{Known, Ledger};
 use patience::Patience;
 use saving::Save;
 
+pub use ledger::Receipt;
 pub use patience::Asked;
 pub use saving::{Basis, Saved};
 
@@ -37,12 +40,22 @@ const MAX_METADATA_BYTES: u64 = 131_072;
 ///
 /// Calls for one thread are to come one after the other. While the store does not answer, a call is
 /// repeated for as long as the client has patience: an answer that it gives up waiting for is an
-/// empty state to it. Each write has an idempotency key of its own, so it is done once.
+/// empty state to it. So what it was given counts for just as long, and longer only when the client is
+/// known to have [received](Self::received) it. Each write has an idempotency key of its own, so it is done once.
 #[derive(Debug)]
 pub struct Copies {
     threads: ThreadService,
     patience: Duration,
     ledger: Mutex<Ledger>,
+}
+
+/// What a client is given of a thread.
+#[derive(Debug)]
+pub struct Restored {
+    /// State and metadata; none: no such thread.
+    pub whole: Option<Whole>,
+    /// What is told of when the client has it; none: that would be too late.
+    pub receipt: Option<Receipt>,
 }
 
 impl Copies {
@@ -62,15 +75,11 @@ impl Copies {
         }
     }
 
-    /// State and metadata; none: no such thread.
+    /// Gives a thread to the client.
     ///
     /// # Errors
     /// [`ServiceError::Store`]. The client then has nothing, whatever it was given before.
-    pub async fn restore(
-        &self,
-        id: &ThreadId,
-        asked: Asked,
-    ) -> Result<Option<Whole>, ServiceError> {
+    pub async fn restore(&self, id: &ThreadId, asked: Asked) -> Result<Restored, ServiceError> {
         self.ledger().forget(id);
         let found = self
             .patience(asked)
@@ -81,10 +90,17 @@ impl Copies {
             Known::Given(found.stamp, Given::of(state).into())
         });
         // who may have given up on the answer by now was given nothing
-        if asked.sent_after.elapsed() <= self.patience {
-            self.ledger().note(id, known);
-        }
-        Ok(found.map(|found| found.content))
+        let until = asked.sent_after + self.patience;
+        let is_in_time = Instant::now() <= until;
+        Ok(Restored {
+            whole: found.map(|found| found.content),
+            receipt: is_in_time.then(|| self.ledger().give(id, known, until)),
+        })
+    }
+
+    /// The client has what it was given. What it saves later on is based on that.
+    pub fn received(&self, receipt: Receipt) {
+        self.ledger().received(receipt, Instant::now());
     }
 
     /// Puts a whole state in the place of the one that the client was given, its keys sorted, and
@@ -101,7 +117,7 @@ impl Copies {
         metadata: Option<Json>,
         asked: Asked,
     ) -> Result<Saved, ServiceError> {
-        let known = self.ledger().known(id);
+        let known = self.ledger().known(id, asked.read);
         let save = Save::new(&self.threads, id, known, state, metadata);
         let patience = self.patience(asked);
         patience.repeat_keyed(async |key| save.run(key).await).await
@@ -119,7 +135,7 @@ impl Copies {
         metadata: Option<Json>,
         asked: Asked,
     ) -> Result<Written, ServiceError> {
-        let tombstone = match self.ledger().known(id) {
+        let tombstone = match self.ledger().known(id, asked.read) {
             Known::Given(stamp, _) => Tombstone::HeededAfter(stamp.life),
             // who has destroyed it may go on with it
             Known::Nothing | Known::Absent | Known::Destroyed(_) => Tombstone::Ignored,
@@ -148,7 +164,7 @@ impl Copies {
             .repeat_keyed(async |key| self.threads.destroy(id, options(key)).await);
         destroy.await?;
         let mut ledger = self.ledger();
-        match ledger.known(id) {
+        match ledger.known(id, asked.read) {
             Known::Given(stamp, _) => ledger.note(id, Known::Destroyed(stamp.life)),
             Known::Nothing | Known::Absent | Known::Destroyed(_) => {}
         }

@@ -41,11 +41,8 @@ impl Client {
     }
 
     async fn restore(&self) -> Option<String> {
-        let whole = self
-            .copies
-            .restore(&self.thread.id, Asked::now())
-            .await
-            .unwrap()?;
+        let restored = self.copies.restore(&self.thread.id, Asked::now());
+        let whole = restored.await.unwrap().whole?;
         Some(String::from_utf8(whole.state.to_vec()).unwrap())
     }
 
@@ -375,6 +372,31 @@ async fn an_answer_that_comes_too_late_was_not_given(room: Room) {
     assert_eq!(state(&thread).await, r#"{"a":1,"b":3}"#);
 }
 
+async fn what_a_client_may_not_have_received_counts_for_as_long_as_it_waits(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "1"), set("b", "2")]).await;
+    let client = Client::of(&thread);
+    let saved_at = async |read: Instant, state: &str| {
+        let asked = Asked {
+            read,
+            sent_after: read,
+        };
+        let state = keyed_values_of_any_key(state, u32::MAX).unwrap();
+        let saved = client.copies.save(&thread.id, state, None, asked);
+        saved.await.unwrap()
+    };
+    let later = Instant::now() + Duration::from_secs(31);
+
+    client.restore().await;
+    let unsure = saved_at(later, r#"{"b":3}"#).await;
+    let restored = client.copies.restore(&thread.id, Asked::now()).await;
+    client.copies.received(restored.unwrap().receipt.unwrap());
+    let sure = saved_at(later, r#"{"b":4}"#).await;
+
+    assert_eq!((unsure, sure), (BLIND, AS_GIVEN));
+    assert_eq!(state(&thread).await, r#"{"b":4}"#);
+}
+
 over_every_store! {
     a_save_changes_what_its_client_has_changed,
     what_others_have_changed_since_stays,
@@ -393,4 +415,5 @@ over_every_store! {
     destroying_what_is_not_there_is_no_error,
     clients_that_save_at_once_lose_nothing,
     an_answer_that_comes_too_late_was_not_given,
+    what_a_client_may_not_have_received_counts_for_as_long_as_it_waits,
 }
