@@ -36,6 +36,7 @@ use crate::service::{
 use crate::store::{Backend, Clock, StoreError};
 use crate::telemetry::{
     HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events, register_process,
+    register_sockets,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 
@@ -82,7 +83,6 @@ impl Application {
         let backend = store::open(&settings.store).await?;
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
         register_events(own, events.counters());
-        let registry = Arc::new(registry);
         let store = ObservedStore::new(Arc::clone(&backend) as _, store_metrics);
         let patience = settings.store.timeout;
         let service = ThreadService::new(Arc::new(store), settings.policy, patience);
@@ -102,6 +102,8 @@ impl Application {
             api_keys: settings.api_keys.clone(),
         };
         let agentuity = Agentuity::new(&api);
+        register_sockets(own, &agentuity.counters);
+        let registry = Arc::new(registry);
         let relay = modelrelay(&api, &backend);
         let McpSettings {
             allowed_hosts,

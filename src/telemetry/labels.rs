@@ -55,6 +55,17 @@ pub(super) struct Delivery {
     pub(super) outcome: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct SocketRequest {
+    pub(super) action: &'static str,
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Basis {
+    pub(super) basis: &'static str,
+}
+
 /// A method's name; those that no route takes share one.
 pub(super) fn method_label(method: &Method) -> &'static str {
     match *method {

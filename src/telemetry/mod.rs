@@ -7,6 +7,7 @@ mod labels;
 mod logs;
 mod observer;
 mod process;
+mod sockets;
 mod store;
 
 pub use chain::Chain;
@@ -15,4 +16,5 @@ pub use http::HttpMetrics;
 pub use logs::{LogError, log_json, log_text};
 pub use observer::Observer;
 pub use process::register_process;
+pub use sockets::register_sockets;
 pub use store::{ObservedStore, StoreMetrics};

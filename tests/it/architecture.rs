@@ -72,7 +72,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
 ];
 
 /// Names that only some rooms may say. What ends in `::` is a crate.
-const NAMES: [(&str, &[&str]); 11] = [
+const NAMES: [(&str, &[&str]); 12] = [
     // which store there is, is known where it is chosen
     ("RedisStore", &["store", "app"]),
     ("RedisSettings", &["store", "app"]),
@@ -96,6 +96,8 @@ const NAMES: [(&str, &[&str]); 11] = [
             "cli",
         ],
     ),
+    // what actix-web is made of, for who speaks something else than HTTP
+    ("actix_http::ws", &["doors"]),
     // no I/O and no time of day in the rules
     (
         "tokio::",

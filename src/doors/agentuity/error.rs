@@ -1,8 +1,11 @@
 //! The one table from what went wrong to what the wire answers: `{"error"}`, whose text the client
 //! shows to the app, unless the status is 401 or 404, for which it has texts of its own.
 
+use actix_http::ws::HandshakeError;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{
+    ALLOW, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
+};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
@@ -25,6 +28,9 @@ pub enum AgentuityError {
         /// Which it takes.
         allow: &'static str,
     },
+    /// Something else than a request for a WebSocket where only that is served.
+    #[error("this path is for WebSockets of version 13: {0}")]
+    NotASocket(#[from] HandshakeError),
     /// A namespace outside the rule.
     #[error("the namespace is not legal: {0}")]
     Namespace(#[from] NamespaceError),
@@ -53,7 +59,11 @@ impl AgentuityError {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::MethodNotAllowed { .. } | Self::NotASocket(HandshakeError::GetMethodRequired) => {
+                StatusCode::METHOD_NOT_ALLOWED
+            }
+            Self::NotASocket(HandshakeError::BadWebsocketKey) => StatusCode::BAD_REQUEST,
+            Self::NotASocket(_) => StatusCode::UPGRADE_REQUIRED,
             Self::Namespace(_) | Self::Key(_) | Self::Content(_) | Self::Invalid(_) => {
                 StatusCode::BAD_REQUEST
             }
@@ -107,6 +117,11 @@ impl ResponseError for AgentuityError {
             StatusCode::UNAUTHORIZED => {
                 // which every 401 has to have (RFC 9110, section 15.5.2)
                 response.insert_header((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+            }
+            StatusCode::UPGRADE_REQUIRED => {
+                // RFC 9110, section 15.5.22, and RFC 6455, section 4.4
+                response.insert_header((UPGRADE, HeaderValue::from_static("websocket")));
+                response.insert_header((SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
             }
             StatusCode::SERVICE_UNAVAILABLE => {
                 response.insert_header((RETRY_AFTER, HeaderValue::from_static("1")));

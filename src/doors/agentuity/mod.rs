@@ -7,22 +7,36 @@ mod envelope;
 mod error;
 mod kv;
 mod sessions;
+mod socket;
+
+use std::sync::Arc;
 
 use actix_web::web::{self, ServiceConfig};
 
+use crate::events::Events;
 use crate::http::Api;
 use crate::identity::ApiKeys;
-use crate::service::NamespaceService;
+use crate::service::{NamespaceService, ThreadService};
 
 pub use error::AgentuityError;
+pub use socket::{BasisCounters, RequestCounters, SocketCounters, SocketTiming};
 
 /// What the handlers work with.
 #[derive(Debug, Clone)]
 pub struct Agentuity {
+    /// The threads.
+    pub threads: ThreadService,
     /// Data of applications that outlives threads, under the policy of the wire.
     pub namespaces: NamespaceService,
     /// Who may come in.
     pub api_keys: ApiKeys,
+    /// When sockets end.
+    pub events: Events,
+    /// What sockets came to.
+    pub counters: Arc<SocketCounters>,
+    /// The times that sockets go by.
+    #[doc(hidden)]
+    pub timing: SocketTiming,
 }
 
 impl Agentuity {
@@ -30,8 +44,12 @@ impl Agentuity {
     #[must_use]
     pub fn new(api: &Api) -> Self {
         Self {
+            threads: api.service.clone(),
             namespaces: kv::namespaces(&api.namespaces),
             api_keys: api.api_keys.clone(),
+            events: api.events.clone(),
+            counters: Arc::default(),
+            timing: SocketTiming::DEFAULT,
         }
     }
 
@@ -39,6 +57,7 @@ impl Agentuity {
     #[must_use]
     pub fn for_worker(&self, api: &Api) -> Self {
         Self {
+            threads: api.service.clone(),
             namespaces: kv::namespaces(&api.namespaces),
             ..self.clone()
         }
@@ -49,6 +68,7 @@ impl Agentuity {
         config
             .app_data(web::Data::new(self.clone()))
             .configure(kv::routes)
-            .configure(sessions::routes);
+            .configure(sessions::routes)
+            .configure(socket::routes);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) enum Mode {
     Open,
     /// Closes new connections at once.
     Refusing,
-    /// Keeps connections open and passes nothing on.
+    /// Keeps connections open, takes all that comes and passes nothing on.
     Hanging,
 }
 
@@ -133,19 +133,27 @@ impl Link {
 
     async fn pump(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut buffer = vec![0; 64 * 1024];
-        while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        let mut held = Vec::new();
+        loop {
+            tokio::select! {
+                read = from.read(&mut buffer) => match read {
+                    Ok(count @ 1..) => held.extend_from_slice(&buffer[..count]),
+                    _ => return,
+                },
+                changed = self.control.changed(), if !held.is_empty() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
             if self.control.borrow().mode == Mode::Hanging {
                 let holding = self.holding.lock();
                 let mut holding = holding.unwrap_or_else(PoisonError::into_inner);
-                holding.extend_from_slice(&buffer[..count]);
-            }
-            let opened = self
-                .control
-                .wait_for(|control| control.mode != Mode::Hanging)
-                .await
-                .is_ok();
-            if !opened || to.write_all(&buffer[..count]).await.is_err() {
+                holding.extend_from_slice(&held);
+            } else if to.write_all(&held).await.is_err() {
                 return;
+            } else {
+                held.clear();
             }
         }
     }

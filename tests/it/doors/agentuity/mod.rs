@@ -5,6 +5,7 @@ mod kv_lists;
 mod kv_names;
 mod refusals;
 mod sessions;
+mod socket;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;

@@ -1,0 +1,101 @@
+//! What sockets came to, in numbers.
+
+use std::sync::Arc;
+
+use super::error::RequestError;
+use super::request::Action;
+use crate::events::Count;
+use crate::service::{Basis, Saved};
+
+/// What the sockets of this replica came to, since it was started.
+#[derive(Debug, Default)]
+pub struct SocketCounters {
+    /// Sockets that are open.
+    pub open: Count,
+    /// Clients whose api key was not known.
+    pub turned_away: Count,
+    /// Requests to restore a thread.
+    pub restore: RequestCounters,
+    /// Requests to save a thread.
+    pub save: RequestCounters,
+    /// Requests to merge into a thread.
+    pub merge: RequestCounters,
+    /// Requests to delete a thread.
+    pub delete: RequestCounters,
+    /// Messages that were no request; all of them were refused.
+    pub unreadable: Count,
+    /// What saves were compared with.
+    pub bases: BasisCounters,
+    /// How often a save was worked out anew, as others wrote in between.
+    pub conflicts: Count,
+}
+
+/// What saves were compared with.
+#[derive(Debug, Default)]
+pub struct BasisCounters {
+    /// The version that the client was given, and it was the last one.
+    pub latest: Count,
+    /// The version that the client was given, and others have written since.
+    pub earlier: Count,
+    /// Nothing that is known, so no key was deleted.
+    pub nothing: Count,
+}
+
+/// What requests came to.
+#[derive(Debug, Default)]
+pub struct RequestCounters {
+    /// Those that were done.
+    pub done: Count,
+    /// Those that were refused.
+    pub refused: Count,
+    /// Those that the store did not do.
+    pub failed: Count,
+}
+
+impl SocketCounters {
+    pub(super) fn of(&self, action: &Action) -> &RequestCounters {
+        match action {
+            Action::Restore => &self.restore,
+            Action::Save { .. } => &self.save,
+            Action::Merge { .. } => &self.merge,
+            Action::Delete => &self.delete,
+        }
+    }
+
+    pub(super) fn count_saved(&self, Saved { basis, conflicts }: Saved) {
+        let basis = match basis {
+            Basis::Latest => &self.bases.latest,
+            Basis::Earlier => &self.bases.earlier,
+            Basis::Nothing => &self.bases.nothing,
+        };
+        basis.inc();
+        self.conflicts.add(conflicts.into());
+    }
+}
+
+impl RequestCounters {
+    pub(super) fn count<T>(&self, outcome: &Result<T, RequestError>) {
+        match outcome {
+            Ok(_) => self.done.inc(),
+            Err(error) if error.is_ours() => self.failed.inc(),
+            Err(_) => self.refused.inc(),
+        }
+    }
+}
+
+/// Counts a socket for as long as it is there.
+#[derive(Debug)]
+pub(super) struct Open(Arc<SocketCounters>);
+
+impl Open {
+    pub(super) fn count(counters: &Arc<SocketCounters>) -> Self {
+        counters.open.inc();
+        Self(Arc::clone(counters))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.dec();
+    }
+}

@@ -1,0 +1,50 @@
+//! Why sockets end, and what their clients are told of it.
+
+use actix_http::ws::{CloseCode, CloseReason, ProtocolError};
+
+/// Why a socket ends.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Ending {
+    /// The server stops.
+    #[error("the server stops")]
+    GoingAway,
+    /// The client closes it.
+    #[error("the client closes it")]
+    Closed(Option<CloseReason>),
+    /// The connection is no more.
+    #[error("the connection is no more")]
+    Gone,
+    /// The client does not read.
+    #[error("the client does not read")]
+    Stuck,
+    /// The client shows no sign of life.
+    #[error("nothing was heard for too long")]
+    Silent,
+    /// The client did not authenticate in time.
+    #[error("no authorization came in time")]
+    Late,
+    /// The client has no key of ours, or did not begin with one.
+    #[error("the authorization of a known key is wanted")]
+    NotAdmitted,
+    /// The first message is too large.
+    #[error("the first message is too large")]
+    TooLarge,
+    /// The client does not speak the protocol.
+    #[error("that is not the protocol: {0}")]
+    Broken(#[from] ProtocolError),
+}
+
+impl Ending {
+    /// What the last frame says (RFC 6455, section 7.4.1); none: there is nobody to read one.
+    pub(super) fn frame(&self) -> Option<Option<CloseReason>> {
+        let code = match self {
+            Self::Gone | Self::Stuck => return None,
+            Self::Closed(reason) => return Some(reason.as_ref().map(|reason| reason.code.into())),
+            Self::GoingAway => CloseCode::Away,
+            Self::Silent | Self::Late | Self::NotAdmitted => CloseCode::Policy,
+            Self::TooLarge => CloseCode::Size,
+            Self::Broken(_) => CloseCode::Protocol,
+        };
+        Some(Some((code, self.to_string()).into()))
+    }
+}

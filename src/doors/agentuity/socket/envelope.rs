@@ -1,0 +1,131 @@
+//! The envelope `{"state"?,"metadata"?}`, in which a state travels as a string.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use memchr::memchr2_iter;
+use serde_json::value::RawValue;
+
+use super::error::RequestError;
+use crate::domain::{KeyedValues, keyed_values_of_any_key};
+
+const EMPTY: &str = "{}";
+
+/// The state in an envelope; none at all is an empty one. Its metadata does not count: the client
+/// puts in what it happens to have loaded.
+///
+/// An object without either member is a state that is not in an envelope. So the client itself reads
+/// what earlier versions of it have written.
+pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, RequestError> {
+    if text.is_empty() {
+        return Ok(KeyedValues::new());
+    }
+    let members: BTreeMap<Cow<'_, str>, &RawValue> =
+        serde_json::from_str(text).map_err(|_| RequestError::Envelope)?;
+    let state = match members.get("state") {
+        Some(state) if state.get() == "null" => EMPTY,
+        Some(state) => state.get(),
+        None if members.contains_key("metadata") => EMPTY,
+        None => text,
+    };
+    Ok(keyed_values_of_any_key(state, max_keys)?)
+}
+
+/// Appends the envelope of a state and metadata, two compact objects, as a JSON string. What is
+/// empty is left out.
+pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
+    let state = ("state", state);
+    let metadata = ("metadata", metadata);
+    let mut before = '{';
+    out.push('"');
+    for (name, object) in [state, metadata] {
+        if object == EMPTY {
+            continue;
+        }
+        out.push(before);
+        out.push_str("\\\"");
+        out.push_str(name);
+        out.push_str("\\\":");
+        write_escaped(object, out);
+        before = ',';
+    }
+    if before == '{' {
+        out.push('{');
+    }
+    out.push_str("}\"");
+}
+
+/// Appends compact JSON as it stands in a string. It has no control characters, so these two are all
+/// that wants an escape.
+fn write_escaped(json: &str, out: &mut String) {
+    let mut done = 0;
+    for at in memchr2_iter(b'"', b'\\', json.as_bytes()) {
+        out.push_str(&json[done..at]);
+        out.push('\\');
+        done = at;
+    }
+    out.push_str(&json[done..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn written(state: &str, metadata: &str) -> String {
+        let mut out = String::new();
+        write_envelope(state, metadata, &mut out);
+        // as a client reads it
+        serde_json::from_str(&out).unwrap()
+    }
+
+    fn read(text: &str) -> Result<Value, String> {
+        let state = read_envelope(text, 9).map_err(|error| error.to_string())?;
+        let member = |(key, value): &(crate::domain::Key, crate::domain::Value)| {
+            let mut json = Vec::new();
+            value.write_json(&mut json);
+            let value = serde_json::from_slice(&json).unwrap();
+            (key.as_str().to_owned(), value)
+        };
+        Ok(Value::Object(state.iter().map(member).collect()))
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        assert_eq!(written("{}", "{}"), "{}");
+        assert_eq!(written(r#"{"a":1}"#, "{}"), r#"{"state":{"a":1}}"#);
+        assert_eq!(written("{}", r#"{"a":1}"#), r#"{"metadata":{"a":1}}"#);
+        let both = r#"{"state":{"a":1},"metadata":{"b":2}}"#;
+        assert_eq!(written(r#"{"a":1}"#, r#"{"b":2}"#), both);
+    }
+
+    #[test]
+    fn the_text_of_values_is_kept() {
+        let state = r#"{"":9007199254740993,"a\"\\\n":"\ud83d \u0041 é😀","b":1e400}"#;
+
+        assert_eq!(written(state, "{}"), format!(r#"{{"state":{state}}}"#));
+    }
+
+    #[test]
+    fn the_state_is_read_and_the_metadata_is_not() {
+        assert_eq!(read(""), Ok(json!({})));
+        assert_eq!(read(r#"{"metadata":{"a":1}}"#), Ok(json!({})));
+        assert_eq!(read(r#"{"state":null}"#), Ok(json!({})));
+        let text = r#" { "state" : {"state":1,"":[ ]} , "metadata": 7, "later": 8 } "#;
+        assert_eq!(read(text), Ok(json!({"state": 1, "": []})));
+    }
+
+    #[test]
+    fn a_state_without_an_envelope_is_one_too() {
+        assert_eq!(read(r#"{"a":1,"b":[]}"#), Ok(json!({"a": 1, "b": []})));
+        assert_eq!(read("{}"), Ok(json!({})));
+    }
+
+    #[test]
+    fn what_is_no_state_is_refused() {
+        for text in ["[]", "7", "{", r#"{"state":[]}"#, r#"{"state":7}"#, "null"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

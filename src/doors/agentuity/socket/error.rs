@@ -1,0 +1,113 @@
+//! The one table from what went wrong to what the client is told: `{"id","success":false,"error"}`.
+
+use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+use super::limits::MOST_OPERATIONS;
+
+/// Why a request was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    /// A binary message.
+    #[error("a message has to be text")]
+    Binary,
+    /// The message is too large.
+    #[error("a message has at most {limit_bytes} bytes")]
+    TooLarge { limit_bytes: u64 },
+    /// The message is no text.
+    #[error("the message is not UTF-8")]
+    NotUtf8,
+    /// The message is not JSON.
+    #[error("the message is not JSON at line {line} column {column}")]
+    NotJson { line: usize, column: usize },
+    /// The message is JSON of another shape.
+    #[error("the message does not have the shape of a request at line {line} column {column}")]
+    NotARequest { line: usize, column: usize },
+    /// No id, or none that can be repeated.
+    #[error("`id` has to be a string of at most 254 bytes")]
+    NoId,
+    /// No action, or an unknown one.
+    #[error("`action` has to be restore, save, merge or delete")]
+    UnknownAction,
+    /// The action needs a member that is not there.
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    /// The id of the thread is none.
+    #[error("`thread_id`: {0}")]
+    ThreadId(#[from] ThreadIdError),
+    /// The envelope in `user_data` is not JSON.
+    #[error("`user_data` has to be a JSON object in a string")]
+    Envelope,
+    /// The state in `user_data` is none.
+    #[error("the state in `user_data`: {0}")]
+    State(#[from] ObjectFault),
+    /// The metadata is not an object.
+    #[error("`metadata`: {0}")]
+    Metadata(#[from] ObjectError),
+    /// Too many operations.
+    #[error("a merge has at most {MOST_OPERATIONS} operations")]
+    TooManyOperations,
+    /// An operation is none.
+    #[error("operation {index}: {fault}")]
+    Operation {
+        /// From 0.
+        index: usize,
+        /// What is wrong with it.
+        fault: OperationFault,
+    },
+    /// The service did not do it.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+/// What is wrong with an operation.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OperationFault {
+    /// Not an object, or with members of other types.
+    #[error("it does not have the shape of an operation")]
+    Shape,
+    /// No operation, or an unknown one.
+    #[error("`op` has to be set, delete, clear or push")]
+    UnknownOp,
+    /// No key, or one that is not a string.
+    #[error("`key` has to be a string")]
+    NoKey,
+    /// A key that no state takes.
+    #[error("`key`: {0}")]
+    Key(#[from] KeyError),
+    /// A value that no state takes.
+    #[error("`value`: {0}")]
+    Value(#[from] JsonError),
+    /// A bound that is no number.
+    #[error("`maxRecords` has to be a number")]
+    MaxRecords,
+}
+
+impl RequestError {
+    /// For people. What broke inside is for the log alone.
+    pub(super) fn message(&self) -> String {
+        match self {
+            Self::Service(ServiceError::Store(StoreError::Corrupt(_))) => {
+                "something is wrong on our side".into()
+            }
+            Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
+            _ => self.to_string(),
+        }
+    }
+
+    /// Whether it is nothing that the client did.
+    pub(super) fn is_ours(&self) -> bool {
+        matches!(self, Self::Service(ServiceError::Store(_)))
+    }
+
+    /// Where and why a message is not a request.
+    pub(super) fn of_json(error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        if error.is_data() {
+            Self::NotARequest { line, column }
+        } else {
+            Self::NotJson { line, column }
+        }
+    }
+}

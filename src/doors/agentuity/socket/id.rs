@@ -1,0 +1,101 @@
+//! Ids of requests, which answers repeat as they came.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserializer as _;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::limits::ID_MAX_BYTES;
+
+/// The id of a request: a JSON string of at most 256 bytes with its quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RequestId(Box<str>);
+
+impl RequestId {
+    /// The id that a JSON value is.
+    pub(super) fn of(json: &RawValue) -> Option<Self> {
+        let text = json.get();
+        let is_id = text.starts_with('"') && text.len() <= ID_MAX_BYTES;
+        is_id.then(|| Self(text.into()))
+    }
+
+    /// The id in the beginning of a message, whatever follows and is wrong with it.
+    pub(super) fn found_in(start: &[u8]) -> Option<Self> {
+        let mut found = None;
+        let mut deserializer = serde_json::Deserializer::from_slice(start);
+        // it ends in an error, at the latest where the beginning does
+        deserializer.deserialize_map(Search(&mut found)).ok();
+        found
+    }
+
+    /// The JSON string.
+    pub(super) fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Looks for the id among the members of an object.
+struct Search<'a>(&'a mut Option<RequestId>);
+
+impl<'de> Visitor<'de> for Search<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while self.0.is_none()
+            && let Some(name) = members.next_key::<Cow<'de, str>>()?
+        {
+            if name == "id" {
+                *self.0 = RequestId::of(members.next_value()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(start: &str) -> Option<String> {
+        RequestId::found_in(start.as_bytes()).map(|id| id.as_json().to_owned())
+    }
+
+    #[test]
+    fn an_id_is_found_though_the_rest_is_cut_off_or_no_json() {
+        let id = Some("\"a-1\"".to_owned());
+
+        assert_eq!(found(r#"{"id":"a-1","action":"save","data":{"user_da"#), id);
+        assert_eq!(found(r#" { "id" : "a-1" , nonsense"#), id);
+        assert_eq!(
+            found(r#"{"action":"save","data":{"x":[1]},"id":"a-1"}"#),
+            id
+        );
+        assert_eq!(found(r#"{"id":"\ud83d"}"#), Some(r#""\ud83d""#.into()));
+    }
+
+    #[test]
+    fn what_has_none_is_told_without() {
+        let long = format!(r#"{{"id":"{}"}}"#, "a".repeat(ID_MAX_BYTES - 1));
+
+        for start in [
+            "",
+            "{",
+            "[1]",
+            "nonsense",
+            r#"{"id":7}"#,
+            r#"{"id":"cut"#,
+            &long,
+        ] {
+            assert_eq!(found(start), None, "{start}");
+        }
+        assert_eq!(RequestId::found_in(b"{\"id\":\"\xff\"}"), None);
+    }
+}

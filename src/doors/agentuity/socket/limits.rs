@@ -1,0 +1,62 @@
+//! How much, and how long.
+
+use std::time::Duration;
+
+/// Bytes that a message may have. The largest legal save, 1 MiB of JSON inside a JSON string, has
+/// 2.1 MB.
+pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
+/// Bytes that the first message may have, of somebody who is not known yet.
+pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 65_536;
+/// Bytes of a refused message that are looked at for its id. The client puts it first.
+pub(super) const START_BYTES: usize = 1_024;
+/// Bytes that an id may have, with its quotes. The client's have 38.
+pub(super) const ID_MAX_BYTES: usize = 256;
+/// Operations that a merge may have: more than fit into a state in any practice, and no more than
+/// a store does while others wait.
+pub(super) const MOST_OPERATIONS: usize = 100_000;
+
+/// Requests of a connection that are not answered yet. At so many no more is read.
+pub(super) const MOST_IN_FLIGHT: usize = 128;
+/// Bytes that those requests may have; the last one may pass it.
+pub(super) const MOST_BYTES_IN_FLIGHT: usize = 32 * 1_048_576;
+/// Bytes of answers that wait for a client to read them. Requests whose answers find no room are in
+/// flight until it does.
+pub(super) const MOST_BYTES_UNSENT: usize = 1_048_576;
+/// Bytes that are handed on at once, so that it shows soon whether a client reads.
+pub(super) const CHUNK_BYTES: usize = 65_536;
+
+/// Bytes of a message after which others of the same worker have their turn.
+pub(super) const TURN_BYTES: usize = 65_536;
+
+/// The times that a socket goes by.
+#[derive(Debug, Clone, Copy)]
+pub struct SocketTiming {
+    /// How long the first message may take.
+    pub authentication: Duration,
+    /// How often a client is asked whether it is there, which also tells how long its requests may
+    /// have been on their way: that should be a small part of its patience.
+    pub ping: Duration,
+    /// After how long a silence it is taken for gone.
+    pub silence: Duration,
+    /// How long a client may read nothing while answers wait for it.
+    pub stuck: Duration,
+    /// How long a request is tried while the store is away. The client gives up after 10 s.
+    pub patience: Duration,
+    /// How long what is in flight may take at the end.
+    pub finish: Duration,
+    /// How long what a client sent before it heard of the end is waited for.
+    pub farewell: Duration,
+}
+
+impl SocketTiming {
+    /// Those of a server.
+    pub const DEFAULT: Self = Self {
+        authentication: Duration::from_secs(10),
+        ping: Duration::from_secs(2),
+        silence: Duration::from_secs(60),
+        stuck: Duration::from_secs(30),
+        patience: Duration::from_secs(8),
+        finish: Duration::from_secs(10),
+        farewell: Duration::from_secs(2),
+    };
+}

@@ -1,0 +1,55 @@
+//! `/thread/ws`: all threads of an app's process over one WebSocket (RFC 6455).
+//!
+//! The first message is the api key. Each later one is a request, with an id that its answer repeats:
+//! restore, save, merge or delete of a thread. Those for one thread are done in the order in which
+//! they come, those for different threads side by side.
+//!
+//! A socket is one task of the worker that took its connection. It holds at most 128 requests and
+//! 32 MiB of messages in flight, and then reads no more; an answer is in flight until there is room
+//! for it on its way to the client. What is wrong with a message is answered, and never closes the
+//! socket, which has other requests in flight: the client loses them then, and reconnects a few
+//! times at most.
+
+mod answering;
+mod authentication;
+mod connection;
+mod counters;
+mod ending;
+mod envelope;
+mod error;
+mod frames;
+mod id;
+mod in_flight;
+mod limits;
+mod object;
+mod operations;
+mod outbox;
+mod oversize;
+mod pings;
+mod reply;
+mod request;
+mod silence;
+mod upgrade;
+
+use std::future::ready;
+
+use actix_web::web::{self, ServiceConfig};
+
+use super::AgentuityError;
+
+pub use counters::{BasisCounters, RequestCounters, SocketCounters};
+pub use limits::SocketTiming;
+
+/// Adds the path.
+pub(super) fn routes(config: &mut ServiceConfig) {
+    let refused = || {
+        ready(Err::<&str, _>(AgentuityError::MethodNotAllowed {
+            allow: "GET",
+        }))
+    };
+    config.service(
+        web::resource("/thread/ws")
+            .route(web::get().to(upgrade::open_socket))
+            .default_service(web::to(refused)),
+    );
+}

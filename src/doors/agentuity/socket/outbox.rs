@@ -1,0 +1,149 @@
+//! What goes to a client: frames that wait until it takes them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_http::ws::{CloseReason, OpCode, Parser};
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::limits::{CHUNK_BYTES, MOST_BYTES_UNSENT};
+
+/// The near end. Answers wait for room in it, so it is bounded by those who wait.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    frames: RefCell<Option<UnboundedSender<Frame>>>,
+    room: Arc<Semaphore>,
+    moved: Rc<Cell<Instant>>,
+}
+
+/// A frame, or what is left of it, with the room that it takes.
+#[derive(Debug)]
+struct Frame {
+    bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// The far end.
+struct Sending {
+    frames: UnboundedReceiver<Frame>,
+    frame: Option<Frame>,
+    moved: Rc<Cell<Instant>>,
+}
+
+/// An outbox, and the bytes that come out of it.
+pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
+    let (sender, frames) = unbounded_channel();
+    let moved = Rc::new(Cell::new(Instant::now()));
+    let sending = Sending {
+        frames,
+        frame: None,
+        moved: Rc::clone(&moved),
+    };
+    let outbox = Outbox {
+        frames: RefCell::new(Some(sender)),
+        room: Arc::new(Semaphore::new(MOST_BYTES_UNSENT)),
+        moved,
+    };
+    (outbox, unfold(sending, Sending::next))
+}
+
+impl Outbox {
+    /// Sends a text once there is room for about so many bytes. It is not made before that, so what
+    /// waits is no larger than it has to be. After [`Self::close`] it is dropped.
+    pub(super) async fn text(&self, about_bytes: usize, make: impl FnOnce() -> String) {
+        self.send(OpCode::Text, about_bytes, || make().into_bytes())
+            .await;
+    }
+
+    /// Answers a ping.
+    pub(super) async fn pong(&self, bytes: Bytes) {
+        self.send(OpCode::Pong, bytes.len(), || bytes).await;
+    }
+
+    async fn send<B: AsRef<[u8]>>(
+        &self,
+        kind: OpCode,
+        about_bytes: usize,
+        make: impl FnOnce() -> B,
+    ) {
+        if !self.is_waiting() {
+            self.moved.set(Instant::now());
+        }
+        let bytes = about_bytes.clamp(1, MOST_BYTES_UNSENT) as u32;
+        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
+        if let Ok(room) = room {
+            let mut frame = BytesMut::new();
+            Parser::write_message(&mut frame, make(), kind, true, false);
+            self.put(frame, Some(room));
+        }
+    }
+
+    /// Asks the client for these bytes, after all that was sent before. They wait for no room: there
+    /// is no more than one ping for each answer, and for each so many seconds.
+    pub(super) fn ping(&self, bytes: [u8; 8]) {
+        if self.room.is_closed() {
+            return;
+        }
+        let mut frame = BytesMut::new();
+        Parser::write_message(&mut frame, bytes, OpCode::Ping, true, false);
+        self.put(frame, None);
+    }
+
+    /// Sends the last frame, once. What had no room until now is dropped.
+    pub(super) fn close(&self, reason: Option<CloseReason>) {
+        if self.room.is_closed() {
+            return;
+        }
+        self.room.close();
+        let mut frame = BytesMut::new();
+        Parser::write_close(&mut frame, reason, false);
+        self.put(frame, None);
+    }
+
+    /// Lets the connection end when all frames are sent.
+    pub(super) fn end(&self) {
+        self.room.close();
+        self.frames.take();
+    }
+
+    /// Since when the client has taken none of the answers that wait for it.
+    pub(super) fn stuck_since(&self) -> Option<Instant> {
+        self.is_waiting().then(|| self.moved.get())
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.room.available_permits() < MOST_BYTES_UNSENT
+    }
+
+    fn put(&self, frame: BytesMut, room: Option<OwnedSemaphorePermit>) {
+        let frame = Frame {
+            bytes: frame.freeze(),
+            _room: room,
+        };
+        if let Some(frames) = &*self.frames.borrow() {
+            // who has gone needs none
+            frames.send(frame).ok();
+        }
+    }
+}
+
+impl Sending {
+    async fn next(mut self) -> Option<(Bytes, Self)> {
+        let mut frame = match self.frame.take() {
+            Some(frame) => frame,
+            None => self.frames.recv().await?,
+        };
+        let chunk = frame.bytes.split_to(frame.bytes.len().min(CHUNK_BYTES));
+        if !frame.bytes.is_empty() {
+            self.frame = Some(frame);
+        }
+        self.moved.set(Instant::now());
+        Some((chunk, self))
+    }
+}

@@ -1,0 +1,130 @@
+//! Frames that are too large: they are dropped as they arrive, and only their beginning is kept.
+//!
+//! The codec holds a whole frame of whatever length before it looks at any limit, so the length is
+//! read off here before it gets there. What it gets of such a frame is the same one without a
+//! payload: whether it may come at this place is still the codec's to judge.
+
+use actix_http::ws::{Frame, Item};
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::limits::START_BYTES;
+
+/// The longest payload of a control frame (RFC 6455, section 5.5).
+pub(super) const CONTROL_MAX_BYTES: u64 = 125;
+/// The longest of any: the topmost bit has to be 0 (RFC 6455, section 5.2).
+const PAYLOAD_MAX_BYTES: u64 = i64::MAX as u64;
+const IS_MASKED: u8 = 0x80;
+const IS_CONTROL: u8 = 0x08;
+const OPCODE: u8 = 0x0f;
+
+/// What the first bytes of a frame from a client say (RFC 6455, section 5.2).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    first: u8,
+    mask: [u8; 4],
+    /// Bytes of the head itself.
+    bytes: usize,
+    /// Bytes that follow.
+    pub(super) payload_bytes: u64,
+}
+
+impl Head {
+    /// Reads a head; none: it is not whole, or it is for the codec to refuse.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (&first, rest) = bytes.split_first()?;
+        let (&second, rest) = rest.split_first()?;
+        if second & IS_MASKED == 0 {
+            return None;
+        }
+        let (payload_bytes, rest) = match second & !IS_MASKED {
+            126 => {
+                let (length, rest) = rest.split_first_chunk()?;
+                (u64::from(u16::from_be_bytes(*length)), rest)
+            }
+            127 => {
+                let (length, rest) = rest.split_first_chunk()?;
+                (u64::from_be_bytes(*length), rest)
+            }
+            length => (u64::from(length), rest),
+        };
+        let (mask, rest) = rest.split_first_chunk()?;
+        (payload_bytes <= PAYLOAD_MAX_BYTES).then_some(Self {
+            first,
+            mask: *mask,
+            bytes: bytes.len() - rest.len(),
+            payload_bytes,
+        })
+    }
+
+    /// Whether it is a ping, a pong or a close.
+    pub(super) fn is_control(self) -> bool {
+        self.first & IS_CONTROL != 0
+    }
+
+    /// Whether it goes on with a message.
+    pub(super) fn is_continuation(self) -> bool {
+        self.first & OPCODE == 0
+    }
+
+    /// The same frame without its payload.
+    pub(super) fn emptied(self) -> BytesMut {
+        BytesMut::from(&[self.first, IS_MASKED, 0, 0, 0, 0][..])
+    }
+
+    /// Steps over the head of a frame whose payload is to be dropped.
+    pub(super) fn swallow(self, frame: Frame, unread: &mut BytesMut) -> Swallowed {
+        unread.advance(self.bytes);
+        Swallowed {
+            frame,
+            head: self,
+            left: self.payload_bytes,
+            start: BytesMut::new(),
+        }
+    }
+}
+
+/// A frame whose payload is dropped as it comes.
+#[derive(Debug)]
+pub(super) struct Swallowed {
+    /// Without its payload.
+    frame: Frame,
+    head: Head,
+    left: u64,
+    start: BytesMut,
+}
+
+impl Swallowed {
+    /// Drops what has come of the payload. Whether that was all of it.
+    pub(super) fn swallow(&mut self, unread: &mut BytesMut) -> bool {
+        let here = usize::try_from(self.left).map_or(unread.len(), |left| left.min(unread.len()));
+        let wanted = START_BYTES.saturating_sub(self.start.len()).min(here);
+        let place = self.start.len();
+        self.start.extend_from_slice(&unread[..wanted]);
+        for (at, byte) in self.start.iter_mut().enumerate().skip(place) {
+            *byte ^= self.head.mask[at % 4];
+        }
+        unread.advance(here);
+        self.left -= here as u64;
+        self.left == 0
+    }
+
+    /// The frame with the beginning of its payload, and how many bytes that had.
+    pub(super) fn into_frame(self) -> (Frame, u64) {
+        let start = self.start.freeze();
+        (with_payload(self.frame, start), self.head.payload_bytes)
+    }
+}
+
+fn with_payload(frame: Frame, payload: Bytes) -> Frame {
+    match frame {
+        Frame::Text(_) => Frame::Text(payload),
+        Frame::Binary(_) => Frame::Binary(payload),
+        Frame::Continuation(item) => Frame::Continuation(match item {
+            Item::FirstText(_) => Item::FirstText(payload),
+            Item::FirstBinary(_) => Item::FirstBinary(payload),
+            Item::Continue(_) => Item::Continue(payload),
+            Item::Last(_) => Item::Last(payload),
+        }),
+        control => control,
+    }
+}

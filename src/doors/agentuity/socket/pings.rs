@@ -1,0 +1,138 @@
+//! Pings, and what the pongs to them prove.
+//!
+//! Both sides read what comes in the order in which it was sent. So what comes after a pong was sent
+//! after its ping; and who answers a ping has what was sent before it. Nothing else tells how long a
+//! request was on its way, or whether an answer has arrived while the client still waited for it.
+
+use std::collections::VecDeque;
+
+use tokio::time::Instant;
+
+use crate::service::Receipt;
+
+/// Pings that are remembered. What an older one would have proved is not known then.
+const MOST_UNANSWERED: usize = 128;
+/// What was given, and is remembered until a pong tells that it was received.
+const MOST_GIVEN: usize = 1_024;
+
+/// The pings of a connection, by number.
+#[derive(Debug)]
+pub(super) struct Pings {
+    next: u64,
+    last_sent: Instant,
+    sent_after: Instant,
+    unanswered: VecDeque<(u64, Instant)>,
+    /// Each with the number of the first ping that was sent after it.
+    given: VecDeque<(u64, Receipt)>,
+}
+
+impl Pings {
+    /// Those of a connection that begins now.
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            next: 0,
+            last_sent: now,
+            sent_after: now,
+            unanswered: VecDeque::new(),
+            given: VecDeque::new(),
+        }
+    }
+
+    /// Notes what was given, of which the next ping will tell.
+    pub(super) fn give(&mut self, receipt: Receipt) {
+        if self.given.len() == MOST_GIVEN {
+            self.given.pop_front();
+        }
+        self.given.push_back((self.next, receipt));
+    }
+
+    /// Whether something was given since the last ping.
+    pub(super) fn has_given(&self) -> bool {
+        let last = self.given.back();
+        last.is_some_and(|(number, _)| *number == self.next)
+    }
+
+    /// What is in a ping that is sent now.
+    pub(super) fn send(&mut self) -> [u8; 8] {
+        let number = self.next;
+        self.next += 1;
+        self.last_sent = Instant::now();
+        if self.unanswered.len() == MOST_UNANSWERED {
+            self.unanswered.pop_front();
+        }
+        self.unanswered.push_back((number, self.last_sent));
+        number.to_be_bytes()
+    }
+
+    /// What the client has, as it has answered a ping. A pong may answer several pings, or none (RFC
+    /// 6455, section 5.5.3).
+    pub(super) fn answered(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
+        let place = self
+            .unanswered
+            .iter()
+            .position(|(number, _)| number.to_be_bytes() == pong);
+        let mut received = 0;
+        if let Some(place) = place {
+            let (number, sent) = self.unanswered[place];
+            self.unanswered.drain(..=place);
+            self.sent_after = sent;
+            received = self.given.partition_point(|(first, _)| *first <= number);
+        }
+        self.given.drain(..received).map(|(_, receipt)| receipt)
+    }
+
+    /// When the last one was sent.
+    pub(super) fn last_sent(&self) -> Instant {
+        self.last_sent
+    }
+
+    /// A moment after which all was sent that comes now.
+    pub(super) fn sent_after(&self) -> Instant {
+        self.sent_after
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much was received.
+    fn answer(pings: &mut Pings, pong: &[u8]) -> usize {
+        pings.answered(pong).count()
+    }
+
+    #[test]
+    fn what_comes_after_a_pong_was_sent_after_its_ping() {
+        let mut pings = Pings::new();
+        let begun = pings.sent_after();
+
+        let first = pings.send();
+        let sent = pings.last_sent();
+        let second = pings.send();
+        answer(&mut pings, b"unasked");
+        answer(&mut pings, &7_u64.to_be_bytes());
+        assert_eq!(pings.sent_after(), begun);
+        answer(&mut pings, &first);
+        assert_eq!(pings.sent_after(), sent);
+        answer(&mut pings, &second);
+        answer(&mut pings, &first);
+        assert_eq!(pings.sent_after(), pings.last_sent());
+        assert!(pings.unanswered.is_empty());
+    }
+
+    #[test]
+    fn pings_that_nobody_answers_are_forgotten() {
+        let mut pings = Pings::new();
+
+        let first = pings.send();
+        let begun = pings.sent_after();
+        for _ in 0..MOST_UNANSWERED {
+            pings.send();
+        }
+        answer(&mut pings, &first);
+
+        assert_eq!(pings.unanswered.len(), MOST_UNANSWERED);
+        assert_eq!(pings.sent_after(), begun);
+    }
+}

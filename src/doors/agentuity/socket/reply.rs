@@ -1,0 +1,43 @@
+//! Answers, as the text of a message.
+
+use super::envelope::write_envelope;
+use super::error::RequestError;
+use super::id::RequestId;
+use crate::domain::Json;
+
+/// The key is one of ours.
+pub(super) const ADMITTED: &str = r#"{"success":true}"#;
+/// It is none. The client of such a process does not try again.
+pub(super) const TURNED_AWAY: &str = r#"{"success":false,"error":"the api key is not known"}"#;
+
+/// It was done; with the state and the metadata of a thread that was asked for and exists.
+pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
+    match thread {
+        Some((state, metadata)) => restored(id, &state, metadata.as_str()),
+        None => format!(r#"{{"id":{},"success":true}}"#, id.as_json()),
+    }
+}
+
+fn restored(id: &RequestId, state: &str, metadata: &str) -> String {
+    // quotes are most of what wants an escape
+    let room = (state.len() + metadata.len()) / 8 * 9 + 128;
+    let mut text = String::with_capacity(room);
+    text.push_str(r#"{"id":"#);
+    text.push_str(id.as_json());
+    text.push_str(r#","success":true,"data":"#);
+    write_envelope(state, metadata, &mut text);
+    text.push('}');
+    text
+}
+
+/// It was not done; without an id where none could be told.
+pub(super) fn refused(id: Option<&RequestId>, error: &RequestError) -> String {
+    let message = serde_json::Value::String(error.message());
+    match id {
+        Some(id) => {
+            let id = id.as_json();
+            format!(r#"{{"id":{id},"success":false,"error":{message}}}"#)
+        }
+        None => format!(r#"{{"success":false,"error":{message}}}"#),
+    }
+}

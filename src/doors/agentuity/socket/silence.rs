@@ -1,0 +1,75 @@
+//! Whether a client is still there.
+
+use std::pin::Pin;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::answering::Desk;
+use super::limits::SocketTiming;
+
+/// What is to be done about a client that shows no sign of life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// It is to be asked.
+    Ping,
+    /// It has gone.
+    Gone,
+    /// It does not read what it is sent.
+    Stuck,
+}
+
+/// Watches for how long nothing came.
+#[derive(Debug)]
+pub(super) struct Silence {
+    timing: SocketTiming,
+    heard: Instant,
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Silence {
+    /// Begins now.
+    pub(super) fn new(timing: SocketTiming) -> Self {
+        let heard = Instant::now();
+        Self {
+            timing,
+            heard,
+            alarm: Box::pin(sleep_until(heard + timing.ping)),
+        }
+    }
+
+    /// Something came, or nothing can be heard for reasons of our own.
+    pub(super) fn heard(&mut self) {
+        self.heard = Instant::now();
+    }
+
+    /// Waits until something is due. May be dropped and called again.
+    pub(super) async fn due(&mut self, desk: &Desk) -> Due {
+        loop {
+            let (due, at) = self.next(desk);
+            if at <= Instant::now() {
+                return due;
+            }
+            // later than it is set is early enough: most of the time something comes before
+            if self.alarm.is_elapsed() || at < self.alarm.deadline() {
+                self.alarm.as_mut().reset(at);
+            }
+            self.alarm.as_mut().await;
+        }
+    }
+
+    fn next(&self, desk: &Desk) -> (Due, Instant) {
+        let ping = desk.pings.borrow().last_sent() + self.timing.ping;
+        let gone = self.heard + self.timing.silence;
+        let first = if gone < ping {
+            (Due::Gone, gone)
+        } else {
+            (Due::Ping, ping)
+        };
+        let stuck = desk.outbox.stuck_since();
+        let stuck = stuck.map(|since| since + self.timing.stuck);
+        match stuck.filter(|stuck| *stuck < first.1) {
+            Some(stuck) => (Due::Stuck, stuck),
+            None => first,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `GET /thread/ws`: from HTTP to a socket.
+
+use std::convert::Infallible;
+
+use actix_http::ws::handshake;
+use actix_web::body::BodyStream;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, rt};
+use futures_util::StreamExt as _;
+
+use super::connection::Connection;
+use super::outbox::outbox;
+use crate::doors::agentuity::{Agentuity, AgentuityError};
+
+/// `GET /thread/ws`
+///
+/// The page that a browser opens a socket from is not asked about, though the rules for other origins
+/// do not hold for sockets: a browser adds no credential that counts here. The key is in the first
+/// message, and whoever has it may be anywhere.
+///
+/// No extension is agreed on, `permessage-deflate` neither, which clients offer: a small message
+/// could then become a large one.
+pub(super) async fn open_socket(
+    request: HttpRequest,
+    payload: Payload,
+    door: Data<Agentuity>,
+) -> Result<HttpResponse, AgentuityError> {
+    let mut response = handshake(request.head())?;
+    let (outbox, frames) = outbox();
+    rt::spawn(Connection::new(&door, payload, outbox).run());
+    let body = BodyStream::new(frames.map(Ok::<_, Infallible>));
+    Ok(response.body(body).map_into_boxed_body().into())
+}

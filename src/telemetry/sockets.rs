@@ -1,0 +1,126 @@
+//! Metrics of sockets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::labels::{Basis, SocketRequest};
+use crate::doors::agentuity::{BasisCounters, RequestCounters, SocketCounters};
+use crate::events::Count;
+
+/// Shows the counters of the sockets.
+#[derive(Debug)]
+struct SocketMetrics(Arc<SocketCounters>);
+
+/// Adds the metrics of sockets to a registry.
+pub fn register_sockets(registry: &mut Registry, counters: &Arc<SocketCounters>) {
+    let metrics = SocketMetrics(Arc::clone(counters));
+    registry.register_collector(Box::new(metrics));
+}
+
+impl Collector for SocketMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let counters = &*self.0;
+        let open = ConstGauge::new(counters.open.get());
+        let (name, help) = ("sockets", "Sockets of /thread/ws that are open");
+        open.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
+        let mut counter = |name, help, count: &Count| {
+            let counter = ConstCounter::new(count.get());
+            let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            counter.encode(encoder)
+        };
+        let help = "Sockets whose api key was not known";
+        counter("sockets_turned_away", help, &counters.turned_away)?;
+        let help = "How often a save was worked out anew, as others wrote in between";
+        counter("socket_save_conflicts", help, &counters.conflicts)?;
+        saves(&counters.bases, &mut encoder)?;
+        requests(counters, &mut encoder)
+    }
+}
+
+fn saves(of: &BasisCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let help = "Saves by what of the thread the client was known to have";
+    let mut family = encoder.encode_descriptor("socket_saves", help, None, MetricType::Counter)?;
+    for (basis, count) in [
+        ("latest", &of.latest),
+        ("earlier", &of.earlier),
+        ("nothing", &of.nothing),
+    ] {
+        total(&mut family, &Basis { basis }, count)?;
+    }
+    Ok(())
+}
+
+fn requests(of: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let (name, help) = (
+        "socket_requests",
+        "Requests of sockets by what came of them",
+    );
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (action, of) in [
+        ("restore", &of.restore),
+        ("save", &of.save),
+        ("merge", &of.merge),
+        ("delete", &of.delete),
+    ] {
+        let RequestCounters {
+            done,
+            refused,
+            failed,
+        } = of;
+        for (outcome, count) in [("done", done), ("refused", refused), ("failed", failed)] {
+            total(&mut family, &SocketRequest { action, outcome }, count)?;
+        }
+    }
+    let (action, outcome) = ("unreadable", "refused");
+    let labels = SocketRequest { action, outcome };
+    total(&mut family, &labels, &of.unreadable)
+}
+
+fn total(
+    family: &mut MetricEncoder<'_>,
+    labels: &impl EncodeLabelSet,
+    count: &Count,
+) -> Result<(), fmt::Error> {
+    let family = family.encode_family(labels)?;
+    ConstCounter::new(count.get()).encode(family)
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn every_counter_is_shown() {
+        let counters = Arc::new(SocketCounters::default());
+        let mut registry = Registry::default();
+        register_sockets(registry.sub_registry_with_prefix("threadkeep"), &counters);
+        counters.open.inc();
+        counters.save.failed.add(2);
+        counters.unreadable.inc();
+        counters.bases.earlier.add(3);
+
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+
+        for line in [
+            "threadkeep_sockets 1",
+            "threadkeep_sockets_turned_away_total 0",
+            r#"threadkeep_socket_requests_total{action="restore",outcome="done"} 0"#,
+            r#"threadkeep_socket_requests_total{action="save",outcome="failed"} 2"#,
+            r#"threadkeep_socket_requests_total{action="unreadable",outcome="refused"} 1"#,
+            r#"threadkeep_socket_saves_total{basis="earlier"} 3"#,
+            "threadkeep_socket_save_conflicts_total 0",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! `/thread/ws`.
+
+mod admission;
+mod bounds;
+mod client;
+mod endings;
+mod life;
+mod messages;
+mod oddities;
+mod order;
+#[cfg(feature = "redis")]
+mod outage;
+mod threads;
