@@ -52,12 +52,18 @@ also_install_python() {
     fi
 }
 
-# install_npm PACKAGE VERSION: below $npm, which is below target/.
+# install_npm PACKAGE VERSION [OPTION...]: into $npm, a directory of its own below target/. Programs of
+# packages that want to be run at the installation are not, whatever the npm of this machine thinks.
 install_npm() {
-    npm=$PWD/target/npm
-    if ! grep -qsF "\"version\": \"$2\"" "$npm/node_modules/$1/package.json"; then
+    npm=$PWD/target/npm/$1-$2
+    if ! [ -e "$npm/installed" ]; then
+        rm -rf "$npm"
         mkdir -p "$npm"
-        npm install --prefix "$npm" --no-save --no-audit --no-fund --loglevel=error "$1@$2"
+        package=$1@$2
+        shift 2
+        npm install --prefix "$npm" --no-save --no-audit --no-fund --loglevel=error --ignore-scripts \
+            "$@" "$package"
+        touch "$npm/installed"
     fi
 }
 
@@ -78,6 +84,14 @@ run_server() {
     listening=$(sed -n '/"listening"/s/.*"address":"\([^"]*\)".*/\1/p' "$log" | head -n 1)
 }
 
+# start_redis: a redis-server on $dir/redis.sock, which keeps nothing on disk.
+start_redis() {
+    redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" \
+        >"$dir/redis.log" 2>&1 &
+    redis=$!
+    until_it redis-cli -s "$dir/redis.sock" ping
+}
+
 # start_server memory|redis [SETTING=VALUE...]: sets $server and $address.
 start_server() {
     store=$1
@@ -85,10 +99,7 @@ start_server() {
     case $store in
     memory) ;;
     redis)
-        redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" \
-            >"$dir/redis.log" 2>&1 &
-        redis=$!
-        until_it redis-cli -s "$dir/redis.sock" ping
+        start_redis
         set -- "$@" THREADKEEP_REDIS_URL="unix://$dir/redis.sock"
         ;;
     *)
