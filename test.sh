@@ -99,8 +99,8 @@ done
 install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh deploy/make-keys.sh \
-    tests/balancer.sh tests/docs-page.sh tests/event-stream.sh tests/mcp.sh tests/schemathesis.sh \
-    tests/tool-definitions.sh tests/webhooks.sh
+    tests/agentuity.sh tests/balancer.sh tests/docs-page.sh tests/event-stream.sh tests/mcp.sh \
+    tests/schemathesis.sh tests/tool-definitions.sh tests/webhooks.sh
 check 'Compose file' docker-compose config --quiet
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Form' cargo fmt --all --check
@@ -129,6 +129,7 @@ check 'Signatures of webhooks on Redis' tests/webhooks.sh redis
 check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
 check 'MCP, by its official clients' tests/mcp.sh memory
 check 'MCP over two replicas on Redis' tests/mcp.sh redis
+check 'Apps of the runtime of Agentuity' tests/agentuity.sh
 check 'Odd requests to the embedded store' tests/schemathesis.sh memory
 check 'Odd requests to Redis' tests/schemathesis.sh redis
 

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Runs an app for Agentuity's published runtime, with two versions of it and in two processes each,
+# against threadkeep on Redis, and drives it over HTTP. Redis and replicas go away in between.
+#
+#   tests/agentuity.sh            checks everything
+#   tests/agentuity.sh windows    only what has that in its line
+#
+# Needs redis-server, node (18 or later) and npm; the runtime and bun are installed below target/.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/server.sh
+. tests/server.sh
+
+install_npm bun 1.4.5
+bun=$npm/node_modules/bun/bin/bun.exe
+# until this has run, it is a text that says to run it
+[ "$("$bun" --version 2>&1)" = 1.4.5 ] || node "$npm/node_modules/bun/install.js"
+
+only=${1:-}
+start_redis
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+
+# drive VERSION PROGRAM: has the app run by that program, beside the runtime that it imports. In the
+# background: most of it waits for others. Sets $driver.
+drive() {
+    install_npm @agentuity/runtime "$1" --omit=peer
+    cp tests/agentuity/*.ts "$npm"
+    node tests/agentuity/drive.mjs "$(
+        cat <<END
+{
+    "version": "$1", "entry": "$2", "only": "$only", "directory": "$npm", "bun": "$bun",
+    "program": "$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")",
+    "redis": "$dir/redis.sock", "logs": "$dir", "key": "$api_key", "prefix": "v$1"
+}
+END
+    )" &
+    driver=$!
+    servers="$servers $driver"
+}
+
+drive 2.0.21 app.ts
+first=$driver
+drive 1.0.43 start_v1.ts
+wait "$first"
+wait "$driver"

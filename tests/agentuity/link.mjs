@@ -1,0 +1,69 @@
+// A TCP link to a server that can be cut, mended and led elsewhere.
+
+import { createServer, connect } from "node:net";
+
+export class Link {
+  #target;
+  #tap;
+  #server;
+  #pairs = new Set();
+  #cut = false;
+
+  // target: { port, host } or { path }. tap() is called for each connection, and gives an object
+  // that is told its bytes, by `up(chunk)` and `down(chunk)`, and its end, by `closed()`.
+  constructor(target, tap = undefined) {
+    this.#target = target;
+    this.#tap = tap;
+  }
+
+  static async to(target, tap) {
+    const link = new Link(target, tap);
+    link.#server = createServer((client) => link.#pass(client));
+    await new Promise((resolve) => link.#server.listen(0, "127.0.0.1", resolve));
+    return link;
+  }
+
+  get port() {
+    return this.#server.address().port;
+  }
+
+  // Ends all connections, and each new one at once, until `mend`.
+  cut() {
+    this.#cut = true;
+    for (const pair of this.#pairs) pair.forEach((socket) => socket.destroy());
+  }
+
+  mend() {
+    this.#cut = false;
+  }
+
+  // New connections go to another server; those that are open stay.
+  move(target) {
+    this.#target = target;
+  }
+
+  close() {
+    this.cut();
+    this.#server.close();
+  }
+
+  #pass(client) {
+    if (this.#cut) return client.destroy();
+    const server = connect(this.#target);
+    const pair = [client, server];
+    const tap = this.#tap?.();
+    this.#pairs.add(pair);
+    client.on("data", (chunk) => tap?.up(chunk));
+    server.on("data", (chunk) => tap?.down(chunk));
+    client.pipe(server);
+    server.pipe(client);
+    for (const socket of pair) {
+      socket.setNoDelay(true);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        pair.forEach((other) => other.destroySoon());
+        if (this.#pairs.delete(pair)) tap?.closed();
+      });
+    }
+  }
+}

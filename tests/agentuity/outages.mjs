@@ -1,0 +1,140 @@
+// What is left when Redis or a replica goes away in the middle of traffic.
+
+import assert from "node:assert/strict";
+
+import { Visitor, ask, eventually, settled } from "./visitor.mjs";
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Threads that are pushed to by both processes, half of them after a read, until `stop`.
+class Traffic {
+  #stopped = false;
+  #next = 0;
+  #runs;
+
+  static async start(stage) {
+    const traffic = new Traffic();
+    traffic.stage = stage;
+    traffic.visitors = [0, 1, 2, 3].map(() => new Visitor(stage));
+    await Promise.all(traffic.visitors.map((visitor) =>
+      visitor.do(stage.apps[0], ["set", "before", "the outage"], ["set", "log", []])));
+    traffic.#runs = traffic.visitors.flatMap((visitor, n) =>
+      stage.apps.map((app) => traffic.#push(visitor, app, n % 2 ? [["get", "log"]] : [])));
+    return traffic;
+  }
+
+  async #push(visitor, app, read) {
+    while (!this.#stopped) {
+      await visitor.run(app, ...read, ["push", "log", this.#next++]);
+      await pause(20);
+    }
+  }
+
+  // The writes of numbers that came to the server for a thread. Each one's is its frame's last.
+  #writes(visitor) {
+    const calls = this.stage.wire.of(visitor.id);
+    const writes = calls.filter(({ action }) => action === "merge" || action === "save");
+    return writes.slice(1).map(({ action, data, answer }) => {
+      const { value } = action === "merge" ? data.operations.at(-1) : {};
+      const number = value ?? JSON.parse(data.user_data).state.log.at(-1);
+      return { number, isAcknowledged: answer?.success === true };
+    });
+  }
+
+  #acknowledged(visitor) {
+    const acknowledged = this.#writes(visitor).filter((write) => write.isAcknowledged);
+    return acknowledged.map((write) => write.number);
+  }
+
+  // Stops, and finds all that was acknowledged, once, and what was there before. Tells of how much.
+  async stop() {
+    this.#stopped = true;
+    await Promise.all(this.#runs);
+    await Promise.all(this.stage.apps.map(settled));
+    let [sent, acknowledged, found] = [0, 0, 0];
+    for (const visitor of this.visitors) {
+      const { before, log } = await visitor.state();
+      assert.equal(before, "the outage", "what was there before is lost");
+      assert.equal(new Set(log).size, log.length, `written twice: ${log}`);
+      const lost = this.#acknowledged(visitor).filter((number) => !log.includes(number));
+      assert.deepEqual(lost, [], "acknowledged, and lost");
+      sent += this.#writes(visitor).length;
+      acknowledged += this.#acknowledged(visitor).length;
+      found += log.length;
+    }
+    const asked = `${this.#next} requests, for which the runtime sent ${sent} writes`;
+    return `${asked}: ${acknowledged} were acknowledged, ${found} are there`;
+  }
+
+  // Waits until `count` more requests were acknowledged.
+  async advance(count) {
+    const all = () => this.visitors.flatMap((visitor) => this.#acknowledged(visitor)).length;
+    const goal = all() + count;
+    await eventually(() => assert.ok(all() >= goal, "nothing is acknowledged any more"));
+  }
+}
+
+// Cuts both processes off, and waits until they have come back by themselves.
+async function cutAndMend(stage) {
+  const before = stage.wire.authenticated;
+  stage.door.cut();
+  stage.door.mend();
+  await eventually(() => assert.ok(stage.wire.authenticated >= before + 2, "nobody came back"));
+}
+
+// Lets a request go on that waits for that.
+function release(app, name) {
+  return eventually(async () => {
+    const response = await ask(`${app.url}/api/release/${name}`, { method: "POST" });
+    assert.equal(await response.json(), true, `nobody waits for ${name}`);
+  });
+}
+
+export const outages = [
+  ["Redis is cut for 5 s", async (stage) => {
+    const traffic = await Traffic.start(stage);
+    await traffic.advance(40);
+    stage.redis.cut();
+    await pause(5_000);
+    stage.redis.mend();
+    await traffic.advance(40);
+    return traffic.stop();
+  }],
+
+  ["a replica stops, and another takes its place", async (stage) => {
+    const traffic = await Traffic.start(stage);
+    await traffic.advance(40);
+    assert.equal(await stage.replaceReplica(), 0);
+    await traffic.advance(40);
+    return traffic.stop();
+  }],
+
+  ["a handler that read nothing while it was cut off wipes nothing", async (stage) => {
+    const [a, b] = stage.apps;
+    const visitor = new Visitor(stage);
+    await visitor.do(b, ["set", "name", "Ada"], ["set", "log", [1]]);
+    const reconnected = cutAndMend(stage);
+    const request = visitor.run(a, ["get", "name"], ["hold", "blind"], ["set", "blind", true]);
+    await reconnected;
+    await release(a, "blind");
+    assert.equal((await request)[0], null, "it was not cut off");
+    await settled(a);
+    assert.equal(stage.wire.of(visitor.id).at(-1).action, "save");
+    await visitor.has({ name: "Ada", log: [1], blind: true });
+  }],
+
+  ["a handler that was cut off between its read and its save undoes nothing", async (stage) => {
+    const [a, b] = stage.apps;
+    const visitor = new Visitor(stage);
+    await visitor.do(b, ["set", "name", "Ada"], ["set", "log", [1]]);
+    const calls = stage.wire.of(visitor.id).length;
+    const request = visitor.run(a, ["get", "name"], ["hold", "cut"], ["set", "late", true]);
+    await eventually(() => assert.ok(stage.wire.of(visitor.id)[calls]?.answer, "nothing was read"));
+    await cutAndMend(stage);
+    await visitor.do(b, ["set", "meanwhile", true]);
+    await release(a, "cut");
+    assert.equal((await request)[0], "Ada");
+    await settled(a);
+    await visitor.has({ name: "Ada", log: [1], meanwhile: true, late: true });
+  }],
+];

@@ -1,0 +1,89 @@
+// The state that an app leaves: how large it may be, and that /v1 has the same one.
+
+import assert from "node:assert/strict";
+
+import { Visitor, ask, eventually } from "./visitor.mjs";
+
+// The text of a state whose keys were set one by one: its own keys are sorted by their bytes.
+function textOf(entries) {
+  const bytes = ([key]) => Buffer.from(key);
+  const members = Object.entries(entries)
+    .sort((a, b) => Buffer.compare(bytes(a), bytes(b)))
+    .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+  return `{${members.join(",")}}`;
+}
+
+export const states = [
+  ["a merge beyond 1 MiB is refused, and the state stays", async (stage) => {
+    const [a, b] = stage.apps;
+    const visitor = new Visitor(stage);
+    await visitor.do(a, ["set", "first", "1".repeat(700_000)]);
+    await visitor.do(a, ["set", "small", 1], ["set", "second", "2".repeat(700_000)]);
+    const refused = stage.wire.of(visitor.id).filter((call) => call.answer?.success === false);
+    assert.equal(refused.length, 1);
+    assert.match(refused[0].answer.error, /1048576|1,048,576/);
+    await visitor.has({ first: "1".repeat(700_000) });
+    await visitor.do(b, ["set", "small", 2]);
+    await visitor.has({ first: "1".repeat(700_000), small: 2 });
+  }],
+
+  ["a state of nearly 1 MiB is saved and restored", async (stage) => {
+    const [a, b] = stage.apps;
+    const visitor = new Visitor(stage);
+    // each quotation mark is two bytes of the state, and four of the frame
+    const text = '"'.repeat(524_200);
+    await visitor.do(a, ["get", "text"], ["set", "text", text]);
+    assert.equal(stage.wire.of(visitor.id).at(-1).action, "save");
+    await visitor.has({ text });
+    assert.deepEqual(await visitor.do(b, ["get", "text"]), [text]);
+  }],
+
+  ["the state that an app leaves is read through /v1 to the byte", async (stage) => {
+    const [a, b] = stage.apps;
+    const entries = {
+      "": "a key without a name",
+      a: [], b: {}, "a/b c%": { z: 1, a: [[], {}, null] }, "😀": "é \u2028 😀",
+      state: { metadata: 1 }, metadata: "a name like any other", ".": 0, "..": -0.5,
+      big: 1e21, exact: 9007199254740991, small: 5e-324,
+      half: "\ud83d", control: "\u0000\u001f\u007f",
+      ["__proto__"]: { polluted: true },
+    };
+    const steps = Object.entries(entries).map(([key, value]) => ["set", key, value]);
+    for (const read of [[], [["size"]]]) {
+      const visitor = new Visitor(stage);
+      await visitor.do(a, ...read, ...steps);
+      await eventually(async () => assert.equal(await visitor.stateText(), textOf(entries)));
+      const answers = await visitor.do(b, ...Object.keys(entries).map((key) => ["get", key]));
+      assert.deepEqual(answers, Object.values(entries));
+    }
+  }],
+
+  ["an id is the same thread for the app and for /v1", async (stage) => {
+    const [a] = stage.apps;
+    const current = (path, init) => ask(`${stage.url}/v1/threads/current${path}`, init);
+
+    const visitor = new Visitor(stage);
+    await visitor.do(a, ["push", "messages", "from the app"]);
+    for (const headers of [{ cookie: visitor.cookie }, { "x-thread-id": visitor.signed }]) {
+      const init = { method: "POST", headers, body: "from /v1" };
+      const response = await current("/state/messages/push", init);
+      assert.equal(response.status, 200);
+      assert.equal(response.headers.get("x-thread-id"), visitor.signed);
+      assert.equal(response.headers.get("set-cookie").split(";")[0], visitor.cookie);
+    }
+    const messages = ["from the app", "from /v1", "from /v1"];
+    assert.deepEqual(await visitor.do(a, ["get", "messages"]), [messages]);
+
+    // a number that JavaScript cannot hold stays as it is while no app loads it
+    const made = await current("/state/exact", { method: "PUT", text: "9007199254740993" });
+    const theirs = new Visitor(stage, {
+      cookie: made.headers.get("set-cookie").split(";")[0],
+      signed: made.headers.get("x-thread-id"),
+    });
+    await theirs.do(a, ["push", "messages", "from the app"]);
+    await eventually(async () => {
+      const expected = '{"exact":9007199254740993,"messages":["from the app"]}';
+      assert.equal(await theirs.stateText(), expected);
+    });
+  }],
+];

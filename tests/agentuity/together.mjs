@@ -1,0 +1,43 @@
+// Writers of one thread, at once.
+
+import assert from "node:assert/strict";
+
+import { Visitor, eventually, range, settled } from "./visitor.mjs";
+
+const sorted = (numbers) => [...numbers].sort((a, b) => a - b);
+
+// Does something with these numbers, in all apps at once, and in each of them one after the other.
+async function inTurn(apps, count, act) {
+  let next = 0;
+  const go = async (app) => {
+    while (next < count) await act(app, next++);
+  };
+  await Promise.all(apps.map(go));
+}
+
+export const together = [
+  ["pushes of both processes at once are all there", async (stage) => {
+    const visitor = new Visitor(stage);
+    await visitor.do(stage.apps[0], ["set", "log", []]);
+    await Promise.all(range(50).map((n) => visitor.run(stage.apps[n % 2], ["push", "log", n])));
+    await Promise.all(stage.apps.map(settled));
+    assert.deepEqual(sorted((await visitor.state()).log), range(50));
+  }],
+
+  ["pushes of both processes at once, after a read, are all there", async (stage) => {
+    const visitor = new Visitor(stage);
+    await visitor.do(stage.apps[0], ["set", "log", []]);
+    const read = ["get", "log"];
+    await inTurn(stage.apps, 50, (app, n) => visitor.do(app, read, ["push", "log", n]));
+    await eventually(async () => assert.deepEqual(sorted((await visitor.state()).log), range(50)));
+  }],
+
+  ["keys that both processes set at once, after a read, are all there", async (stage) => {
+    const visitor = new Visitor(stage);
+    await visitor.do(stage.apps[0], ["set", "first", true], ["set", "second", true]);
+    const change = (n) => (n === 10 ? ["delete", "second"] : ["set", `key ${n}`, n]);
+    await inTurn(stage.apps, 20, (app, n) => visitor.do(app, ["entries"], change(n)));
+    const keys = range(20).filter((n) => n !== 10).map((n) => [`key ${n}`, n]);
+    await visitor.has({ first: true, ...Object.fromEntries(keys) });
+  }],
+];

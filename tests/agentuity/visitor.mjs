@@ -1,0 +1,102 @@
+// Somebody who uses the app, with a thread, and what the back ends say of it.
+
+import assert from "node:assert/strict";
+
+const PATIENCE_MS = 15_000;
+
+export const range = (count) => Array.from({ length: count }, (_, n) => n);
+
+// Runs `look` until it throws no more, and gives what it gives. The runtime saves after the app has
+// answered, so whoever looks at a state has to be ready to wait.
+export async function eventually(look) {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await look();
+    } catch (error) {
+      if (performance.now() > end) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+// `fetch` with a body that is sent as JSON: a value, or its text.
+export function ask(url, { body, text = JSON.stringify(body), headers, ...init } = {}) {
+  const type = text === undefined ? {} : { "content-type": "application/json" };
+  const signal = AbortSignal.timeout(2 * PATIENCE_MS);
+  return fetch(url, { ...init, signal, body: text, headers: { ...type, ...headers } });
+}
+
+// Until the saves of all requests that this app has answered are done, or given up.
+export function settled(app) {
+  return eventually(async () => {
+    assert.equal(await (await ask(`${app.url}/api/pending`)).json(), false, "saves are pending");
+  });
+}
+
+export class Visitor {
+  // As the app gave it: the cookie `atid` with its value, and the header `x-thread-id`.
+  cookie;
+  signed;
+
+  constructor(stage, { by = "cookie", cookie, signed } = {}) {
+    this.stage = stage;
+    this.by = by;
+    this.cookie = cookie;
+    this.signed = signed;
+  }
+
+  get id() {
+    return this.signed.split(";")[0];
+  }
+
+  get credentials() {
+    if (!this.signed && !this.cookie) return {};
+    return this.by === "cookie" ? { cookie: this.cookie } : { "x-thread-id": this.signed };
+  }
+
+  // Has an app do these steps in one request: what each gave.
+  async run(app, ...steps) {
+    const init = { method: "POST", headers: this.credentials, body: steps };
+    const response = await ask(`${app.url}/api/thread`, init);
+    assert.equal(response.status, 200, `${JSON.stringify(steps)} at app ${app.name}`);
+    const cookie = response.headers.get("set-cookie").split(";")[0];
+    const signed = response.headers.get("x-thread-id");
+    if (this.signed) assert.equal(signed, this.signed, "another thread");
+    [this.cookie, this.signed] = [cookie, signed];
+    return response.json();
+  }
+
+  // `run`, and then until it is saved.
+  async do(app, ...steps) {
+    const answers = await this.run(app, ...steps);
+    await settled(app);
+    return answers;
+  }
+
+  // Asks /v1 by the api key: the response.
+  v1(path = "", init = {}) {
+    const headers = { authorization: `Bearer ${this.stage.key}`, ...init.headers };
+    return ask(`${this.stage.url}/v1/threads/${this.id}${path}`, { ...init, headers });
+  }
+
+  // The state as /v1 has it, to the byte.
+  async stateText() {
+    const response = await this.v1("/state");
+    assert.equal(response.status, 200);
+    return response.text();
+  }
+
+  async state() {
+    return JSON.parse(await this.stateText());
+  }
+
+  async thread() {
+    return (await this.v1()).json();
+  }
+
+  // Until /v1 has this state.
+  async has(expected) {
+    await eventually(async () => assert.deepEqual(await this.state(), expected));
+  }
+}

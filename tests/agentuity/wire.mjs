@@ -1,0 +1,45 @@
+// What passes between runtime and server: each call of /thread/ws, and what it was answered.
+
+import { Messages } from "./messages.mjs";
+
+export class Wire {
+  // { connection, action, thread, data, answer }: the answer is undefined while there is none,
+  // and { success: false, error: "closed" } when the connection ended before it
+  calls = [];
+  // how many connections were let in
+  authenticated = 0;
+  #connections = 0;
+
+  // For `Link`: listens to one connection.
+  tap = () => {
+    const connection = ++this.#connections;
+    const open = new Map();
+    const answer = (call, message) => {
+      call.answer = message;
+      open.delete(message.id);
+    };
+    const up = new Messages((message) => {
+      if (!message.action) return;
+      const { id, action, data } = message;
+      const call = { connection, action, thread: data.thread_id, data, answer: undefined };
+      open.set(id, call);
+      this.calls.push(call);
+    });
+    const down = new Messages((message) => {
+      if (open.has(message.id)) answer(open.get(message.id), message);
+      if (message.id === undefined && message.success) this.authenticated++;
+    });
+    return {
+      up: (chunk) => up.read(chunk),
+      down: (chunk) => down.read(chunk),
+      closed: () => {
+        for (const [id, call] of open) answer(call, { id, success: false, error: "closed" });
+      },
+    };
+  };
+
+  // The calls for a thread, oldest first.
+  of(thread) {
+    return this.calls.filter((call) => call.thread === thread);
+  }
+}
