@@ -52,6 +52,6 @@ pub use rfc3339::{parse_rfc3339, rfc3339};
 pub use signature::{KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use thread::{Life, Stamp, Thread};
 pub use thread_id::{ThreadId, ThreadIdError};
-pub use three_way::{Given, ThreeWay};
+pub use three_way::{Given, Sent, ThreeWay};
 pub use value::{Slice, Value};
 pub use write::{Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written};

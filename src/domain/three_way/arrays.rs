@@ -65,7 +65,7 @@ impl Elements {
         Fingerprint::of(&[b"[", self.slice(0, len)])
     }
 
-    fn begins_with(&self, digest: Fingerprint, len: usize) -> bool {
+    pub(super) fn begins_with(&self, digest: Fingerprint, len: usize) -> bool {
         len <= self.len() && self.digest(len) == digest
     }
 

@@ -1,9 +1,11 @@
 //! Saves of whole states by clients that work on copies, as operations that lose nothing of others.
 
 mod arrays;
+mod basis;
 mod given;
 mod javascript;
 mod merge;
 
+pub use basis::Sent;
 pub use given::Given;
 pub use merge::ThreeWay;

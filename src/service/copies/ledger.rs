@@ -1,103 +1,91 @@
 //! What a client knows of threads, in bounded memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::domain::{Given, Life, Stamp, ThreadId};
+use super::entry::{Entry, Known, Number};
+use crate::domain::{KeyedValues, ThreadId};
 
 /// Bytes that all of it may take up.
 const MAX_BYTES: usize = 4 * 1_048_576;
-/// Bytes that a thread takes up beside what was given of it.
-const BYTES_OF_A_THREAD: usize = 256;
-
-/// What a client knows of a thread.
-#[derive(Debug, Clone)]
-pub(super) enum Known {
-    /// Nothing, or it was forgotten.
-    Nothing,
-    /// There was none when it looked.
-    Absent,
-    /// What it was given, and at which version.
-    Given(Stamp, Arc<Given>),
-    /// It was given that life and has destroyed the thread itself.
-    Destroyed(Life),
-}
 
 /// What a client knows of each thread. What was not noted for longest is forgotten first.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     threads: HashMap<ThreadId, Entry>,
-    order: BTreeMap<u64, ThreadId>,
+    order: BTreeMap<Number, ThreadId>,
     bytes: usize,
-    noted: u64,
-}
-
-#[derive(Debug)]
-struct Entry {
-    known: Known,
-    noted: u64,
-    /// From when on it does not count, unless the client is known to have it.
-    until: Option<Instant>,
+    noted: Number,
 }
 
 /// Something that was given, by which it is found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     id: ThreadId,
-    noted: u64,
+    number: Number,
 }
 
 impl Ledger {
     /// What a client knows that asks for something at that moment.
     pub(super) fn known(&self, id: &ThreadId, at: Instant) -> Known {
         let entry = self.threads.get(id);
-        let entry = entry.filter(|entry| entry.until.is_none_or(|until| at <= until));
-        entry.map_or(Known::Nothing, |entry| entry.known.clone())
+        entry.map_or(Known::Nothing, |entry| entry.last(at))
     }
 
-    /// Notes what a client knows.
+    /// What a client has made a state of that sends it at that moment. That is sent back now.
+    pub(super) fn basis(&mut self, id: &ThreadId, sent: &KeyedValues, at: Instant) -> Known {
+        let Some(mut entry) = self.forget(id) else {
+            return Known::Nothing;
+        };
+        let (number, known) = entry.basis(sent, at);
+        entry.sent_back(number);
+        self.keep(id, entry);
+        known
+    }
+
+    /// Notes what a client knows, whatever it was given before.
     pub(super) fn note(&mut self, id: &ThreadId, known: Known) {
-        self.put(id, known, None);
+        self.noted += 1;
+        self.forget(id);
+        self.keep(id, Entry::new(self.noted, known, None));
     }
 
     /// Notes what a client is given. It does not count after that moment, unless it is
     /// [received](Self::received).
     pub(super) fn give(&mut self, id: &ThreadId, known: Known, until: Instant) -> Receipt {
-        self.put(id, known, Some(until));
-        Receipt {
-            id: *id,
-            noted: self.noted,
-        }
+        let number = self.add(id, known, Some(until));
+        Receipt { id: *id, number }
     }
 
-    /// Notes that a client has what it was given, if that is the last thing that it was given of the
-    /// thread.
+    /// Notes that a client got nothing when it wanted to know a thread.
+    pub(super) fn fail(&mut self, id: &ThreadId) {
+        self.add(id, Known::Nothing, None);
+    }
+
+    /// Notes that a client has what it was given.
     pub(super) fn received(&mut self, receipt: Receipt, at: Instant) {
-        let entry = self.threads.get_mut(&receipt.id);
-        let entry = entry.filter(|entry| entry.noted == receipt.noted);
-        if let Some(entry) = entry
-            && entry.until.is_some_and(|until| at <= until)
-        {
-            entry.until = None;
+        if let Some(mut entry) = self.forget(&receipt.id) {
+            entry.received(receipt.number, at);
+            self.keep(&receipt.id, entry);
         }
     }
 
-    fn put(&mut self, id: &ThreadId, known: Known, until: Option<Instant>) {
-        self.forget(id);
+    fn add(&mut self, id: &ThreadId, known: Known, until: Option<Instant>) -> Number {
         self.noted += 1;
-        self.bytes += bytes(&known);
-        self.order.insert(self.noted, *id);
-        let noted = self.noted;
-        self.threads.insert(
-            *id,
-            Entry {
-                known,
-                noted,
-                until,
-            },
-        );
+        let entry = Entry::new(self.noted, known, until);
+        let entry = match self.forget(id) {
+            Some(earlier) => earlier.followed_by(entry),
+            None => entry,
+        };
+        self.keep(id, entry);
+        self.noted
+    }
+
+    fn keep(&mut self, id: &ThreadId, entry: Entry) {
+        self.bytes += entry.bytes();
+        self.order.insert(entry.number(), *id);
+        self.threads.insert(*id, entry);
         while self.bytes > MAX_BYTES
             && let Some((_, oldest)) = self.order.first_key_value()
         {
@@ -106,20 +94,12 @@ impl Ledger {
         }
     }
 
-    pub(super) fn forget(&mut self, id: &ThreadId) {
-        if let Some(entry) = self.threads.remove(id) {
-            self.order.remove(&entry.noted);
-            self.bytes -= bytes(&entry.known);
-        }
+    fn forget(&mut self, id: &ThreadId) -> Option<Entry> {
+        let entry = self.threads.remove(id)?;
+        self.order.remove(&entry.number());
+        self.bytes -= entry.bytes();
+        Some(entry)
     }
-}
-
-fn bytes(known: &Known) -> usize {
-    BYTES_OF_A_THREAD
-        + match known {
-            Known::Given(_, given) => given.bytes(),
-            Known::Nothing | Known::Absent | Known::Destroyed(_) => 0,
-        }
 }
 
 #[cfg(test)]
@@ -127,6 +107,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::domain::{Given, Stamp};
 
     fn given(keys: usize) -> Known {
         let members: Vec<_> = (0..keys).map(|key| format!("\"{key}\":1")).collect();

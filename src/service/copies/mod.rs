@@ -1,6 +1,7 @@
 //! Threads for clients that work on copies: they are given a whole state, change it, and send back
 //! a whole state, or operations.
 
+mod entry;
 mod ledger;
 mod patience;
 mod saving;
@@ -16,7 +17,8 @@ use crate::domain::{
     Tombstone, Write, Written,
 };
 use crate::store::Whole;
-use ledger::{Known, Ledger};
+use entry::Known;
+use ledger::Ledger;
 use patience::Patience;
 use saving::Save;
 
@@ -80,21 +82,27 @@ impl Copies {
     /// # Errors
     /// [`ServiceError::Store`]. The client then has nothing, whatever it was given before.
     pub async fn restore(&self, id: &ThreadId, asked: Asked) -> Result<Restored, ServiceError> {
-        self.ledger().forget(id);
         let found = self
             .patience(asked)
             .repeat(true, async || self.threads.get_whole(id).await)
-            .await?;
+            .await
+            .inspect_err(|_| self.ledger().fail(id))?;
         let known = found.as_ref().map_or(Known::Absent, |found| {
             let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
             Known::Given(found.stamp, Given::of(state).into())
         });
         // who may have given up on the answer by now was given nothing
         let until = asked.sent_after + self.patience;
-        let is_in_time = Instant::now() <= until;
+        let mut ledger = self.ledger();
+        let receipt = if Instant::now() <= until {
+            Some(ledger.give(id, known, until))
+        } else {
+            ledger.fail(id);
+            None
+        };
         Ok(Restored {
             whole: found.map(|found| found.content),
-            receipt: is_in_time.then(|| self.ledger().give(id, known, until)),
+            receipt,
         })
     }
 
@@ -117,7 +125,7 @@ impl Copies {
         metadata: Option<Json>,
         asked: Asked,
     ) -> Result<Saved, ServiceError> {
-        let known = self.ledger().known(id, asked.read);
+        let known = self.ledger().basis(id, &state, asked.read);
         let save = Save::new(&self.threads, id, known, state, metadata);
         let patience = self.patience(asked);
         patience.repeat_keyed(async |key| save.run(key).await).await

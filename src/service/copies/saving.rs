@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::ledger::Known;
+use super::entry::Known;
 use super::options;
 use crate::domain::{
     Given, IdempotencyKey, Json, KeyedValues, Life, MetadataChange, Operation, Precondition,

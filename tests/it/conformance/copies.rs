@@ -372,6 +372,43 @@ async fn an_answer_that_comes_too_late_was_not_given(room: Room) {
     assert_eq!(state(&thread).await, r#"{"a":1,"b":3}"#);
 }
 
+async fn a_client_that_works_on_several_copies_undoes_nothing(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("m", "[1]"), set("n", "1")]).await;
+    let client = Client::of(&thread);
+    client.restore().await;
+    thread.merge(&[push("m", "2"), set("n", "2")]).await;
+    client.restore().await;
+    thread.merge(&[set("o", "3")]).await;
+    client.restore().await;
+
+    let slow = client.save(r#"{"m":[1,"slow"],"n":1}"#).await;
+    let quick = client.save(r#"{"m":[1,2],"n":3,"o":3}"#).await;
+
+    assert_eq!((slow, quick), (WITH_OTHERS, WITH_OTHERS));
+    assert_eq!(state(&thread).await, r#"{"m":[1,2,"slow"],"n":3,"o":3}"#);
+}
+
+async fn who_got_nothing_before_wipes_nothing(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "1"), set("m", "[1]")]).await;
+    let client = Client::of(&thread);
+    let long_ago = Instant::now() - Duration::from_secs(31);
+    let asked = Asked {
+        sent_after: long_ago,
+        ..Asked::now()
+    };
+    client.copies.restore(&thread.id, asked).await.unwrap();
+    client.restore().await;
+
+    let without = client.save(r#"{"m":["new"]}"#).await;
+    assert_eq!(without, BLIND);
+    assert_eq!(state(&thread).await, r#"{"a":1,"m":[1,"new"]}"#);
+    client.restore().await;
+    client.save(r#"{"b":2}"#).await;
+    assert_eq!(state(&thread).await, r#"{"b":2}"#);
+}
+
 async fn what_a_client_may_not_have_received_counts_for_as_long_as_it_waits(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1"), set("b", "2")]).await;
@@ -415,5 +452,7 @@ over_every_store! {
     destroying_what_is_not_there_is_no_error,
     clients_that_save_at_once_lose_nothing,
     an_answer_that_comes_too_late_was_not_given,
+    a_client_that_works_on_several_copies_undoes_nothing,
+    who_got_nothing_before_wipes_nothing,
     what_a_client_may_not_have_received_counts_for_as_long_as_it_waits,
 }

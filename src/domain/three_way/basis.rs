@@ -1,0 +1,199 @@
+//! Which of the states that a client was given it has made another one of.
+
+use super::arrays::Elements;
+use super::given::{Given, Seen};
+use crate::domain::{Key, KeyedValues, Value};
+
+/// A state that a client sends, beside those that it was given.
+///
+/// A client that works on several copies of a thread at once does not say which of them it sends
+/// back. It is the one that it was given last, but for two cases. An array goes on from an earlier
+/// one and not from that: then it is the earlier one of which most was kept. Or nothing is left of
+/// the last one, and the client may have had nothing.
+#[derive(Debug)]
+pub struct Sent<'a> {
+    state: &'a KeyedValues,
+    arrays: Vec<(&'a Key, Elements)>,
+}
+
+impl<'a> Sent<'a> {
+    /// Looks at a state, whose keys are sorted.
+    #[must_use]
+    pub fn new(state: &'a KeyedValues) -> Self {
+        let array = |(key, value): &'a (Key, Value)| match value {
+            Value::Array(array) => Some((key, Elements::of(array.elements()))),
+            Value::Text(_) => None,
+        };
+        Self {
+            state,
+            arrays: state.iter().filter_map(array).collect(),
+        }
+    }
+
+    /// The place of the given state that this one was made of. The one that was given last is the
+    /// first; where the client got nothing, there is none.
+    #[must_use]
+    pub fn basis(&self, given: &[Option<&Given>]) -> usize {
+        let Some(Some(last)) = given.first() else {
+            return 0;
+        };
+        let earlier = self.earlier(last, given);
+        let nothing = || given.iter().position(Option::is_none);
+        earlier
+            .or_else(|| nothing().filter(|_| !self.has_any_of(last)))
+            .unwrap_or(0)
+    }
+
+    /// The place of the earlier state from which all arrays go on that do not do so from the last.
+    fn earlier(&self, last: &Given, given: &[Option<&Given>]) -> Option<usize> {
+        let broken = self.broken(last);
+        if broken.is_empty() {
+            return None;
+        }
+        // of equal ones the later, which comes first
+        let earlier = given.iter().enumerate().skip(1).rev();
+        let kept =
+            earlier.filter_map(|(place, given)| Some((self.kept(&broken, (*given)?)?, place)));
+        kept.max_by_key(|(kept, _)| *kept).map(|(_, place)| place)
+    }
+
+    /// The arrays that do not go on from the given ones.
+    fn broken(&self, given: &Given) -> Vec<&(&'a Key, Elements)> {
+        let is_broken = |(key, elements): &&(&Key, Elements)| {
+            matches!(given.get(key), Some(Seen { digest, len: Some(len) })
+                if !elements.begins_with(*digest, *len))
+        };
+        self.arrays.iter().filter(is_broken).collect()
+    }
+
+    /// How many given elements these arrays have kept, if all of them go on from there. One that has
+    /// kept none and lacks a key is likelier of a client that had nothing.
+    fn kept(&self, arrays: &[&(&'a Key, Elements)], given: &Given) -> Option<usize> {
+        let mut kept = 0;
+        for (key, elements) in arrays {
+            let (digest, len) = match given.get(key) {
+                Some(Seen {
+                    digest,
+                    len: Some(len),
+                }) => (*digest, *len),
+                Some(Seen { len: None, .. }) => return None,
+                None => continue,
+            };
+            if len >= elements.len() || !elements.begins_with(digest, len) {
+                return None;
+            }
+            kept += len;
+        }
+        (kept > 0 || self.has_all_of(given)).then_some(kept)
+    }
+
+    /// Whether a value is still the given one, or a given array goes on.
+    fn has_any_of(&self, given: &Given) -> bool {
+        let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
+            (Value::Text(json), Some(seen)) => *seen == Seen::of(json.as_str(), &mut Vec::new()),
+            _ => false,
+        };
+        let goes_on = |(key, elements): &(&Key, Elements)| match given.get(key) {
+            Some(Seen {
+                digest,
+                len: Some(len),
+            }) => elements.begins_with(*digest, *len),
+            _ => false,
+        };
+        self.state.iter().any(is_kept) || self.arrays.iter().any(goes_on)
+    }
+
+    fn has_all_of(&self, given: &Given) -> bool {
+        let has = |key: &Key| {
+            self.state
+                .binary_search_by(|(kept, _)| kept.cmp(key))
+                .is_ok()
+        };
+        given.keys().all(has)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::keyed_values_of_any_key;
+
+    /// The place of the basis of a state among those given, the last one first.
+    fn basis(sent: &str, given: &[&str]) -> usize {
+        let given: Vec<_> = given.iter().map(|state| Given::of(state)).collect();
+        let given: Vec<_> = given.iter().map(Some).collect();
+        basis_among(sent, &given)
+    }
+
+    fn basis_among(sent: &str, given: &[Option<&Given>]) -> usize {
+        let state = keyed_values_of_any_key(sent, u32::MAX).unwrap();
+        Sent::new(&state).basis(given)
+    }
+
+    #[test]
+    fn what_goes_on_from_the_last_state_is_of_that() {
+        assert_eq!(
+            basis(r#"{"m":[1,2,3]}"#, &[r#"{"m":[1,2]}"#, r#"{"m":[1]}"#]),
+            0
+        );
+        assert_eq!(
+            basis(r#"{"m":[1,2]}"#, &[r#"{"m":[1,2]}"#, r#"{"m":[1]}"#]),
+            0
+        );
+        assert_eq!(basis(r#"{"a":1}"#, &[r#"{"a":2}"#, r#"{"a":1}"#]), 0);
+        assert_eq!(basis("{}", &[r#"{"m":[1,2]}"#, "{}"]), 0);
+    }
+
+    #[test]
+    fn an_array_that_goes_on_from_an_earlier_one_is_of_the_longest() {
+        let given = [r#"{"m":[1,2,3]}"#, r#"{"m":[1,2]}"#, r#"{"m":[1]}"#, "{}"];
+
+        assert_eq!(basis(r#"{"m":[1,2,9]}"#, &given), 1);
+        assert_eq!(basis(r#"{"m":[1,9]}"#, &given), 2);
+        assert_eq!(basis(r#"{"m":[9]}"#, &given), 3);
+        assert_eq!(basis(r#"{"a":1,"m":[1,2,9]}"#, &given), 1);
+    }
+
+    #[test]
+    fn an_array_that_was_cut_or_changed_is_of_the_last_state() {
+        let given = [r#"{"m":[1,2,3]}"#, r#"{"m":[1,2]}"#];
+
+        assert_eq!(basis(r#"{"m":[1,2]}"#, &given), 0);
+        assert_eq!(basis(r#"{"m":[2,3,4]}"#, &given), 0);
+        assert_eq!(basis(r#"{"m":[7]}"#, &given), 0);
+    }
+
+    #[test]
+    fn every_broken_array_has_to_go_on_from_the_same_state() {
+        let given = [
+            r#"{"m":[1,2],"n":[1,2]}"#,
+            r#"{"m":[1],"n":[]}"#,
+            r#"{"m":[],"n":[1]}"#,
+        ];
+
+        assert_eq!(basis(r#"{"m":[1,9],"n":[1,2,3]}"#, &given), 1);
+        assert_eq!(basis(r#"{"m":[1,9],"n":[1,9]}"#, &given), 1);
+        assert_eq!(basis(r#"{"m":[1,9],"n":[]}"#, &given), 0);
+    }
+
+    #[test]
+    fn who_may_have_had_nothing_is_not_taken_for_one_who_has_taken_out_the_rest() {
+        let given = [r#"{"m":[1],"name":"a"}"#, r#"{"m":[],"name":"a"}"#];
+
+        assert_eq!(basis(r#"{"m":[9]}"#, &given), 0);
+        assert_eq!(basis(r#"{"m":[9],"name":"b"}"#, &given), 1);
+    }
+
+    #[test]
+    fn who_may_have_had_nothing_and_has_kept_nothing_had_nothing() {
+        let last = Given::of(r#"{"a":1,"m":[1]}"#);
+        let given = [Some(&last), None];
+
+        assert_eq!(basis_among(r#"{"b":2}"#, &given), 1);
+        assert_eq!(basis_among(r#"{"a":2,"m":[2]}"#, &given), 1);
+        assert_eq!(basis_among(r#"{"a":1}"#, &given), 0);
+        assert_eq!(basis_among(r#"{"m":[1,2]}"#, &given), 0);
+        assert_eq!(basis_among(r#"{"b":2}"#, &given[..1]), 0);
+        assert_eq!(basis_among(r#"{"b":2}"#, &[None, Some(&last)]), 0);
+    }
+}

@@ -1,0 +1,176 @@
+//! What a client knows of one thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::{Given, KeyedValues, Life, Sent, Stamp};
+
+/// States that are known at once: the last one, and earlier ones.
+const MOST_STATES: usize = 16;
+/// Bytes that the earlier ones may take up.
+const MAX_BYTES_OF_EARLIER: usize = 65_536;
+/// How long a client may work on a state after it was given it, when it was given others since.
+const LONGEST_WORK: Duration = Duration::from_secs(300);
+/// Bytes that a state takes up beside what was given.
+const BYTES_OF_A_STATE: usize = 256;
+
+/// What a client knows of a thread.
+#[derive(Debug, Clone)]
+pub(super) enum Known {
+    /// Nothing, or it was forgotten.
+    Nothing,
+    /// There was none when it looked.
+    Absent,
+    /// What it was given, and at which version.
+    Given(Stamp, Arc<Given>),
+    /// It was given that life and has destroyed the thread itself.
+    Destroyed(Life),
+}
+
+/// Something that was noted, by which it is found again.
+pub(super) type Number = u64;
+
+/// The states of a thread that a client was given, the last one first. It may work on several at
+/// once, and does not say of which it sends back what.
+#[derive(Debug)]
+pub(super) struct Entry {
+    states: Vec<State>,
+}
+
+/// A state that a client was given.
+#[derive(Debug, Clone)]
+struct State {
+    known: Known,
+    number: Number,
+    at: Instant,
+    /// From when on it does not count, unless the client is known to have it.
+    until: Option<Instant>,
+    /// How often it was given without being sent back.
+    open: usize,
+}
+
+impl Known {
+    /// What a save of it is compared with.
+    fn given(&self) -> Option<Arc<Given>> {
+        match self {
+            Self::Given(_, given) => Some(Arc::clone(given)),
+            Self::Absent => Some(Arc::default()),
+            Self::Nothing | Self::Destroyed(_) => None,
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Given(one, _), Self::Given(other, _)) => one == other,
+            (Self::Absent, Self::Absent) => true,
+            _ => false,
+        }
+    }
+}
+
+impl State {
+    fn bytes(&self) -> usize {
+        BYTES_OF_A_STATE
+            + match &self.known {
+                Known::Given(_, given) => given.bytes(),
+                Known::Nothing | Known::Absent | Known::Destroyed(_) => 0,
+            }
+    }
+
+    /// What the client knows by it that asks for something at that moment.
+    fn known(&self, at: Instant) -> Known {
+        match self.until {
+            Some(until) if at > until => Known::Nothing,
+            _ => self.known.clone(),
+        }
+    }
+
+    fn may_be_sent_back(&self, now: Instant) -> bool {
+        self.open > 0 && now <= self.at + LONGEST_WORK
+    }
+}
+
+impl Entry {
+    /// This is what is known, whatever was noted before.
+    pub(super) fn new(number: Number, known: Known, until: Option<Instant>) -> Self {
+        let state = State {
+            known,
+            number,
+            at: Instant::now(),
+            until,
+            open: 1,
+        };
+        Self {
+            states: vec![state],
+        }
+    }
+
+    /// Notes that this was given after what `self` has. What nobody works on any more is forgotten.
+    pub(super) fn followed_by(mut self, mut later: Self) -> Self {
+        let now = Instant::now();
+        self.states.retain(|state| state.may_be_sent_back(now));
+        later.states.append(&mut self.states);
+        later.states.truncate(MOST_STATES);
+        while later.states[1..].iter().map(State::bytes).sum::<usize>() > MAX_BYTES_OF_EARLIER {
+            later.states.pop();
+        }
+        later
+    }
+
+    /// By which the last one is found.
+    pub(super) fn number(&self) -> Number {
+        self.states[0].number
+    }
+
+    /// What the last one tells a client that asks for something at that moment.
+    pub(super) fn last(&self, at: Instant) -> Known {
+        self.states[0].known(at)
+    }
+
+    /// What a client has made this state of that sends it at that moment, and by which that is found.
+    pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, Known) {
+        let mut known: Vec<_> = self.states.iter().map(|state| state.known(at)).collect();
+        let given: Vec<_> = known.iter().map(Known::given).collect();
+        let given: Vec<_> = given.iter().map(Option::as_deref).collect();
+        let place = match given.len() {
+            1 => 0,
+            _ => Sent::new(sent).basis(&given),
+        };
+        (self.states[place].number, known.swap_remove(place))
+    }
+
+    /// Notes that something was sent back that was made of that.
+    pub(super) fn sent_back(&mut self, number: Number) {
+        if let Some(place) = self.states.iter().position(|state| state.number == number) {
+            self.states[place].open = self.states[place].open.saturating_sub(1);
+            if place > 0 && self.states[place].open == 0 {
+                self.states.remove(place);
+            }
+        }
+    }
+
+    /// Notes that the client has what it was given, if it was in time. That it has the same more than
+    /// once is known once.
+    pub(super) fn received(&mut self, number: Number, at: Instant) {
+        let place = self.states.iter().position(|state| state.number == number);
+        let in_time = |place: &usize| self.states[*place].until.is_some_and(|until| at <= until);
+        let Some(place) = place.filter(in_time) else {
+            return;
+        };
+        self.states[place].until = None;
+        let known = self.states[place].known.clone();
+        let is_same = |state: &State| state.until.is_none() && state.known.is_same(&known);
+        let same = self.states[place + 1..].iter().position(is_same);
+        if let Some(same) = same {
+            let same = self.states.remove(place + 1 + same);
+            self.states[place].open += same.open;
+        }
+    }
+
+    /// About what it takes up in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.states.iter().map(State::bytes).sum()
+    }
+}
