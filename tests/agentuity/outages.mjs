@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { Visitor, ask, eventually, settled } from "./visitor.mjs";
+import { Visitor, eventually, release, settled } from "./visitor.mjs";
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -80,14 +80,6 @@ async function cutAndMend(stage) {
   stage.door.cut();
   stage.door.mend();
   await eventually(() => assert.ok(stage.wire.authenticated >= before + 2, "nobody came back"));
-}
-
-// Lets a request go on that waits for that.
-function release(app, name) {
-  return eventually(async () => {
-    const response = await ask(`${app.url}/api/release/${name}`, { method: "POST" });
-    assert.equal(await response.json(), true, `nobody waits for ${name}`);
-  });
 }
 
 export const outages = [

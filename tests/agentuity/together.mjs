@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { Visitor, eventually, range, settled } from "./visitor.mjs";
+import { Visitor, eventually, range, release, settled } from "./visitor.mjs";
 
 const sorted = (numbers) => [...numbers].sort((a, b) => a - b);
 
@@ -39,5 +39,30 @@ export const together = [
     await inTurn(stage.apps, 20, (app, n) => visitor.do(app, ["entries"], change(n)));
     const keys = range(20).filter((n) => n !== 10).map((n) => [`key ${n}`, n]);
     await visitor.has({ first: true, ...Object.fromEntries(keys) });
+  }],
+
+  ["a slow handler undoes nothing that other requests of its process write", async (stage) => {
+    const [a] = stage.apps;
+    const visitor = new Visitor(stage);
+    await visitor.do(a, ["push", "log", "before"]);
+    const calls = stage.wire.of(visitor.id).length;
+    const slow = visitor.run(a, ["get", "log"], ["hold", "slow"], ["push", "log", "slow"]);
+    await eventually(() => assert.ok(stage.wire.of(visitor.id)[calls]?.answer, "nothing was read"));
+    await visitor.run(a, ["push", "log", "beside it"]);
+    await visitor.has({ log: ["before", "beside it"] });
+    await visitor.run(a, ["get", "log"]);
+    await release(a, "slow");
+    await slow;
+    await settled(a);
+    await visitor.has({ log: ["before", "beside it", "slow"] });
+  }],
+
+  ["requests that overlap in both processes lose nothing", async (stage) => {
+    const visitor = new Visitor(stage);
+    await visitor.do(stage.apps[0], ["set", "log", []]);
+    await inTurn(range(10).flatMap(() => stage.apps), 50, (app, n) =>
+      visitor.run(app, ["get", "log"], ["push", "log", n]));
+    await Promise.all(stage.apps.map(settled));
+    assert.deepEqual(sorted((await visitor.state()).log), range(50));
   }],
 ];

@@ -34,6 +34,14 @@ export function settled(app) {
   });
 }
 
+// Lets a request go on that waits for that.
+export function release(app, name) {
+  return eventually(async () => {
+    const response = await ask(`${app.url}/api/release/${name}`, { method: "POST" });
+    assert.equal(await response.json(), true, `nobody waits for ${name}`);
+  });
+}
+
 export class Visitor {
   // As the app gave it: the cookie `atid` with its value, and the header `x-thread-id`.
   cookie;
