@@ -1,6 +1,6 @@
 //! Arrays that two have changed.
 
-use super::given::Seen;
+use super::given::{NEWEST, Seen};
 use super::javascript;
 use crate::domain::Fingerprint;
 
@@ -57,7 +57,28 @@ impl Elements {
         Seen {
             digest: self.digest(self.len()),
             len: Some(self.len()),
+            newest: self.newest(),
         }
+    }
+
+    fn newest(&self) -> [u64; NEWEST] {
+        let mut newest = [0; NEWEST];
+        for (digest, place) in newest.iter_mut().zip((0..self.len()).rev()) {
+            *digest = self.digest_of(place);
+        }
+        newest
+    }
+
+    /// A digest of one element, not 0.
+    fn digest_of(&self, place: usize) -> u64 {
+        let Fingerprint(digest) = Fingerprint::of(&[self.slice(place, place + 1)]);
+        let (first, _) = digest.split_first_chunk().expect("it has 16 bytes");
+        u64::from_be_bytes(*first).max(1)
+    }
+
+    /// Whether one of these elements is among these digests.
+    pub(super) fn has_any(&self, digests: &[u64]) -> bool {
+        (0..self.len()).any(|place| digests.contains(&self.digest_of(place)))
     }
 
     /// The digest of the first elements, no more than there are.

@@ -8,7 +8,9 @@ use crate::domain::members::members;
 use crate::domain::{Fingerprint, Key};
 
 /// Bytes that a key takes up beside its text.
-const BYTES_OF_A_KEY: usize = 96;
+const BYTES_OF_A_KEY: usize = 136;
+/// The newest elements of an array that are known one by one.
+pub(super) const NEWEST: usize = 4;
 
 /// A state that a client was given: of each key a digest of its value, so that what it sends back
 /// shows what it has changed.
@@ -25,6 +27,8 @@ pub(super) struct Seen {
     pub(super) digest: Fingerprint,
     /// Number of elements, of an array.
     pub(super) len: Option<usize>,
+    /// Of an array, digests of its newest elements, the newest first; 0 past the oldest.
+    pub(super) newest: [u64; NEWEST],
 }
 
 impl Given {
@@ -69,6 +73,7 @@ impl Seen {
         Self {
             digest: Fingerprint::of(&[scratch]),
             len: None,
+            newest: [0; NEWEST],
         }
     }
 }

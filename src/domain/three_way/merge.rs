@@ -63,6 +63,7 @@ impl ThreeWay {
                 Some(Seen {
                     digest,
                     len: Some(len),
+                    ..
                 }),
             ) => {
                 self.leave_open(key, value, Base::Array(digest, len));

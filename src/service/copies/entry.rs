@@ -11,8 +11,13 @@ use crate::domain::{Given, KeyedValues, Life, Sent, Stamp};
 const MOST_STATES: usize = 16;
 /// Bytes that the earlier ones may take up.
 const MAX_BYTES_OF_EARLIER: usize = 65_536;
-/// How long a client may work on a state after it was given it, when it was given others since.
-const LONGEST_WORK: Duration = Duration::from_secs(300);
+/// How long a client may work on a state after it was given it, when it was given others since. Who
+/// only looks at a state never sends it back, so each counts for no longer than that takes mostly: a
+/// client that puts an array back to what it was seems to go on from there.
+const LONGEST_WORK: Duration = Duration::from_secs(30);
+/// How long a client may work on nothing, which it was given in place of a state. What it sends back
+/// looks like no other state, so that counts for longer.
+const LONGEST_WORK_ON_NOTHING: Duration = Duration::from_secs(300);
 /// Bytes that a state takes up beside what was given.
 const BYTES_OF_A_STATE: usize = 256;
 
@@ -88,7 +93,11 @@ impl State {
     }
 
     fn may_be_sent_back(&self, now: Instant) -> bool {
-        self.open > 0 && now <= self.at + LONGEST_WORK
+        let longest = match self.known {
+            Known::Nothing => LONGEST_WORK_ON_NOTHING,
+            Known::Absent | Known::Given(..) | Known::Destroyed(_) => LONGEST_WORK,
+        };
+        self.open > 0 && now <= self.at + longest
     }
 }
 
