@@ -5,6 +5,7 @@
 //! it has not changed is what reads the same, so values are compared in this form and not as text.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::domain::members::Cursor;
 
@@ -41,24 +42,30 @@ fn write_value(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) {
 /// Members in the order that the language has for them: keys that are array indices first, by their
 /// numbers, then the others as they came (section 10.1.11.1).
 fn write_object(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) {
-    let mut members: Vec<(Cow<'_, [u8]>, &str)> = Vec::new();
+    out.push(b'{');
+    let start = out.len();
+    let mut members: Vec<(Cow<'_, [u8]>, Range<usize>)> = Vec::new();
     let mut more = cursor.enter();
     while more {
-        members.push((string(cursor.key()), cursor.value()));
+        let (key, from) = (string(cursor.key()), out.len() - start);
+        write_text(&key, out);
+        write_value(cursor, out);
+        members.push((key, from..out.len() - start));
         more = cursor.next_member();
     }
-    out.push(b'{');
-    for place in order(&members) {
-        let (key, value) = &members[place];
-        write_text(key, out);
-        write_value(&mut Cursor::new(value), out);
+    let order = order(&members);
+    if !order.iter().copied().eq(0..members.len()) {
+        let as_they_came = out.split_off(start);
+        for place in order {
+            out.extend_from_slice(&as_they_came[members[place].1.clone()]);
+        }
     }
     out.push(b'}');
 }
 
 /// The places of the members that are left, in order: a repeated key has the place of its first
 /// value and the value of its last.
-fn order(members: &[(Cow<'_, [u8]>, &str)]) -> Vec<usize> {
+fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     let mut last = std::collections::HashMap::with_capacity(members.len());
     for (place, (key, _)) in members.iter().enumerate() {
         last.entry(&**key)
@@ -193,6 +200,21 @@ mod tests {
         ] {
             assert_eq!(read(given), read(written), "{given}");
         }
+    }
+
+    #[test]
+    fn each_level_is_gone_through_once() {
+        let ones = vec!["1"; 100_000].join(",");
+        let deep =
+            |open: &str, key: &str| format!("{}[{ones}]{}", open.repeat(511), key.repeat(511));
+        let start = std::time::Instant::now();
+
+        let sorted = read(&deep(r#"{"a":"#, "}"));
+        let unsorted = read(&deep(r#"{"b":2,"1":"#, "}"));
+
+        let taken = start.elapsed();
+        assert!(sorted.len() < unsorted.len());
+        assert!(taken < std::time::Duration::from_secs(3), "{taken:?}");
     }
 
     #[test]
