@@ -95,20 +95,39 @@ impl Elements {
         &self.bytes[end(from)..end(to)]
     }
 
+    fn element(&self, place: usize) -> &[u8] {
+        self.slice(place, place + 1)
+    }
+
     fn common_prefix(&self, other: &Self) -> usize {
         let most = self.len().min(other.len());
         (0..most)
-            .find(|place| self.slice(*place, place + 1) != other.slice(*place, place + 1))
+            .find(|place| self.element(*place) != other.element(*place))
             .unwrap_or(most)
     }
 
     /// How many of the first `len` elements were dropped, at least one and not all, if the rest of
     /// them is how `other` begins: a window that has slid.
+    ///
+    /// In linear time, however much the elements repeat (Knuth, Morris and Pratt): what is kept is the
+    /// longest beginning of `other` that those behind the first one end with.
     fn slid(&self, len: usize, other: &Self) -> Option<usize> {
-        (1..len).find(|dropped| {
-            let kept = len - dropped;
-            kept <= other.len() && self.slice(*dropped, len) == other.slice(0, kept)
-        })
+        let most = other.len().min(len.saturating_sub(1));
+        // of each beginning of `other`, how much of it the rest of it ends with
+        let mut borders: Vec<usize> = Vec::with_capacity(most);
+        let follow = |kept: usize, element: &[u8], borders: &[usize]| {
+            let mut kept = kept;
+            while kept > 0 && (kept == most || element != other.element(kept)) {
+                kept = borders[kept - 1];
+            }
+            kept + usize::from(kept < most && element == other.element(kept))
+        };
+        for place in 0..most {
+            let before = borders.last().copied();
+            borders.push(before.map_or(0, |kept| follow(kept, other.element(place), &borders)));
+        }
+        let kept = (1..len).fold(0, |kept, place| follow(kept, self.element(place), &borders));
+        (kept > 0).then(|| len - kept)
     }
 }
 
@@ -193,6 +212,46 @@ mod tests {
         assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3 5"), "2 3 5 4");
         assert_eq!(merged(given("1 2 3"), "3 4 6", "1 2 3 5"), "3 5 4 6");
         assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3"), "2 3 4");
+    }
+
+    #[test]
+    fn a_window_is_found_as_by_trying_each() {
+        let mut seed = 1u32;
+        let mut digit = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed >> 30
+        };
+        for round in 0..4_000 {
+            let mut list = |len: u32| {
+                let list: Vec<_> = (0..len).map(|_| (digit() & 1).to_string()).collect();
+                array(&list.join(" "))
+            };
+            let (one, other) = (list(round % 9), list(round / 9 % 9));
+            for len in 0..=one.len() {
+                let tried = (1..len).find(|dropped| {
+                    len - dropped <= other.len()
+                        && one.slice(*dropped, len) == other.slice(0, len - dropped)
+                });
+                assert_eq!(one.slid(len, &other), tried);
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_of_elements_that_repeat_is_found_in_linear_time() {
+        let zeros = vec!["0"; 200_000].join(" ");
+        let given = given(&zeros);
+        let mut theirs = vec!["0"; 200_000];
+        theirs[100_000] = "2";
+        let ours = array(&format!("{zeros} 1"));
+        let theirs = array(&theirs.join(" "));
+        let start = std::time::Instant::now();
+
+        let merged = merge(given, &ours, &theirs);
+
+        let taken = start.elapsed();
+        assert_eq!(merged, Merged::TheirsThen(200_000));
+        assert!(taken < std::time::Duration::from_secs(3), "{taken:?}");
     }
 
     #[test]
