@@ -32,9 +32,8 @@ pub(super) enum Merged {
     Theirs,
     /// What is stored, and then the client's elements from there on.
     TheirsThen(usize),
-    /// So many of the client's elements, those that are stored from there on, and then the rest of
-    /// the client's.
-    Within(usize, usize),
+    /// What is stored from there on, and then the client's elements from the second place on.
+    TheirsFrom(usize, usize),
 }
 
 impl Elements {
@@ -99,11 +98,20 @@ impl Elements {
         self.slice(place, place + 1)
     }
 
-    fn common_prefix(&self, other: &Self) -> usize {
+    pub(super) fn common_prefix(&self, other: &Self) -> usize {
         let most = self.len().min(other.len());
         (0..most)
             .find(|place| self.element(*place) != other.element(*place))
             .unwrap_or(most)
+    }
+
+    /// How many elements both end with, of those behind the first `from`.
+    pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
+        let most = self.len().min(other.len()) - from;
+        let differ = |back: &usize| {
+            self.element(self.len() - 1 - back) != other.element(other.len() - 1 - back)
+        };
+        (0..most).find(differ).unwrap_or(most)
     }
 
     /// How many of the first `len` elements were dropped, at least one and not all, if the rest of
@@ -150,10 +158,8 @@ fn with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements
         }
         return Merged::Ours;
     }
-    if theirs.begins_with(digest, len) && theirs.len() > len {
-        return theirs
-            .slid(len, ours)
-            .map_or(Merged::Ours, |dropped| Merged::Within(len - dropped, len));
+    if theirs.begins_with(digest, len) {
+        return after_sliding(theirs, len, ours).unwrap_or(Merged::Ours);
     }
     Merged::Ours
 }
@@ -164,11 +170,18 @@ fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
     let common = ours.common_prefix(theirs);
     if common == ours.len() {
         Merged::Theirs
-    } else if common == theirs.len() || theirs.slid(theirs.len(), ours).is_some() {
-        Merged::Ours
-    } else {
+    } else if common == theirs.len() {
         Merged::TheirsThen(common)
+    } else {
+        after_sliding(theirs, theirs.len(), ours).unwrap_or(Merged::TheirsThen(common))
     }
+}
+
+/// What comes of an array whose first `len` elements the client knew, if it has dropped some of them
+/// at the front. What it has kept is taken as it is stored.
+fn after_sliding(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
+    let dropped = theirs.slid(len, ours)?;
+    Some(Merged::TheirsFrom(dropped, len - dropped))
 }
 
 #[cfg(test)]
@@ -193,7 +206,7 @@ mod tests {
             Merged::Ours => our,
             Merged::Theirs => their,
             Merged::TheirsThen(from) => [&their[..], &our[from..]].concat(),
-            Merged::Within(until, from) => [&our[..until], &their[from..], &our[until..]].concat(),
+            Merged::TheirsFrom(from, until) => [&their[from..], &our[until..]].concat(),
         };
         list.join(" ")
     }

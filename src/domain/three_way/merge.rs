@@ -4,6 +4,10 @@ use super::arrays::{Base, Elements, Merged, merge};
 use super::given::{Given, Seen};
 use crate::domain::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
+/// Elements of an array that are added one by one. More cost less as a whole array: each push works a
+/// chunk out anew, and has an answer that is remembered.
+const MOST_PUSHED: usize = 1_000;
+
 /// A save of a whole state, compared with what the client was given before.
 ///
 /// What the client has changed wins, what others have changed since stays, and of arrays that both
@@ -109,21 +113,30 @@ impl Open {
             }
             return;
         };
-        let merged = merge(
-            self.base,
-            &Elements::of(ours.elements()),
-            &Elements::of(elements(theirs)),
-        );
-        match merged {
+        let our = Elements::of(ours.elements());
+        let their = Elements::of(elements(theirs));
+        match merge(self.base, &our, &their) {
             Merged::Theirs => {}
-            Merged::Ours => operations.push(self.set(self.value.clone())),
-            Merged::TheirsThen(from) => {
+            Merged::Ours => {
+                // what both have keeps its text
+                let begin = our.common_prefix(&their);
+                let end = our.common_suffix(&their, begin);
+                let list = elements(theirs)
+                    .take(begin)
+                    .chain(ours.elements().take(our.len() - end).skip(begin))
+                    .chain(elements(theirs).skip(their.len() - end));
+                operations.push(self.set(Value::Array(Array::of(list))));
+            }
+            Merged::TheirsThen(from) if our.len() - from <= MOST_PUSHED => {
                 operations.extend(ours.elements().skip(from).map(|element| self.push(element)));
             }
-            Merged::Within(until, from) => {
-                let before = ours.elements().take(until);
-                let between = elements(theirs).skip(from);
-                let list = before.chain(between).chain(ours.elements().skip(until));
+            Merged::TheirsThen(from) => {
+                let list = elements(theirs).chain(ours.elements().skip(from));
+                operations.push(self.set(Value::Array(Array::of(list))));
+            }
+            Merged::TheirsFrom(from, until) => {
+                let list = elements(theirs).skip(from);
+                let list = list.chain(ours.elements().skip(until));
                 operations.push(self.set(Value::Array(Array::of(list))));
             }
         }

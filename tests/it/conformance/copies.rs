@@ -434,6 +434,54 @@ async fn what_a_client_may_not_have_received_counts_for_as_long_as_it_waits(room
     assert_eq!(state(&thread).await, r#"{"b":4}"#);
 }
 
+async fn elements_that_a_client_has_not_changed_keep_their_text(room: Room) {
+    let thread = room.subject();
+    let list = "[1.0,2.0,9007199254740993,4.0]";
+    thread
+        .merge(&["a", "b", "c"].map(|key| set(key, list)))
+        .await;
+    let (knowing, blind) = (Client::of(&thread), Client::of(&thread));
+
+    knowing.restore().await;
+    knowing
+        .save(
+            r#"{"a":[2,9007199254740992,4,5],"b":[1,7,9007199254740992,4],"c":[1,9007199254740992]}"#,
+        )
+        .await;
+    let saved = state(&thread).await;
+    blind
+        .save(r#"{"a":[2,9007199254740992,4,5,6],"b":[7,9007199254740992,4,8]}"#)
+        .await;
+
+    let big = "9007199254740993";
+    assert_eq!(
+        saved,
+        format!(r#"{{"a":[2.0,{big},4.0,5],"b":[1.0,7,{big},4.0],"c":[1.0,9007199254740992]}}"#)
+    );
+    assert_eq!(
+        state(&thread).await,
+        format!(r#"{{"a":[2.0,{big},4.0,5,6],"b":[7,{big},4.0,8],"c":[1.0,9007199254740992]}}"#)
+    );
+}
+
+async fn many_elements_are_added_at_once(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("a", "[0.0]")]).await;
+    let (one, other) = (Client::of(&thread), Client::of(&thread));
+    one.restore().await;
+    other.restore().await;
+    let many = vec!["1"; 200_000].join(",");
+
+    one.save(r#"{"a":[0,7]}"#).await;
+    let start = Instant::now();
+    let saved = other.save(&format!(r#"{{"a":[0,{many}]}}"#)).await;
+    let taken = start.elapsed();
+
+    assert_eq!(saved, WITH_OTHERS);
+    assert_eq!(state(&thread).await, format!(r#"{{"a":[0.0,7,{many}]}}"#));
+    assert!(taken < Duration::from_secs(5), "{taken:?}");
+}
+
 over_every_store! {
     a_save_changes_what_its_client_has_changed,
     what_others_have_changed_since_stays,
@@ -451,6 +499,8 @@ over_every_store! {
     who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state,
     destroying_what_is_not_there_is_no_error,
     clients_that_save_at_once_lose_nothing,
+    elements_that_a_client_has_not_changed_keep_their_text,
+    many_elements_are_added_at_once,
     an_answer_that_comes_too_late_was_not_given,
     a_client_that_works_on_several_copies_undoes_nothing,
     who_got_nothing_before_wipes_nothing,
