@@ -19,10 +19,11 @@ use actix_web::{App, HttpServer};
 use futures_util::future::join;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{sleep, timeout};
 
 use crate::config::{CorsOrigins, McpSettings, Settings};
 use crate::domain::{KeyRing, SigningKey};
-use crate::doors::agentuity::Agentuity;
+use crate::doors::agentuity::{Agentuity, SocketCounters};
 use crate::doors::mcp::Mcp;
 use crate::doors::modelrelay::ModelRelay;
 use crate::events::{EventSettings, Events};
@@ -44,11 +45,16 @@ use crate::webhooks::{WebhookSettings, Webhooks};
 /// be the server, or a request that is on its way at that moment is lost.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
+/// How often it is looked whether those who have left are served.
+const GLANCE: Duration = Duration::from_millis(10);
+
 /// A server that listens and does not answer yet.
 pub struct Application {
     server: Server,
     address: SocketAddr,
     events: Events,
+    sockets: Arc<SocketCounters>,
+    shutdown: Duration,
 }
 
 /// Why a server does not run.
@@ -102,7 +108,8 @@ impl Application {
             api_keys: settings.api_keys.clone(),
         };
         let agentuity = Agentuity::new(&api);
-        register_sockets(own, &agentuity.counters);
+        let sockets = Arc::clone(&agentuity.counters);
+        register_sockets(own, &sockets);
         let registry = Arc::new(registry);
         let relay = modelrelay(&api, &backend);
         let McpSettings {
@@ -145,6 +152,8 @@ impl Application {
             address: address.unwrap_or(settings.listen),
             server: server.run(),
             events,
+            sockets,
+            shutdown: settings.shutdown,
         })
     }
 
@@ -189,6 +198,9 @@ impl Application {
         tracing::info!("stopping");
         // which would else run for as long as they are waited for
         self.events.end_streams();
+        timeout(self.shutdown, until_none_is_left(&self.sockets))
+            .await
+            .ok();
         let (served, ()) = join(server, handle.stop(true)).await;
         self.events.shutdown().await;
         tracing::info!("stopped");
@@ -201,6 +213,14 @@ impl fmt::Debug for Application {
         f.debug_struct("Application")
             .field("address", &self.address)
             .finish_non_exhaustive()
+    }
+}
+
+/// Waits until the requests of sockets are done whose connection has ended: a worker without
+/// connections ends at once, and what it does with it.
+async fn until_none_is_left(sockets: &SocketCounters) {
+    while sockets.left() > 0 {
+        sleep(GLANCE).await;
     }
 }
 

@@ -12,6 +12,8 @@ use crate::service::{Basis, Saved};
 pub struct SocketCounters {
     /// Sockets that are open.
     pub open: Count,
+    /// Those of them whose connection has not ended yet.
+    pub connected: Count,
     /// Clients whose api key was not known.
     pub turned_away: Count,
     /// Requests to restore a thread.
@@ -53,6 +55,14 @@ pub struct RequestCounters {
 }
 
 impl SocketCounters {
+    /// Sockets that still do what was asked for, though their connection has ended.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        // in this order, so that one that begins meanwhile is not taken off
+        let connected = self.connected.get();
+        self.open.get().saturating_sub(connected)
+    }
+
     pub(super) fn of(&self, action: &Action) -> &RequestCounters {
         match action {
             Action::Restore => &self.restore,
@@ -97,5 +107,22 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.open.dec();
+    }
+}
+
+/// Counts the connection of a socket for as long as it is there.
+#[derive(Debug)]
+pub(super) struct Connected(Arc<SocketCounters>);
+
+impl Connected {
+    pub(super) fn count(counters: &Arc<SocketCounters>) -> Self {
+        counters.connected.inc();
+        Self(Arc::clone(counters))
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.connected.dec();
     }
 }

@@ -9,6 +9,7 @@ use actix_web::{HttpRequest, HttpResponse, rt};
 use futures_util::StreamExt as _;
 
 use super::connection::Connection;
+use super::counters::Connected;
 use super::outbox::outbox;
 use crate::doors::agentuity::{Agentuity, AgentuityError};
 
@@ -28,6 +29,11 @@ pub(super) async fn open_socket(
     let mut response = handshake(request.head())?;
     let (outbox, frames) = outbox();
     rt::spawn(Connection::new(&door, payload, outbox).run());
-    let body = BodyStream::new(frames.map(Ok::<_, Infallible>));
+    // the body is dropped with the connection
+    let connected = Connected::count(&door.counters);
+    let body = BodyStream::new(frames.map(move |frame| {
+        let _ = &connected;
+        Ok::<_, Infallible>(frame)
+    }));
     Ok(response.body(body).map_into_boxed_body().into())
 }

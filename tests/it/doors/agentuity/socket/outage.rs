@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::bounds::{MIB, resident_bytes};
 use super::client::{FIN, Socket, TEXT, about, frame, push, request};
@@ -181,4 +181,32 @@ async fn what_crosses_the_last_word_of_a_server_is_done() {
     assert_eq!(status.code(), Some(0));
     let list = other.client().thread_of(&id).get("state/list").ok().await;
     assert_eq!(list.text(), "[1,2]");
+}
+
+#[tokio::test]
+async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
+    let (server, proxy) = patient();
+    let other = server.settings().start();
+    let (mut socket, id) = (Socket::open(&server).await, new_id());
+    // after which a write is one command, for a while
+    socket.merge(&new_id(), "[]").await;
+
+    proxy.set(Mode::Hanging);
+    for number in 0..3 {
+        socket
+            .request(&number.to_string(), "merge", &push(&id, number))
+            .await;
+    }
+    until(async || proxy.is_holding(&id)).await;
+    socket.send_frame(FIN | 8, &1_000_u16.to_be_bytes()).await;
+    assert!(!socket.bytes().await.is_empty());
+    server.signal("TERM");
+    server.await_log(|line| line.contains(r#""stopping""#));
+    sleep(Duration::from_millis(500)).await;
+    proxy.set(Mode::Open);
+
+    let status = spawn_blocking(move || server.stop()).await.unwrap();
+    assert_eq!(status.code(), Some(0));
+    let list = other.client().thread_of(&id).get("state/list").ok().await;
+    assert_eq!(list.text(), "[0,1,2]");
 }
