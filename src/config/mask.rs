@@ -46,10 +46,15 @@ fn mask_webhooks(text: &str) -> String {
 }
 
 /// A URL without what stands before the host but a user's name, and without the password that a
-/// socket's URL has in its query.
+/// socket's URL or the sentinels' has in its query.
 pub(super) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return MASK.into();
+    };
+    // all that comes after it may be of that password
+    let (rest, hidden) = match rest.split_once("sentinel_password=") {
+        Some((rest, _)) => (rest, format!("sentinel_password={MASK}")),
+        None => (rest, String::new()),
     };
     // An unescaped `/`, `?` or `@` in a password must not bring the rest of it to light.
     let (credentials, rest) = match rest.rsplit_once('@') {
@@ -65,13 +70,14 @@ pub(super) fn mask_url(text: &str) -> String {
     let parameters: Vec<_> = query
         .split('&')
         .map(|parameter| match parameter.split_once('=') {
-            Some(("pass", _)) => format!("pass={MASK}"),
+            Some((name, _)) if name.contains("pass") => format!("{name}={MASK}"),
             _ => parameter.into(),
         })
         .collect();
-    let mark = if query.is_empty() { "" } else { "?" };
+    let is_bare = query.is_empty() && hidden.is_empty();
+    let mark = if is_bare { "" } else { "?" };
     format!(
-        "{scheme}://{credentials}{place}{mark}{}",
+        "{scheme}://{credentials}{place}{mark}{}{hidden}",
         parameters.join("&")
     )
 }
@@ -119,6 +125,18 @@ mod tests {
                 "unix:///run/redis.sock?db=1&pass=***",
             ),
             ("host:secret", "***"),
+            (
+                "redis+sentinel://u:p@ss@a,b:5/main/0?sentinel_username=s&sentinel_password=x@&y",
+                "redis+sentinel://u:***@a,b:5/main/0?sentinel_username=s&sentinel_password=***",
+            ),
+            (
+                "redis+sentinel://a:1/main?sentinel_password=x@y?z",
+                "redis+sentinel://a:1/main?sentinel_password=***",
+            ),
+            (
+                "rediss+cluster://app:pa,ss@a:1,b:2",
+                "rediss+cluster://app:***@a:1,b:2",
+            ),
         ] {
             assert_eq!(mask_url(url), masked);
         }

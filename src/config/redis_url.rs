@@ -5,15 +5,13 @@ use std::str::FromStr;
 
 use super::mask::mask_url;
 
-const SCHEMES: [&str; 4] = ["redis", "rediss", "unix", "redis+unix"];
-
-/// The address of a Redis server, which may hold a password that its debug form does not show.
+/// The address of a deployment of Redis, which may hold a password that its debug form does not show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl(String);
 
-/// A text that is no such address.
+/// A text that is no such address, and what it has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RedisUrlError;
+pub struct RedisUrlError(pub(super) &'static str);
 
 impl RedisUrl {
     /// The address, with its password.
@@ -26,13 +24,19 @@ impl RedisUrl {
 impl FromStr for RedisUrl {
     type Err = RedisUrlError;
 
+    #[cfg(feature = "redis")]
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once("://") {
-            Some((scheme, place)) if SCHEMES.contains(&scheme) && !place.is_empty() => {
-                Ok(Self(text.into()))
-            }
-            _ => Err(RedisUrlError),
+        match crate::store::check_redis_url(text) {
+            Ok(()) => Ok(Self(text.into())),
+            Err(error) => Err(RedisUrlError(error.rule())),
         }
+    }
+
+    #[cfg(not(feature = "redis"))]
+    fn from_str(_text: &str) -> Result<Self, Self::Err> {
+        Err(RedisUrlError(
+            "empty, as this program was built without Redis",
+        ))
     }
 }
 

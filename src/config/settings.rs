@@ -14,7 +14,7 @@ use super::identity;
 use super::keys::is_name;
 use super::mcp::{self, McpSettings};
 use super::public_url;
-use super::redis_url::RedisUrl;
+use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::Values;
 use super::warning::Warning;
 use super::webhooks;
@@ -146,12 +146,8 @@ impl Settings {
 
 fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     let url = values.take("redis_url");
-    if cfg!(not(feature = "redis")) && url.filled().is_some() {
-        let rule = "empty, as this program was built without Redis";
-        return Err(url.refuse(Fault::Expected(rule)));
-    }
-    let rule = "empty or an address such as redis://localhost:6379";
-    let redis_url = url.filled().map(|_| url.parse(rule)).transpose()?;
+    let redis_url = url.filled().map(str::parse).transpose();
+    let redis_url = redis_url.map_err(|RedisUrlError(rule)| url.refuse(Fault::Expected(rule)))?;
     let key_prefix = values.take("key_prefix");
     if !is_name(key_prefix.text(), 32) {
         let rule = "1 to 32 of A-Z, a-z, 0-9, `.`, `_` and `-`";

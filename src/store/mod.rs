@@ -47,7 +47,7 @@ pub use namespaces::{
 };
 pub use passing_scope::PassingScope;
 #[cfg(feature = "redis")]
-pub use redis::{RedisSettings, RedisStore};
+pub use redis::{RedisSettings, RedisStore, RedisUrlError, check_redis_url};
 pub use registry::Registry;
 pub use scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes};
 pub(crate) use tls::install_tls_provider;

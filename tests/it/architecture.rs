@@ -72,14 +72,13 @@ const ARROWS: [(&str, &[&str]); 13] = [
 ];
 
 /// Names that only some rooms may say. What ends in `::` is a crate.
-const NAMES: [(&str, &[&str]); 12] = [
+const NAMES: [(&str, &[&str]); 8] = [
     // which store there is, is known where it is chosen
     ("RedisStore", &["store", "app"]),
     ("RedisSettings", &["store", "app"]),
     // others know what a store answers, but none of its methods
     ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),
-    ("deadpool_redis::", &["store"]),
     // who speaks to others by HTTP
     ("reqwest::", &["webhooks", "cli"]),
     // no HTTP below the rooms that speak it

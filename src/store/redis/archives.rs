@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use redis::{Cmd, Value};
 
 use super::keys::BUCKETS;
-use super::link::pipeline;
 use super::meta::{Meta, take};
 use super::replies::{self, UNKNOWN, array, bytes, integer, text};
 use super::scripts::Script;
@@ -178,7 +177,7 @@ impl RedisStore {
                 .arg(each);
             cmd
         });
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         let mut members = Vec::new();
         // up to here all buckets were looked at: to the last one listed of one that may have more
         let mut known: Option<Member> = None;
@@ -207,7 +206,7 @@ impl RedisStore {
             let earlier = format!("{last}:{}", hex(*life));
             [hmget(last), hmget(earlier)]
         });
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         let mut heads = Vec::with_capacity(members.len());
         for ((_, id, life), replies) in members.iter().zip(replies.chunks(2)) {
             for reply in replies {

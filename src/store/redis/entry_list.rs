@@ -7,7 +7,6 @@ use redis::{Cmd, Value};
 use super::RedisStore;
 use super::entry_text::head;
 use super::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
-use super::link::pipeline;
 use super::replies::{array, bytes, integer};
 use super::scripts::Script;
 use crate::domain::{EntryKey, Namespace};
@@ -63,7 +62,7 @@ impl RedisStore {
         let cmds = self
             .buckets_of_all()
             .map(|bucket| range.in_bucket(bucket, each));
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
         // up to here all buckets were looked at: to the last one listed of one that may have more
         let mut known: Option<EntryKey> = None;
@@ -107,7 +106,7 @@ impl RedisStore {
             }
             cmd
         });
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         let mut entries = Vec::new();
         for (some, reply) in by_bucket.into_values().zip(replies) {
             let reply = array(reply)?;

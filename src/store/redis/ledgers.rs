@@ -5,7 +5,6 @@ use bytes::Bytes;
 use redis::{Cmd, Value};
 
 use super::keys::{BUCKETS, ConsumerKeys};
-use super::link::pipeline;
 use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, entries};
@@ -150,7 +149,7 @@ impl Ledgers for RedisStore {
             cmd.arg(&keys.parked).arg(text(name).unwrap_or_default());
             cmd
         });
-        let found = self.link.calls().read_many(&pipeline(cmds)).await?;
+        let found = self.link.calls().read_many(cmds).await?;
         let both = names.into_iter().zip(found);
         // one that was replayed in between is parked no more
         both.filter(|(_, record)| *record != Value::Nil)

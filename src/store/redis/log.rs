@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use redis::{Cmd, Value};
 
 use super::keys::{BUCKETS, bucket_number};
-use super::link::pipeline;
 use super::replies::{UNKNOWN, array, bytes, integer};
 use super::scripts::Script;
 use super::{RedisStore, entries, interest};
@@ -37,7 +36,7 @@ impl EventLog for RedisStore {
                 .arg(most);
             cmd
         });
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         let read = after.iter().zip(replies);
         read.map(|((bucket, _), entries)| entries::events(*bucket, entries))
             .collect()
@@ -51,7 +50,7 @@ impl EventLog for RedisStore {
             cmd
         });
         let cmds = std::iter::once(redis::cmd("TIME")).chain(heads);
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         let (time, heads) = replies.split_first().ok_or(UNKNOWN)?;
         let newest = |head: &Value| match head {
             Value::Array(head) if head.len() == 2 => entries::newest(&head[0], &head[1]),
@@ -69,7 +68,7 @@ impl EventLog for RedisStore {
             cmd.arg(&self.names.bucket(*number).horizon);
             cmd
         });
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         replies.iter().map(entries::place).collect()
     }
 
@@ -85,7 +84,7 @@ impl EventLog for RedisStore {
 
     async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError> {
         let cmds = ids.iter().map(|id| self.watch_one(id, lasts));
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         replies.into_iter().map(watched).collect()
     }
 

@@ -3,7 +3,7 @@
 //! A thread is one hash, so it has one expiry, one cluster slot and one read. What the scripts
 //! keep in it is written at the top of `lua/prelude.lua`.
 
-mod administration;
+mod address;
 mod archives;
 mod arguments;
 mod elements;
@@ -27,6 +27,7 @@ mod scope_arguments;
 mod scope_replies;
 mod scopes;
 mod scripts;
+mod sentinel;
 mod slices;
 mod startup;
 mod state;
@@ -42,17 +43,20 @@ use redis::{Cmd, Value};
 
 use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
-use administration::Administration;
+use address::Address;
 use arguments::Circumstances;
 use interest::Interest;
 use keys::KeyNames;
 use link::{Calls, Link};
 use scripts::Script;
 
+pub use address::{RedisUrlError, check_redis_url};
+
 /// Where Redis is and how it is used.
 #[derive(Clone)]
 pub struct RedisSettings {
-    /// `redis://`, `rediss://` or `unix://`, with user, password and database.
+    /// `redis://`, `rediss://` or `unix://`, with user, password and database, or one of the forms
+    /// with several hosts.
     pub url: String,
     /// What every key begins with.
     pub key_prefix: String,
@@ -81,7 +85,8 @@ pub struct RedisStore {
     link: Arc<Link>,
     /// Another connection, for what is no request: its long replies make no request wait.
     aside: Arc<Link>,
-    administration: Administration,
+    /// And another, so that a health check waits for neither.
+    administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,
     retention: Retention,
@@ -96,14 +101,15 @@ impl RedisStore {
     /// still needed, or holds threads in another layout.
     pub async fn connect(settings: RedisSettings, clock: Clock) -> Result<Self, StoreError> {
         let names = KeyNames::new(&settings.key_prefix);
-        // first of all, since it installs what `rediss://` needs
-        let link = Link::new(&settings.url, settings.timeout)?;
-        let administration = Administration::new(&settings.url, settings.timeout)?;
+        let address =
+            Address::parse(&settings.url).map_err(|error| StoreError::Unavailable(error.into()))?;
+        let link = Link::new(address, settings.timeout)?;
+        let administration = link.another();
         startup::check(&administration, &names).await?;
         Ok(Self {
             aside: Arc::new(link.another()),
             link: Arc::new(link),
-            administration,
+            administration: Arc::new(administration),
             names: Arc::new(names),
             interest: Arc::default(),
             retention: settings.retention,
@@ -291,7 +297,8 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        self.administration.call(redis::cmd("PING")).await.map(drop)
+        let calls = self.administration.calls();
+        calls.read(redis::cmd("PING")).await.map(drop)
     }
 }
 

@@ -5,7 +5,6 @@ use redis::{Cmd, Value};
 use super::RedisStore;
 use super::entry_list::{Range, keys_of};
 use super::keys::{Bucket, namespace_mark};
-use super::link::pipeline;
 use super::meta::take;
 use super::namespaces::deleted;
 use super::replies::{UNKNOWN, array, bytes, integer};
@@ -28,7 +27,7 @@ impl RedisStore {
         let mut left: Vec<_> = self.buckets_of_all().collect();
         while !left.is_empty() {
             let cmds = left.iter().map(|bucket| self.measuring(bucket, namespaces));
-            let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+            let replies = self.aside.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             for (bucket, reply) in left.into_iter().zip(replies) {
                 let reply = array(reply)?;
@@ -53,7 +52,7 @@ impl RedisStore {
         let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
         while !left.is_empty() {
             let cmds = left.iter().map(|bucket| self.measuring(bucket, &[]));
-            let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+            let replies = self.aside.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             for (bucket, reply) in left.into_iter().zip(replies) {
                 if integer(array(reply)?.first().ok_or(UNKNOWN)?)? == PURGED {
@@ -78,7 +77,7 @@ impl RedisStore {
             let cmds = left
                 .iter()
                 .map(|(bucket, range)| range.in_bucket(bucket, DELETED));
-            let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+            let replies = self.aside.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             let mut deletions = Vec::new();
             for ((bucket, _), reply) in left.into_iter().zip(replies) {
@@ -96,7 +95,7 @@ impl RedisStore {
                 deletions.push(self.deleting(&names, None));
             }
             // what is deleted is deleted, so that doing it again does nothing
-            let replies = self.aside.calls().read_many(&pipeline(deletions)).await?;
+            let replies = self.aside.calls().read_many(deletions).await?;
             for reply in replies {
                 total += deleted(&array(reply)?)?;
             }

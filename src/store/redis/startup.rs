@@ -2,8 +2,8 @@
 
 use redis::{Value, from_redis_value};
 
-use super::administration::Administration;
 use super::keys::{BUCKETS, KeyNames};
+use super::link::{Calls, Link};
 
 use crate::store::StoreError;
 
@@ -16,19 +16,26 @@ const LAYOUT: u32 = 2;
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] with what is wrong.
-pub(super) async fn check(server: &Administration, names: &KeyNames) -> Result<(), StoreError> {
+pub(super) async fn check(link: &Link, names: &KeyNames) -> Result<(), StoreError> {
     // INFO and not CONFIG, which hosted servers often forbid
-    let info = server.call(redis::cmd("INFO")).await?;
-    let info: String =
-        from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
-    check_version(&info)?;
-    check_eviction(&info)?;
-    if field(&info, "aof_enabled") == Some("0") {
+    let calls = link.calls();
+    for info in calls.read_everywhere(redis::cmd("INFO")).await? {
+        let info: String =
+            from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
+        check_server(&info)?;
+    }
+    check_layout(&calls, names).await
+}
+
+fn check_server(info: &str) -> Result<(), StoreError> {
+    check_version(info)?;
+    check_eviction(info)?;
+    if field(info, "aof_enabled") == Some("0") {
         tracing::warn!(
             "Redis keeps no append-only file: a crash loses the writes since its last snapshot"
         );
     }
-    check_layout(server, names).await
+    Ok(())
 }
 
 fn check_version(info: &str) -> Result<(), StoreError> {
@@ -63,14 +70,15 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
 
 /// The layout is recorded at the first start: with another number of buckets all threads would
 /// seem gone, and with other fields they could not be read.
-async fn check_layout(server: &Administration, names: &KeyNames) -> Result<(), StoreError> {
+async fn check_layout(calls: &Calls<'_>, names: &KeyNames) -> Result<(), StoreError> {
     let ours = format!("{LAYOUT} {BUCKETS}");
     let mut record = redis::cmd("SET");
     record.arg(names.layout()).arg(&ours).arg("NX");
-    server.call(record).await?;
+    // doing it again changes nothing
+    calls.read(record).await?;
     let mut recorded = redis::cmd("GET");
     recorded.arg(names.layout());
-    match server.call(recorded).await? {
+    match calls.read(recorded).await? {
         Value::BulkString(theirs) if theirs == ours.as_bytes() => Ok(()),
         _ => Err(refused(format!(
             "{} says that this prefix holds threads in another layout",

@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use redis::{Cmd, Value};
 
 use super::archives::member;
-use super::link::pipeline;
 use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, arguments};
@@ -26,7 +25,7 @@ impl Upkeep for RedisStore {
                 .arg(most);
             cmd
         });
-        let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+        let replies = self.aside.calls().read_many(cmds).await?;
         let mut due = Due::default();
         for reply in replies {
             let reply = array(reply)?;
@@ -74,7 +73,7 @@ impl Upkeep for RedisStore {
             let cmds = left
                 .iter()
                 .map(|(bucket, slowest)| self.tidying(*bucket, *slowest));
-            let replies = self.aside.calls().read_many(&pipeline(cmds)).await?;
+            let replies = self.aside.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             for ((bucket, slowest), reply) in left.into_iter().zip(replies) {
                 let reply = array(reply)?;

@@ -1,0 +1,142 @@
+//! One connection to one server, from the attempt to make it to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use redis::aio::MultiplexedConnection;
+use redis::{ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
+use tokio::time::sleep_until;
+
+use super::Fault;
+use super::origin::Origin;
+use crate::store::redis::scripts;
+
+/// How long what came of one attempt to reach a server stands before another is made: one that is
+/// not there, or takes no writes, gets no storm of connections.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A connection and whether it is known to be of no more use.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// It is being made, or it is made. All who wait for it wait for the same attempt, which goes on
+    /// when one of them gives up: a Redis that hangs gets one connection, not one for each request.
+    connection: Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisError>>>,
+    broken: Arc<AtomicBool>,
+    /// The server said that it takes no writes.
+    is_unwilling: AtomicBool,
+    made: Instant,
+}
+
+impl Line {
+    /// A connection that is made when it is first waited for, on the runtime of who does.
+    pub(super) fn new(origin: &Arc<Origin>, after: Option<&Self>) -> Self {
+        let broken = Arc::default();
+        let made = after.map_or_else(Instant::now, Self::next_attempt);
+        Self {
+            connection: connect(Arc::clone(origin), made, Arc::clone(&broken))
+                .boxed()
+                .shared(),
+            broken,
+            is_unwilling: AtomicBool::new(false),
+            made,
+        }
+    }
+
+    /// When one may be made in its place.
+    fn next_attempt(&self) -> Instant {
+        let now = Instant::now();
+        match self.is_unwilling.load(Ordering::Relaxed) {
+            true => now.max(self.made + PATIENCE),
+            false => now,
+        }
+    }
+
+    /// Whether it is still to be used. What an attempt failed with is told to all who come shortly
+    /// after it.
+    pub(super) fn is_usable(&self) -> bool {
+        let has_failed = || matches!(self.connection.peek(), Some(Err(_)));
+        !self.broken.load(Ordering::Relaxed) && (!has_failed() || self.made.elapsed() < PATIENCE)
+    }
+
+    /// It is not used again.
+    pub(super) fn give_up(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+    }
+
+    /// Calls commands; all replies, or the first that is an error.
+    pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        let mut connection = self.connection().await?;
+        let mut replies = all(send(&mut connection, pipeline).await);
+        if is_missing_script(&replies) {
+            replies = match load(&mut connection).await {
+                Ok(()) => all(send(&mut connection, pipeline).await),
+                Err(error) => Err(error),
+            };
+        }
+        replies.map_err(|error| self.fault(error))
+    }
+
+    async fn connection(&self) -> Result<MultiplexedConnection, Fault> {
+        let connection = match self.connection.peek() {
+            Some(made) => made.clone(),
+            None => self.connection.clone().await,
+        };
+        connection.map_err(Fault::Connect)
+    }
+
+    fn fault(&self, error: RedisError) -> Fault {
+        let fault = Fault::Call(error);
+        let is_unwilling = fault.is_of_the_role();
+        if is_unwilling {
+            self.is_unwilling.store(true, Ordering::Relaxed);
+        }
+        if is_unwilling || fault.is_of_the_connection() {
+            self.give_up();
+        }
+        fault
+    }
+}
+
+/// Makes the connection, not before that time.
+async fn connect(
+    origin: Arc<Origin>,
+    at: Instant,
+    broken: Arc<AtomicBool>,
+) -> Result<MultiplexedConnection, RedisError> {
+    if at > Instant::now() {
+        sleep_until(at.into()).await;
+    }
+    let mut connection = origin.connect(broken).await?;
+    load(&mut connection).await?;
+    Ok(connection)
+}
+
+/// One reply for each command.
+async fn send(
+    connection: &mut MultiplexedConnection,
+    pipeline: &Pipeline,
+) -> Result<Vec<Value>, RedisError> {
+    let count = pipeline.len();
+    let replies = connection.send_packed_commands(pipeline, 0, count).await?;
+    if replies.len() != count {
+        return Err((ErrorKind::Parse, "replies are missing").into());
+    }
+    Ok(replies)
+}
+
+/// All replies, or the first that is an error.
+fn all(replies: Result<Vec<Value>, RedisError>) -> Result<Vec<Value>, RedisError> {
+    replies?.into_iter().map(Value::extract_error).collect()
+}
+
+fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
+    let missing = ErrorKind::Server(ServerErrorKind::NoScript);
+    matches!(reply, Err(error) if error.kind() == missing)
+}
+
+async fn load(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
+    scripts::load_all().exec_async(connection).await
+}

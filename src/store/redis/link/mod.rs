@@ -1,0 +1,188 @@
+//! How the store calls Redis, whatever form it has.
+
+mod fault;
+mod line;
+mod node;
+pub(super) mod origin;
+
+use std::time::{Duration, Instant};
+
+use redis::{Cmd, Pipeline, RedisError, Value};
+
+use super::address::Address;
+use super::replies;
+use super::sentinel::Sentinels;
+use crate::store::{StoreError, install_tls_provider, millis};
+pub(super) use fault::Fault;
+pub(super) use node::Node;
+pub(super) use origin::Origin;
+
+/// Connections of one user of the store.
+#[derive(Debug)]
+pub(super) struct Link {
+    form: Form,
+    timeout: Duration,
+}
+
+/// How many servers there are.
+#[derive(Debug)]
+enum Form {
+    Node(Node),
+}
+
+/// The calls of one operation, which end by the same time.
+#[derive(Debug)]
+pub(super) struct Calls<'a> {
+    link: &'a Link,
+    deadline: Instant,
+}
+
+impl Link {
+    pub(super) fn new(address: Address, timeout: Duration) -> Result<Self, StoreError> {
+        install_tls_provider();
+        let form = match address {
+            Address::Server(info) => {
+                Form::Node(Node::new(Origin::server(*info).map_err(unavailable)?))
+            }
+            Address::Sentinels {
+                sentinels,
+                master,
+                server,
+            } => {
+                let sentinels = Sentinels::new(sentinels, master, server, timeout / 4);
+                Form::Node(Node::new(Origin::Sentinels(
+                    sentinels.map_err(unavailable)?,
+                )))
+            }
+        };
+        Ok(Self { form, timeout })
+    }
+
+    /// Other connections to the same place.
+    pub(super) fn another(&self) -> Self {
+        let form = match &self.form {
+            Form::Node(node) => Form::Node(node.another()),
+        };
+        Self {
+            form,
+            timeout: self.timeout,
+        }
+    }
+
+    /// How long an operation may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Begins an operation.
+    pub(super) fn calls(&self) -> Calls<'_> {
+        Calls {
+            link: self,
+            deadline: Instant::now() + self.timeout,
+        }
+    }
+}
+
+impl Calls<'_> {
+    /// Calls a command that changes nothing but an expiry; once more if the connection broke.
+    pub(super) async fn read(&self, cmd: Cmd) -> Result<Value, StoreError> {
+        let [reply] = self.read_all([cmd]).await?;
+        Ok(reply)
+    }
+
+    /// Calls several such commands, one after the other.
+    pub(super) async fn read_all<const N: usize>(
+        &self,
+        cmds: [Cmd; N],
+    ) -> Result<[Value; N], StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.read_from(node, &pipeline(cmds)).await,
+        };
+        // one reply for each command, as it was checked
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    /// Calls as many such commands as there are, in any order.
+    pub(super) async fn read_many(
+        &self,
+        cmds: impl IntoIterator<Item = Cmd>,
+    ) -> Result<Vec<Value>, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.read_from(node, &pipeline(cmds)).await,
+        };
+        replies.map_err(|fault| self.error(fault))
+    }
+
+    /// Calls such a command on every server that takes writes.
+    pub(super) async fn read_everywhere(&self, cmd: Cmd) -> Result<Vec<Value>, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.read_from(node, &pipeline([cmd])).await,
+        };
+        replies.map_err(|fault| self.error(fault))
+    }
+
+    /// Calls a command that changes a thread. It is repeated only when the server surely did not
+    /// run it; what breaks after it was sent is for the caller's idempotency key to decide.
+    pub(super) async fn write(&self, cmd: Cmd) -> Result<Value, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.write_to(node, &pipeline([cmd])).await,
+        };
+        let reply = replies.map_err(|fault| self.error(fault))?.pop();
+        reply.ok_or(replies::UNKNOWN)
+    }
+
+    /// Calls such a command, and one that only looks something up after it.
+    pub(super) async fn write_and_look(
+        &self,
+        write: Cmd,
+        look: Cmd,
+    ) -> Result<[Value; 2], StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.write_to(node, &pipeline([write, look])).await,
+        };
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    async fn read_from(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        if pipeline.is_empty() {
+            return Ok(Vec::new());
+        }
+        match node.call(pipeline, self.deadline).await {
+            Err(fault) if fault.is_of_the_connection() || fault.is_of_the_role() => {
+                node.call(pipeline, self.deadline).await
+            }
+            result => result,
+        }
+    }
+
+    /// A server that takes no writes any more has done nothing: who takes them is asked then.
+    async fn write_to(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        match node.call(pipeline, self.deadline).await {
+            Err(fault) if fault.is_of_the_role() => node.call(pipeline, self.deadline).await,
+            result => result,
+        }
+    }
+
+    fn error(&self, fault: Fault) -> StoreError {
+        let is_unsure = fault.may_be_done();
+        match fault {
+            Fault::Timeout => StoreError::Timeout(millis(self.link.timeout)),
+            Fault::Call(error) if is_unsure => StoreError::Interrupted(Box::new(error)),
+            Fault::Connect(error) | Fault::Call(error) => unavailable(error),
+        }
+    }
+}
+
+fn unavailable(error: RedisError) -> StoreError {
+    StoreError::Unavailable(Box::new(error))
+}
+
+fn pipeline(cmds: impl IntoIterator<Item = Cmd>) -> Pipeline {
+    let mut pipeline = Pipeline::new();
+    for cmd in cmds {
+        pipeline.add_command(cmd);
+    }
+    pipeline
+}

@@ -1,0 +1,71 @@
+//! One server, by a connection that comes back by itself.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use redis::{Pipeline, Value};
+use tokio::time::timeout_at;
+
+use super::Fault;
+use super::line::Line;
+use super::origin::Origin;
+
+/// One server: one multiplexed connection, made at its first use on the runtime that uses it, and
+/// made anew after it broke.
+#[derive(Debug)]
+pub(in crate::store::redis) struct Node {
+    origin: Arc<Origin>,
+    current: Mutex<Option<Arc<Line>>>,
+}
+
+impl Node {
+    pub(in crate::store::redis) fn new(origin: Origin) -> Self {
+        Self {
+            origin: Arc::new(origin),
+            current: Mutex::default(),
+        }
+    }
+
+    /// The same server by a connection of its own.
+    pub(super) fn another(&self) -> Self {
+        Self {
+            origin: Arc::clone(&self.origin),
+            current: Mutex::default(),
+        }
+    }
+
+    /// Calls commands until that time; all replies, or the first that is an error. A script that the
+    /// server has lost is loaded again.
+    pub(super) async fn call(
+        &self,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let line = self.line();
+        until(deadline, &line, line.call(pipeline)).await
+    }
+
+    fn line(&self) -> Arc<Line> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*current {
+            Some(line) if line.is_usable() => Arc::clone(line),
+            before => {
+                let line = Line::new(&self.origin, before.as_deref());
+                Arc::clone(current.insert(Arc::new(line)))
+            }
+        }
+    }
+}
+
+/// After a timeout that connection is not used again: one that has lost its other end without a word
+/// would stay so for a quarter of an hour.
+async fn until<T>(
+    deadline: Instant,
+    line: &Line,
+    call: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    timeout_at(deadline.into(), call).await.unwrap_or_else(|_| {
+        line.give_up();
+        Err(Fault::Timeout)
+    })
+}

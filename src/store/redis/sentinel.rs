@@ -1,0 +1,117 @@
+//! A master that sentinels watch over and replace
+//! ([protocol](https://redis.io/docs/latest/develop/reference/sentinel-clients/)).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use redis::aio::MultiplexedConnection;
+use redis::{Client, ConnectionInfo, ErrorKind, RedisError, Value};
+use tokio::time::timeout;
+
+use super::address::Host;
+use super::link::origin;
+
+/// Who knows where the master is, and how it is reached then.
+pub(super) struct Sentinels {
+    sentinels: Vec<Client>,
+    master: String,
+    server: Box<ConnectionInfo>,
+    /// How long one of them, or a server that one of them names, may take.
+    patience: Duration,
+}
+
+impl Sentinels {
+    pub(super) fn new(
+        sentinels: Vec<ConnectionInfo>,
+        master: String,
+        server: Box<ConnectionInfo>,
+        patience: Duration,
+    ) -> Result<Self, RedisError> {
+        let sentinels = sentinels.into_iter().map(Client::open);
+        Ok(Self {
+            sentinels: sentinels.collect::<Result<_, _>>()?,
+            master,
+            server,
+            patience,
+        })
+    }
+
+    /// Connects to the master. All sentinels are asked at once; the first server that they name and
+    /// that says of itself that it is a master is it. One that was cut off may name an old one.
+    pub(super) async fn connect(
+        &self,
+        broken: &Arc<AtomicBool>,
+    ) -> Result<MultiplexedConnection, RedisError> {
+        let asked = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
+        let mut answers: FuturesUnordered<_> = asked.collect();
+        let mut tried = HashSet::new();
+        let mut failure = None;
+        while let Some(answer) = answers.next().await {
+            let made = match answer {
+                Ok(host) if tried.contains(&host) => continue,
+                Ok(host) => {
+                    let made = self.connect_to(&host, broken).await;
+                    tried.insert(host);
+                    made
+                }
+                Err(error) => Err(error),
+            };
+            match made {
+                Ok(connection) => return Ok(connection),
+                Err(error) => failure = Some(error),
+            }
+        }
+        Err(failure.unwrap_or_else(|| failed("there are no sentinels")))
+    }
+
+    async fn ask(&self, sentinel: &Client) -> Result<Host, RedisError> {
+        let ask = async {
+            let mut connection = sentinel
+                .get_multiplexed_async_connection_with_config(&origin::unbounded())
+                .await?;
+            redis::cmd("SENTINEL")
+                .arg("GET-MASTER-ADDR-BY-NAME")
+                .arg(&self.master)
+                .query_async::<Option<(String, u16)>>(&mut connection)
+                .await
+        };
+        match timeout(self.patience, ask).await {
+            Ok(Ok(Some((name, port)))) => Ok(Host::new(name, port)),
+            Ok(Ok(None)) => Err(failed("the sentinel knows no master of that name")),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(failed("the sentinel does not answer")),
+        }
+    }
+
+    async fn connect_to(
+        &self,
+        host: &Host,
+        broken: &Arc<AtomicBool>,
+    ) -> Result<MultiplexedConnection, RedisError> {
+        let client = Client::open(host.reached_like(&self.server))?;
+        let connect = async {
+            let mut connection = origin::connect(&client, broken).await?;
+            let role = redis::cmd("ROLE").query_async(&mut connection).await?;
+            match role {
+                Value::Array(role) if is_text(role.first(), b"master") => Ok(connection),
+                _ => Err(failed("the server that a sentinel names is no master")),
+            }
+        };
+        match timeout(self.patience, connect).await {
+            Ok(made) => made,
+            Err(_) => Err(failed("the server that a sentinel names does not answer")),
+        }
+    }
+}
+
+fn is_text(value: Option<&Value>, text: &[u8]) -> bool {
+    matches!(value, Some(Value::BulkString(found)) if found == text)
+}
+
+fn failed(why: &'static str) -> RedisError {
+    (ErrorKind::MasterNameNotFoundBySentinel, why).into()
+}
