@@ -1,4 +1,4 @@
-//! Where Redis is: one server, or a master that sentinels know.
+//! Where Redis is: one server, a master that sentinels know, or a cluster.
 
 use std::fmt;
 
@@ -21,6 +21,13 @@ pub(super) enum Address {
         /// How to reach the master, but for its host.
         server: Box<ConnectionInfo>,
     },
+    /// `redis+cluster://`, `rediss+cluster://`: all masters that these nodes know.
+    Cluster {
+        /// Nodes to begin with.
+        seeds: Vec<Host>,
+        /// How to reach a node, but for its host.
+        node: Box<ConnectionInfo>,
+    },
 }
 
 /// A host and its port.
@@ -40,6 +47,8 @@ pub enum RedisUrlError {
     Host,
     /// The name of the master is missing, or there is more than it and a database.
     Master,
+    /// A cluster has no databases.
+    Cluster,
 }
 
 impl RedisUrlError {
@@ -49,7 +58,7 @@ impl RedisUrlError {
         match self {
             Self::Scheme => {
                 "an address such as redis://localhost:6379, or one that begins with rediss://, \
-                 unix:// or redis+sentinel://"
+                 unix://, redis+sentinel:// or redis+cluster://"
             }
             Self::Host => {
                 "an address of the form redis://user:password@host:port, with what is special in a \
@@ -58,6 +67,10 @@ impl RedisUrlError {
             Self::Master => {
                 "redis+sentinel://user:password@host:26379,host:26379/MASTER/0, with the name that \
                  the sentinels have for the master"
+            }
+            Self::Cluster => {
+                "redis+cluster://user:password@host:6379,host:6379: a cluster has one database and \
+                 no parameters"
             }
         }
     }
@@ -82,6 +95,8 @@ impl Address {
         match scheme {
             "redis+sentinel" => Self::sentinels(&parts("redis")),
             "rediss+sentinel" => Self::sentinels(&parts("rediss")),
+            "redis+cluster" => Self::cluster(&parts("redis")),
+            "rediss+cluster" => Self::cluster(&parts("rediss")),
             "redis" | "rediss" | "unix" | "redis+unix" if !rest.is_empty() => {
                 connection(url).map(|info| Self::Server(Box::new(info)))
             }
@@ -114,6 +129,21 @@ impl Address {
             sentinels: sentinels.collect::<Result<_, _>>()?,
             master: master.to_owned(),
             server: Box::new(parts.connection(parts.credentials, parts.hosts[0], database)?),
+        })
+    }
+
+    fn cluster(parts: &Parts<'_>) -> Result<Self, RedisUrlError> {
+        if !matches!(parts.path, "" | "0") || !parts.query.is_empty() {
+            return Err(RedisUrlError::Cluster);
+        }
+        let infos = parts
+            .hosts
+            .iter()
+            .map(|host| parts.connection(parts.credentials, host, ""));
+        let infos = infos.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::Cluster {
+            seeds: infos.iter().filter_map(Host::of).collect(),
+            node: Box::new(infos[0].clone()),
         })
     }
 }
@@ -275,14 +305,35 @@ mod tests {
     }
 
     #[test]
+    fn the_nodes_of_a_cluster_share_credentials_and_encryption() {
+        let Ok(Address::Cluster { seeds, node }) =
+            Address::parse("rediss+cluster://:secret@one:7000,two/0")
+        else {
+            panic!("it is a cluster");
+        };
+
+        assert_eq!(seeds, [Host::new("one", 7000), Host::new("two", 6379)]);
+        let other = Host::new("ten", 1).reached_like(&node);
+        assert!(
+            matches!(other.addr(), ConnectionAddr::TcpTls { host, port: 1, .. } if host == "ten")
+        );
+        assert_eq!(credentials(&other), (None, Some("secret")));
+    }
+
+    #[test]
     fn what_is_wrong_with_a_url_is_told() {
-        use RedisUrlError::{Host, Master, Scheme};
+        use RedisUrlError::{Cluster, Host, Master, Scheme};
         for (url, error) in [
             ("localhost:6379", Scheme),
             ("redis://", Scheme),
             ("redis+sentry://host", Scheme),
             ("redis://host:port", Host),
             ("redis://host/database", Host),
+            ("redis+cluster://", Host),
+            ("redis+cluster://one,,two", Host),
+            ("redis+cluster://one:70000", Host),
+            ("redis+cluster://one/1", Cluster),
+            ("redis+cluster://one?replicas=true", Cluster),
             ("redis+sentinel://one", Master),
             ("redis+sentinel://one/main/0/1", Master),
             ("redis+sentinel://one/main?password=x", Master),

@@ -8,7 +8,7 @@ use crate::store::Listing;
 /// Buckets of a deployment. Recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
 /// Cluster slots.
-const SLOTS: usize = 16_384;
+pub(super) const SLOTS: u16 = 16_384;
 
 /// Makes key names of ids.
 #[derive(Debug)]
@@ -279,13 +279,23 @@ fn tags() -> Vec<String> {
             break;
         }
         let tag = number.to_string();
-        let bucket = usize::from(crc16(tag.as_bytes())) % SLOTS / (SLOTS / BUCKETS);
+        let bucket = usize::from(slot_of(tag.as_bytes())) / (usize::from(SLOTS) / BUCKETS);
         if tags[bucket].is_empty() {
             tags[bucket] = tag;
             missing -= 1;
         }
     }
     tags
+}
+
+/// The cluster slot of a key: that of what is in its first braces, if anything is.
+pub(super) fn slot_of(key: &[u8]) -> u16 {
+    let tag = memchr::memchr(b'{', key).and_then(|open| {
+        let rest = &key[open + 1..];
+        let close = memchr::memchr(b'}', rest)?;
+        (close > 0).then(|| &rest[..close])
+    });
+    crc16(tag.unwrap_or(key)) % SLOTS
 }
 
 /// CRC16/XMODEM, which Redis Cluster hashes keys with
@@ -316,7 +326,7 @@ mod tests {
     fn buckets_have_equal_shares_of_the_slots_and_of_random_ids() {
         let tags = tags();
         for (bucket, tag) in tags.iter().enumerate() {
-            assert_eq!(usize::from(crc16(tag.as_bytes())) % SLOTS / 64, bucket);
+            assert_eq!(usize::from(slot_of(tag.as_bytes())) / 64, bucket);
         }
 
         let mut counts = [0_u32; BUCKETS];

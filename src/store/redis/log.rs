@@ -49,15 +49,16 @@ impl EventLog for RedisStore {
             cmd.arg(&bucket.log).arg(&bucket.horizon);
             cmd
         });
-        let cmds = std::iter::once(redis::cmd("TIME")).chain(heads);
-        let replies = self.aside.calls().read_many(cmds).await?;
-        let (time, heads) = replies.split_first().ok_or(UNKNOWN)?;
+        let (times, heads) = self.aside.calls().read_many_timed(heads).await?;
+        // what is logged from then on has no smaller time on any of them
+        let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
+        let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
         let newest = |head: &Value| match head {
             Value::Array(head) if head.len() == 2 => entries::newest(&head[0], &head[1]),
             _ => Err(UNKNOWN),
         };
         Ok(Heads {
-            now_ms: time_ms(time)? + self.ahead(),
+            now_ms: now_ms + self.ahead(),
             positions: heads.iter().map(newest).collect::<Result<_, _>>()?,
         })
     }

@@ -6,6 +6,7 @@
 mod address;
 mod archives;
 mod arguments;
+mod cluster;
 mod elements;
 mod entries;
 mod entry_list;
@@ -297,8 +298,7 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        let calls = self.administration.calls();
-        calls.read(redis::cmd("PING")).await.map(drop)
+        self.administration.calls().ping().await
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) async fn check(link: &Link, names: &KeyNames) -> Result<(), StoreErro
     for info in calls.read_everywhere(redis::cmd("INFO")).await? {
         let info: String =
             from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
+        check_mode(&info, link.is_cluster())?;
         check_server(&info)?;
     }
     check_layout(&calls, names).await
@@ -36,6 +37,21 @@ fn check_server(info: &str) -> Result<(), StoreError> {
         );
     }
     Ok(())
+}
+
+/// By the address of one server, the others of a cluster would never be asked.
+fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
+    match field(info, "redis_mode") {
+        Some("cluster") if !is_cluster => Err(refused(
+            "this Redis is a node of a cluster; its address has to begin with redis+cluster://"
+                .into(),
+        )),
+        Some("sentinel") => Err(refused(
+            "this is a sentinel and no Redis; the address has to begin with redis+sentinel://"
+                .into(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn check_version(info: &str) -> Result<(), StoreError> {
@@ -106,6 +122,14 @@ mod tests {
         assert!(check_version("redis_version:6.0.16\r\n").is_err());
         assert!(check_version("redis_version:6.2.0\r\n").is_ok());
         assert!(check_version("redis_version:7.2.4\r\nserver_name:valkey\r\n").is_ok());
+    }
+
+    #[test]
+    fn a_node_of_a_cluster_is_refused_as_a_server_of_its_own() {
+        assert!(check_mode("redis_mode:cluster\r\n", false).is_err());
+        assert!(check_mode("redis_mode:cluster\r\n", true).is_ok());
+        assert!(check_mode("redis_mode:sentinel\r\n", false).is_err());
+        assert!(check_mode("redis_mode:standalone\r\n", false).is_ok());
     }
 
     #[test]

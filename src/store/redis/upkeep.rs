@@ -32,7 +32,11 @@ impl Upkeep for RedisStore {
             let [now_ms, Value::Array(ids)] = &reply[..] else {
                 return Err(UNKNOWN);
             };
-            due.skew_ms = integer(now_ms)? as i64 - self.clock.system_ms() as i64;
+            let skew_ms = integer(now_ms)? as i64 - self.clock.system_ms() as i64;
+            // each server of a cluster has a clock of its own
+            if skew_ms.abs() > due.skew_ms.abs() {
+                due.skew_ms = skew_ms;
+            }
             let ids = ids.iter().map(|id| text(id)?.parse().map_err(|_| UNKNOWN));
             due.ids.push(ids.collect::<Result<_, StoreError>>()?);
         }

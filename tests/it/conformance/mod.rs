@@ -24,6 +24,16 @@ macro_rules! over_every_store {
                 }
             )*
         }
+
+        #[cfg(feature = "redis")]
+        mod cluster {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$case(crate::conformance::room::cluster().await).await;
+                }
+            )*
+        }
     };
 }
 

@@ -1,5 +1,7 @@
 //! A store to test, with the clock that it goes by, and short words for what is done to it.
 
+#[cfg(feature = "redis")]
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 #[cfg(feature = "redis")]
+use crate::support::cluster::{self, RedisCluster};
+#[cfg(feature = "redis")]
 use crate::support::redis::{self, RedisServer};
 
 /// A store of its own for each test.
@@ -30,9 +34,16 @@ pub(crate) struct Room {
     /// The same store with all that is around threads.
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) clock: Clock,
-    /// Holds the shared Redis for as long as the store is on it.
     #[cfg(feature = "redis")]
-    redis: Option<Arc<RedisServer>>,
+    redis: Option<Deployment>,
+}
+
+/// Where a store is, held for as long as it is there.
+#[cfg(feature = "redis")]
+#[derive(Debug, Clone)]
+struct Deployment {
+    url: String,
+    _servers: Arc<dyn fmt::Debug + Send + Sync>,
 }
 
 /// The embedded store.
@@ -60,23 +71,43 @@ pub(crate) async fn redis_by(clock: Clock) -> Room {
 /// The Redis store on that server, under a prefix of its own.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
-    redis_keeping(server, clock, Retention::DEFAULT).await
+    let deployment = Deployment {
+        url: server.url(),
+        _servers: server,
+    };
+    redis_keeping(deployment, clock, Retention::DEFAULT).await
+}
+
+/// The Redis store on the shared cluster, under a prefix of its own.
+#[cfg(feature = "redis")]
+pub(crate) async fn cluster() -> Room {
+    cluster_on(cluster::shared()).await
+}
+
+/// The Redis store on that cluster, under a prefix of its own.
+#[cfg(feature = "redis")]
+pub(crate) async fn cluster_on(cluster: Arc<RedisCluster>) -> Room {
+    let deployment = Deployment {
+        url: cluster.url(),
+        _servers: cluster,
+    };
+    redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
 #[cfg(feature = "redis")]
-async fn redis_keeping(server: Arc<RedisServer>, clock: Clock, retention: Retention) -> Room {
+async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retention) -> Room {
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: Duration::from_secs(30),
         retention,
-        ..RedisSettings::new(server.url())
+        ..RedisSettings::new(deployment.url.as_str())
     };
     let store = RedisStore::connect(settings, clock.clone()).await.unwrap();
     Room {
         store: Arc::new(store.clone()),
         backend: Arc::new(store),
         clock,
-        redis: Some(server),
+        redis: Some(deployment),
     }
 }
 
@@ -122,8 +153,8 @@ impl Room {
     pub(crate) async fn keeping(&self, retention: Retention) -> Self {
         let clock = self.clock.clone();
         #[cfg(feature = "redis")]
-        if let Some(server) = &self.redis {
-            return redis_keeping(Arc::clone(server), clock, retention).await;
+        if let Some(deployment) = &self.redis {
+            return redis_keeping(deployment.clone(), clock, retention).await;
         }
         let store = MemoryStore::with_retention(clock.clone(), retention);
         std::future::ready(Self::of(&store, clock)).await

@@ -1,6 +1,8 @@
 //! What the tests stand on: servers, Redis, a client, and bytes on a socket.
 
 pub(crate) mod client;
+#[cfg(feature = "redis")]
+pub(crate) mod cluster;
 pub(crate) mod listening;
 #[cfg(feature = "redis")]
 pub(crate) mod monitor;

@@ -82,6 +82,36 @@ impl RedisServer {
         client.get_connection().unwrap()
     }
 
+    /// What it replies to a command, as text.
+    pub(crate) fn call(&self, words: &[&str]) -> String {
+        self.try_call(words)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// What it replies to a command, as text, if it is no error.
+    pub(crate) fn try_call(&self, words: &[&str]) -> redis::RedisResult<String> {
+        let mut cmd = redis::cmd(words[0]);
+        cmd.arg(&words[1..]);
+        let client = redis::Client::open(self.url())?;
+        Ok(match cmd.query(&mut client.get_connection()?)? {
+            redis::Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+            redis::Value::SimpleString(text) => text,
+            redis::Value::Okay => "OK".into(),
+            redis::Value::Int(number) => number.to_string(),
+            other => format!("{other:?}"),
+        })
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        lock(&self.child).id()
+    }
+
+    /// What it keeps its files in.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// Ends it by SIGKILL.
     pub(crate) fn kill(&self) {
         let mut child = lock(&self.child);

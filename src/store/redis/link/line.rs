@@ -79,6 +79,20 @@ impl Line {
         replies.map_err(|error| self.fault(error))
     }
 
+    /// Calls commands; all replies, be they errors.
+    pub(super) async fn send(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        let mut connection = self.connection().await?;
+        let replies = send(&mut connection, pipeline).await;
+        replies.map_err(|error| self.fault(error))
+    }
+
+    /// Loads all scripts, which are loaded already unless the server has lost them since.
+    pub(super) async fn load(&self) -> Result<(), Fault> {
+        let mut connection = self.connection().await?;
+        let loaded = load(&mut connection).await;
+        loaded.map_err(|error| self.fault(error))
+    }
+
     async fn connection(&self) -> Result<MultiplexedConnection, Fault> {
         let connection = match self.connection.peek() {
             Some(made) => made.clone(),

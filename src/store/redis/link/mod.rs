@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, Pipeline, RedisError, Value};
 
 use super::address::Address;
+use super::cluster::{Cluster, Repeat};
 use super::replies;
 use super::sentinel::Sentinels;
 use crate::store::{StoreError, install_tls_provider, millis};
@@ -27,7 +28,10 @@ pub(super) struct Link {
 /// How many servers there are.
 #[derive(Debug)]
 enum Form {
+    /// One, or one that takes the place of another.
     Node(Node),
+    /// Several, each with its share.
+    Cluster(Cluster),
 }
 
 /// The calls of one operation, which end by the same time.
@@ -54,6 +58,9 @@ impl Link {
                     sentinels.map_err(unavailable)?,
                 )))
             }
+            Address::Cluster { seeds, node } => {
+                Form::Cluster(Cluster::new(seeds, node, timeout / 8))
+            }
         };
         Ok(Self { form, timeout })
     }
@@ -62,11 +69,17 @@ impl Link {
     pub(super) fn another(&self) -> Self {
         let form = match &self.form {
             Form::Node(node) => Form::Node(node.another()),
+            Form::Cluster(cluster) => Form::Cluster(cluster.another()),
         };
         Self {
             form,
             timeout: self.timeout,
         }
+    }
+
+    /// Whether there are several servers, each with its share.
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self.form, Form::Cluster(_))
     }
 
     /// How long an operation may take.
@@ -97,6 +110,7 @@ impl Calls<'_> {
     ) -> Result<[Value; N], StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.read_from(node, &pipeline(cmds)).await,
+            Form::Cluster(cluster) => cluster.call_all(cmds, self.deadline, Repeat::Once).await,
         };
         // one reply for each command, as it was checked
         let replies = replies.map_err(|fault| self.error(fault))?;
@@ -110,6 +124,7 @@ impl Calls<'_> {
     ) -> Result<Vec<Value>, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.read_from(node, &pipeline(cmds)).await,
+            Form::Cluster(cluster) => cluster.read_many(cmds, self.deadline).await,
         };
         replies.map_err(|fault| self.error(fault))
     }
@@ -118,8 +133,39 @@ impl Calls<'_> {
     pub(super) async fn read_everywhere(&self, cmd: Cmd) -> Result<Vec<Value>, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.read_from(node, &pipeline([cmd])).await,
+            Form::Cluster(cluster) => cluster.read_everywhere(&cmd, self.deadline).await,
         };
         replies.map_err(|fault| self.error(fault))
+    }
+
+    /// Calls such commands, after every server that takes writes was asked for its time; these times
+    /// come first.
+    pub(super) async fn read_many_timed(
+        &self,
+        cmds: impl IntoIterator<Item = Cmd>,
+    ) -> Result<(Vec<Value>, Vec<Value>), StoreError> {
+        let time = redis::cmd("TIME");
+        let Form::Node(node) = &self.link.form else {
+            let times = self.read_everywhere(time).await?;
+            return Ok((times, self.read_many(cmds).await?));
+        };
+        let cmds = std::iter::once(time).chain(cmds);
+        let replies = self.read_from(node, &pipeline(cmds)).await;
+        let mut times = replies.map_err(|fault| self.error(fault))?;
+        let replies = times.split_off(1);
+        Ok((times, replies))
+    }
+
+    /// Whether there is anybody who answers.
+    pub(super) async fn ping(&self) -> Result<(), StoreError> {
+        let answered = match &self.link.form {
+            Form::Node(node) => {
+                let ping = pipeline([redis::cmd("PING")]);
+                self.read_from(node, &ping).await.map(drop)
+            }
+            Form::Cluster(cluster) => cluster.ping(self.deadline).await,
+        };
+        answered.map_err(|fault| self.error(fault))
     }
 
     /// Calls a command that changes a thread. It is repeated only when the server surely did not
@@ -127,6 +173,7 @@ impl Calls<'_> {
     pub(super) async fn write(&self, cmd: Cmd) -> Result<Value, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.write_to(node, &pipeline([cmd])).await,
+            Form::Cluster(cluster) => cluster.call_all([cmd], self.deadline, Repeat::Never).await,
         };
         let reply = replies.map_err(|fault| self.error(fault))?.pop();
         reply.ok_or(replies::UNKNOWN)
@@ -138,9 +185,16 @@ impl Calls<'_> {
         write: Cmd,
         look: Cmd,
     ) -> Result<[Value; 2], StoreError> {
-        let replies = match &self.link.form {
-            Form::Node(node) => self.write_to(node, &pipeline([write, look])).await,
+        let Form::Node(node) = &self.link.form else {
+            let written = self.write(write).await?;
+            let looked = self.read(look).await.map_err(|error| match error {
+                // the write was done
+                StoreError::Unavailable(source) => StoreError::Interrupted(source),
+                error => error,
+            });
+            return Ok([written, looked?]);
         };
+        let replies = self.write_to(node, &pipeline([write, look])).await;
         let replies = replies.map_err(|fault| self.error(fault))?;
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }

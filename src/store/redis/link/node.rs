@@ -45,6 +45,22 @@ impl Node {
         until(deadline, &line, line.call(pipeline)).await
     }
 
+    /// Calls commands until that time; all replies, be they errors.
+    pub(in crate::store::redis) async fn send(
+        &self,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let line = self.line();
+        until(deadline, &line, line.send(pipeline)).await
+    }
+
+    /// Loads all scripts again.
+    pub(in crate::store::redis) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
+        let line = self.line();
+        until(deadline, &line, line.load()).await
+    }
+
     fn line(&self) -> Arc<Line> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         match &*current {

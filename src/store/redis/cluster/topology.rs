@@ -1,0 +1,133 @@
+//! What is known of a cluster, by all who use it.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use redis::{ConnectionInfo, Pipeline, RedisError, Value};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::Nodes;
+use super::slots::SlotMap;
+use crate::store::redis::address::Host;
+use crate::store::redis::link::{Node, Origin};
+
+/// How often the nodes are asked at most.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Who has which slot, and how nodes are reached.
+pub(super) struct Topology {
+    seeds: Vec<Host>,
+    /// How a node is reached, but for its host.
+    like: Box<ConnectionInfo>,
+    map: RwLock<Arc<SlotMap>>,
+    /// How often something came about that the map does not say, and how often when it was made.
+    doubts: AtomicU64,
+    settled: AtomicU64,
+    /// When the nodes were asked last. Who holds it asks.
+    asked: Mutex<Option<Instant>>,
+    /// Whom to ask first.
+    turn: AtomicUsize,
+    /// How long a node that is asked may take.
+    patience: Duration,
+}
+
+impl Topology {
+    pub(super) fn new(seeds: Vec<Host>, like: Box<ConnectionInfo>, patience: Duration) -> Self {
+        Self {
+            seeds,
+            like,
+            map: RwLock::new(Arc::new(SlotMap::empty())),
+            doubts: AtomicU64::new(1),
+            settled: AtomicU64::new(0),
+            asked: Mutex::new(None),
+            turn: AtomicUsize::new(0),
+            patience,
+        }
+    }
+
+    /// A node, not yet connected to.
+    pub(super) fn node(&self, host: &Host) -> Result<Node, RedisError> {
+        Ok(Node::new(Origin::server(host.reached_like(&self.like))?))
+    }
+
+    pub(super) fn map(&self) -> Arc<SlotMap> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The map has turned out not to say how it is.
+    pub(super) fn doubt(&self) {
+        self.doubts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One of them, another each time.
+    pub(super) fn any_of<'a>(&self, hosts: &'a [Host]) -> Option<&'a Host> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        hosts.get(turn % hosts.len().max(1))
+    }
+
+    /// Whether that host is one of the cluster.
+    pub(super) fn knows(&self, host: &Host) -> bool {
+        self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
+    }
+
+    /// Asks the nodes again, if there is a doubt, nobody else asks, and it was not done just now.
+    /// Who has no map at all waits for who asks.
+    pub(super) async fn refresh(&self, nodes: &Nodes) {
+        // before it is asked: what comes about meanwhile is a doubt again
+        let doubts = self.doubts.load(Ordering::Relaxed);
+        if doubts == self.settled.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut asked = if self.map().masters().is_empty() {
+            self.asked.lock().await
+        } else {
+            match self.asked.try_lock() {
+                Ok(asked) => asked,
+                Err(_) => return,
+            }
+        };
+        if asked.is_some_and(|asked| asked.elapsed() < BETWEEN) {
+            return;
+        }
+        *asked = Some(Instant::now());
+        if let Some(map) = self.ask(nodes).await {
+            *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+            self.settled.store(doubts, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks one node after the other, each time another one first: one that hangs, or that was cut
+    /// off and tells how it was, does not do so to everybody.
+    async fn ask(&self, nodes: &Nodes) -> Option<SlotMap> {
+        let map = self.map();
+        let known: Vec<_> = map.nodes().collect();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
+        let (later, first) = known.split_at(turn.min(known.len()));
+        for host in first.iter().chain(later).copied().chain(&self.seeds) {
+            let Ok(node) = nodes.get(self, host) else {
+                continue;
+            };
+            if let Some(map) = self.ask_one(&node, host).await {
+                return Some(map);
+            }
+        }
+        None
+    }
+
+    async fn ask_one(&self, node: &Node, host: &Host) -> Option<SlotMap> {
+        let mut slots = Pipeline::new();
+        slots.cmd("CLUSTER").arg("SLOTS");
+        let deadline = Instant::now() + 2 * self.patience;
+        let replies = timeout(self.patience, node.send(&slots, deadline)).await;
+        match &replies.ok()?.ok()?[..] {
+            [Value::ServerError(error)] => {
+                tracing::warn!(node = %host, %error, "the node does not tell of its cluster");
+                None
+            }
+            [reply] => SlotMap::read(reply, host),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A real Redis Cluster on loopback.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::redis::{RedisServer, free_port};
+
+const MASTERS: usize = 3;
+const SLOTS: usize = 16_384;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Three masters, each with a replica. All are killed when the value goes.
+#[derive(Debug)]
+pub(crate) struct RedisCluster {
+    /// The masters, then their replicas in the same order, as they were at first.
+    pub(crate) nodes: Vec<RedisServer>,
+}
+
+/// The cluster that all tests share which leave it as it is, each under a prefix of its own. To be
+/// made takes seconds, so it stays until the tests end, however they do.
+pub(crate) fn shared() -> Arc<RedisCluster> {
+    static SHARED: OnceLock<(Arc<RedisCluster>, Child)> = OnceLock::new();
+    let (cluster, _) = SHARED.get_or_init(|| {
+        let cluster = RedisCluster::start();
+        let guard = cluster.guard();
+        (Arc::new(cluster), guard)
+    });
+    Arc::clone(cluster)
+}
+
+impl RedisCluster {
+    /// Starts one that keeps nothing on disk.
+    pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with options as on the command lines of its nodes.
+    pub(crate) fn start_with(options: &[&str]) -> Self {
+        let start = |_| {
+            // by itself it would be the port and 10,000, which not every port has
+            let bus = free_port().to_string();
+            let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+            // long enough for a busy machine, short enough for a test of a failover
+            let timing = [
+                "--cluster-node-timeout",
+                "2000",
+                "--repl-diskless-sync-delay",
+                "0",
+            ];
+            (
+                bus.clone(),
+                RedisServer::start_with(&[&own, &timing[..], options].concat()),
+            )
+        };
+        let (buses, nodes): (Vec<_>, Vec<_>) = (0..2 * MASTERS).map(start).unzip();
+        let cluster = Self { nodes };
+        for (place, node) in cluster.nodes.iter().enumerate() {
+            let epoch = (place + 1).to_string();
+            node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
+            if place < MASTERS {
+                let [first, end] = [place, place + 1].map(|n| n * SLOTS / MASTERS);
+                let [first, last] = [first, end - 1].map(|slot| slot.to_string());
+                node.call(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
+            }
+        }
+        for (node, bus) in cluster.nodes.iter().zip(&buses).skip(1) {
+            let port = node.port().to_string();
+            cluster.nodes[0].call(&["CLUSTER", "MEET", "127.0.0.1", &port, bus]);
+        }
+        cluster.await_info("cluster_known_nodes", &(2 * MASTERS).to_string());
+        for place in 0..MASTERS {
+            let id = cluster.nodes[place].call(&["CLUSTER", "MYID"]);
+            let replica = &cluster.nodes[MASTERS + place];
+            until(|| replica.try_call(&["CLUSTER", "REPLICATE", &id]).is_ok());
+            until(|| {
+                replica
+                    .call(&["INFO", "replication"])
+                    .contains("master_link_status:up")
+            });
+        }
+        cluster.await_info("cluster_state", "ok");
+        // and that all know who replicates whom
+        until(|| {
+            let all = cluster.nodes.iter();
+            let mut replicas = all.map(|node| node.call(&["CLUSTER", "NODES"]));
+            replicas.all(|nodes| nodes.matches("slave").count() == MASTERS)
+        });
+        cluster
+    }
+
+    /// Its URL, which names two nodes.
+    pub(crate) fn url(&self) -> String {
+        let [one, two] = [0, 1].map(|place| self.nodes[place].port());
+        format!("redis+cluster://127.0.0.1:{one},127.0.0.1:{two}")
+    }
+
+    /// A process that ends the nodes when this one has ended and its pipe with it.
+    fn guard(&self) -> Child {
+        let pids = self.nodes.iter().map(|node| node.pid().to_string());
+        let dirs = self
+            .nodes
+            .iter()
+            .map(|node| node.dir().display().to_string());
+        let [pids, dirs] = [pids.collect::<Vec<_>>(), dirs.collect()].map(|all| all.join(" "));
+        Command::new("sh")
+            .args(["-c", &format!("read _; kill -9 {pids}; rm -rf {dirs}")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Waits until all nodes say so of the cluster.
+    pub(crate) fn await_info(&self, field: &str, value: &str) {
+        let line = format!("{field}:{value}\r\n");
+        let says = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
+        until(|| self.nodes.iter().all(says));
+    }
+}
+
+/// Waits until a condition holds; a test whose condition never does fails.
+fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(
+            start.elapsed() < PATIENCE,
+            "the cluster does not come to be"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
