@@ -23,6 +23,8 @@ struct Seen {
     at: Instant,
     ahead_ms: u64,
     logs_all: bool,
+    /// The mark could not be looked at.
+    is_assumed: bool,
 }
 
 impl Interest {
@@ -42,18 +44,38 @@ impl Interest {
         }
         // before it is asked, so that what is known is never older than it seems
         let at = Instant::now();
-        let mut left = redis::cmd("PTTL");
-        left.arg(mark);
-        let logs_all = match calls.read(left).await? {
-            Value::Int(left) => u64::try_from(left).is_ok_and(|left| left > ahead_ms),
-            _ => false,
-        };
-        self.set(Seen {
+        let assumed = Seen {
             at,
             ahead_ms,
-            logs_all,
-        });
-        Ok(logs_all)
+            logs_all: true,
+            is_assumed: true,
+        };
+        if seen.is_some_and(|seen| seen.is_assumed) {
+            // one looks again, the others need not wait for it
+            self.set(assumed);
+        }
+        let mut left = redis::cmd("PTTL");
+        left.arg(mark);
+        let left = match calls.glance(left).await {
+            // The node that has the mark is away, and others are not. What is logged for nobody does
+            // no harm, what is not logged is missed.
+            Err(_) if calls.is_of_several() => {
+                self.set(assumed);
+                return Ok(true);
+            }
+            left => left?,
+        };
+        let seen = Seen {
+            at,
+            ahead_ms,
+            logs_all: match left {
+                Value::Int(left) => u64::try_from(left).is_ok_and(|left| left > ahead_ms),
+                _ => false,
+            },
+            is_assumed: false,
+        };
+        self.set(seen);
+        Ok(seen.logs_all)
     }
 
     /// Forgets what was seen: the mark has changed.

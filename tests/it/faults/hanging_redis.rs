@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
+use tokio::time::sleep;
 
-use super::{OwnThread, SLACK, Server, TIMEOUT, address, url};
+use super::load::Load;
+use super::{OwnThread, SLACK, Server, TIMEOUT, address, servers, url};
 use crate::support::client::Request;
 use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::{self, RedisServer};
@@ -83,4 +85,47 @@ async fn no_request_waits_longer_than_its_timeout_on_a_dead_link() {
     proxy.set(Mode::Open);
 
     assert_recovers(&thread).await;
+}
+
+/// Connections that a server makes at most in 5 s in which nothing is answered: it has two workers
+/// and what is no request, and each tries anew after the 2 s of a timeout.
+const CONNECTIONS: u64 = 12;
+
+#[tokio::test]
+async fn a_redis_that_hangs_for_5_s_gets_no_storm_of_connections() {
+    let redis = RedisServer::start();
+    let servers = servers(&[redis.url(), redis.url()]);
+    let addresses: Vec<_> = servers.iter().map(Server::address).collect();
+    let load = Load::new(12, &addresses);
+    let made = || {
+        let stats = redis.call(&["INFO", "stats"]);
+        let made = stats
+            .lines()
+            .find_map(|line| line.strip_prefix("total_connections_received:"));
+        made.unwrap().parse::<u64>().unwrap()
+    };
+
+    let (made, ()) = join(
+        async {
+            load.await_more(20).await;
+            let before = made();
+            redis.suspend();
+            sleep(Duration::from_secs(5)).await;
+            redis.resume();
+            let start = Instant::now();
+            load.await_more(20).await;
+            assert!(start.elapsed() < Duration::from_secs(4));
+            load.stop();
+            // but for the one that asks
+            made() - before - 1
+        },
+        load.run(),
+    )
+    .await;
+
+    let account = load.account().await;
+    println!("{made} connections were made by 2 servers: {account:?}");
+    assert_eq!(account.lost, 0);
+    assert!(made > 0);
+    assert!(made <= 2 * CONNECTIONS, "{made}");
 }

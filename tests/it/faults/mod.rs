@@ -3,10 +3,13 @@
 
 mod cut_links;
 mod ends;
+mod failover;
 mod hanging_redis;
 mod killed_redis;
+mod load;
 mod lost_scripts;
 mod many_writers;
+mod resharding;
 mod shutdown;
 
 use std::collections::HashSet;

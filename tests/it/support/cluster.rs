@@ -96,6 +96,69 @@ impl RedisCluster {
         format!("redis+cluster://127.0.0.1:{one},127.0.0.1:{two}")
     }
 
+    /// The master, of those at first, that a slot was given to.
+    pub(crate) fn first_master(&self, slot: usize) -> &RedisServer {
+        let place = (0..MASTERS).find(|place| slot < (place + 1) * SLOTS / MASTERS);
+        &self.nodes[place.unwrap()]
+    }
+
+    /// Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does.
+    pub(crate) fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
+        let slot = slot.to_string();
+        let [from_id, to_id] = [from, to].map(|node| node.call(&["CLUSTER", "MYID"]));
+        let set = |node: &RedisServer, state, id| {
+            node.call(&["CLUSTER", "SETSLOT", &slot, state, id]);
+        };
+        set(to, "IMPORTING", &from_id);
+        set(from, "MIGRATING", &to_id);
+        let mut connection = from.connection();
+        loop {
+            let keys: Vec<String> = redis::cmd("CLUSTER")
+                .arg(&["GETKEYSINSLOT", &slot, "1"])
+                .query(&mut connection)
+                .unwrap();
+            let Some(key) = keys.first() else {
+                break;
+            };
+            redis::cmd("MIGRATE")
+                .arg(&["127.0.0.1", &to.port().to_string(), key, "0", "5000"])
+                .exec(&mut connection)
+                .unwrap();
+        }
+        set(to, "NODE", &to_id);
+        set(from, "NODE", &to_id);
+    }
+
+    /// The slots that have keys at a node.
+    pub(crate) fn filled_slots(node: &RedisServer) -> Vec<usize> {
+        let mut connection = node.connection();
+        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        let slots = keys.iter().map(|key| {
+            let slot = redis::cmd("CLUSTER")
+                .arg("KEYSLOT")
+                .arg(key)
+                .query(&mut connection);
+            slot.unwrap()
+        });
+        let mut slots: Vec<_> = slots.collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// How often all nodes have answered with such an error.
+    pub(crate) fn errors(&self, kind: &str) -> u64 {
+        let of = |node: &RedisServer| {
+            let stats = node.call(&["INFO", "errorstats"]);
+            let name = format!("errorstat_{kind}:count=");
+            let count = stats
+                .lines()
+                .find_map(|line| line.strip_prefix(&name)?.parse().ok());
+            count.unwrap_or(0)
+        };
+        self.nodes.iter().map(of).sum::<u64>()
+    }
+
     /// A process that ends the nodes when this one has ended and its pipe with it.
     fn guard(&self) -> Child {
         let pids = self.nodes.iter().map(|node| node.pid().to_string());

@@ -13,6 +13,8 @@ pub(crate) mod receiver;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 pub(crate) mod scopes;
+#[cfg(feature = "redis")]
+pub(crate) mod sentinel;
 pub(crate) mod server;
 
 /// Waits until a condition holds; a test whose condition never does fails.

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 /// Options under which every write is on disk before it is answered.
 pub(crate) const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
+/// The file of a sentinel, which it writes what it learns into.
+const CONFIG: &str = "sentinel.conf";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A `redis-server` with a directory of its own. It is killed when the value goes.
@@ -59,6 +61,13 @@ impl RedisServer {
         (0..5)
             .find_map(|_| Self::start_on(free_port(), &options))
             .expect("redis-server should find a free port")
+    }
+
+    /// Starts a sentinel with these lines in its file.
+    pub(crate) fn start_sentinel(config: &str) -> Self {
+        (0..5)
+            .find_map(|_| Self::start_in(Directory::with_config(config), free_port(), &[]))
+            .expect("a sentinel should find a free port")
     }
 
     /// Its URL.
@@ -147,7 +156,10 @@ impl RedisServer {
     }
 
     fn start_on(port: u16, options: &[String]) -> Option<Self> {
-        let dir = Directory::create();
+        Self::start_in(Directory::create(), port, options)
+    }
+
+    fn start_in(dir: Directory, port: u16, options: &[String]) -> Option<Self> {
         let mut child = spawn(port, &dir.0, options);
         let is_answering = is_answering(&mut child, &dir.0);
         let server = Self {
@@ -183,6 +195,12 @@ impl Directory {
         Self(path)
     }
 
+    fn with_config(config: &str) -> Self {
+        let dir = Self::create();
+        fs::write(dir.0.join(CONFIG), config).unwrap();
+        dir
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -195,7 +213,14 @@ impl Drop for Directory {
 }
 
 fn spawn(port: u16, dir: &Path, options: &[String]) -> Child {
+    let is_sentinel = dir.join(CONFIG).exists();
+    let mode: &[&str] = if is_sentinel {
+        &[CONFIG, "--sentinel"]
+    } else {
+        &[]
+    };
     Command::new("redis-server")
+        .args(mode)
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
         .args(["--unixsocket", "socket", "--logfile", "log", "--save", ""])
         .args(options)

@@ -1,0 +1,64 @@
+//! Slots of a cluster move while it is written to.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join;
+use tokio::task::spawn_blocking;
+
+use super::load::Load;
+use super::servers;
+use crate::support::cluster::RedisCluster;
+
+const WRITERS: usize = 12;
+const LASTS: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn each_acknowledged_write_is_there_once_though_slots_move() {
+    let cluster = Arc::new(RedisCluster::start());
+    let servers = servers(&[cluster.url(), cluster.url()]);
+    let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
+    let load = Load::new(WRITERS, &addresses);
+
+    let (moved, ()) = join(
+        async {
+            load.await_more(1).await;
+            let moving = Arc::clone(&cluster);
+            let moved = spawn_blocking(move || move_slots(&moving)).await.unwrap();
+            load.await_more(1).await;
+            load.stop();
+            moved
+        },
+        load.run(),
+    )
+    .await;
+
+    let account = load.account().await;
+    let [asked, moved_to, again] = ["ASK", "MOVED", "TRYAGAIN"].map(|kind| cluster.errors(kind));
+    println!(
+        "{moved} slots moved: {account:?}; nodes said ASK {asked}, MOVED {moved_to}, TRYAGAIN {again} \
+         times"
+    );
+    assert_eq!(account.lost, 0);
+    // or nothing was put to the test
+    assert!(asked > 0 && moved_to > 0 && again > 0);
+}
+
+/// Moves all slots of the first master to the second and back, again and again.
+fn move_slots(cluster: &RedisCluster) -> usize {
+    let start = Instant::now();
+    let mut moved = 0;
+    while start.elapsed() < LASTS {
+        let [mut from, mut to] = [&cluster.nodes[0], &cluster.nodes[1]];
+        for _ in 0..2 {
+            for slot in RedisCluster::filled_slots(from) {
+                if std::ptr::eq(cluster.first_master(slot), &cluster.nodes[0]) {
+                    cluster.move_slot(slot, from, to);
+                    moved += 1;
+                }
+            }
+            std::mem::swap(&mut from, &mut to);
+        }
+    }
+    moved
+}

@@ -1,0 +1,69 @@
+//! A master and its replica with three sentinels.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::redis::RedisServer;
+
+/// What the sentinels call the master.
+pub(crate) const MASTER: &str = "main";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// They are killed when the value goes.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    /// The master and its replica, as they were at first.
+    pub(crate) servers: [RedisServer; 2],
+    pub(crate) sentinels: Vec<RedisServer>,
+}
+
+impl Watched {
+    /// Starts them, and waits until all know of each other.
+    pub(crate) fn start() -> Self {
+        let master = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]);
+        let port = master.port().to_string();
+        let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
+        until(|| {
+            replica
+                .call(&["INFO", "replication"])
+                .contains("master_link_status:up")
+        });
+        let config = format!(
+            "sentinel monitor {MASTER} 127.0.0.1 {port} 2\n\
+             sentinel down-after-milliseconds {MASTER} 1000\n\
+             sentinel failover-timeout {MASTER} 5000\n"
+        );
+        let sentinels: Vec<_> = (0..3)
+            .map(|_| RedisServer::start_sentinel(&config))
+            .collect();
+        let watched = Self {
+            servers: [master, replica],
+            sentinels,
+        };
+        until(|| {
+            watched.sentinels.iter().all(|sentinel| {
+                let known = sentinel.call(&["INFO", "sentinel"]);
+                known.contains("slaves=1,sentinels=3")
+            })
+        });
+        watched
+    }
+
+    /// Their URL.
+    pub(crate) fn url(&self) -> String {
+        let hosts = self.sentinels.iter();
+        let hosts: Vec<_> = hosts.map(|s| format!("127.0.0.1:{}", s.port())).collect();
+        format!("redis+sentinel://{}/{MASTER}", hosts.join(","))
+    }
+}
+
+fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(
+            start.elapsed() < PATIENCE,
+            "the sentinels do not come to agree"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
