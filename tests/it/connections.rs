@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use threadkeep::store::{Clock, RedisSettings, RedisStore, StoreError};
 
 use crate::conformance::room::{Subject, push, set};
+use crate::support::cluster::{self, RedisCluster};
 use crate::support::redis::{self, Directory, RedisServer, free_port, unique_prefix};
+use crate::support::sentinel::{MASTER, Watched};
 use crate::support::server::{Backend, Server};
 
 const PASSWORD: &str = "p@ss:w/rd%";
@@ -171,18 +173,9 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
     });
     make_certificate(dir.path(), &key, &certificate);
     let port = free_port();
-    let _redis = RedisServer::start_with(&[
-        "--tls-port",
-        &port.to_string(),
-        "--tls-auth-clients",
-        "no",
-        "--tls-cert-file",
-        &certificate,
-        "--tls-key-file",
-        &key,
-        "--tls-ca-cert-file",
-        &certificate,
-    ]);
+    let listening = ["--tls-port", &port.to_string()];
+    let encrypted = RedisServer::encrypted(&key, &certificate);
+    let _redis = RedisServer::start_with(&[&listening[..], &encrypted].concat());
     let url = format!("rediss://127.0.0.1:{port}");
     // what is trusted is a matter of the process, so this takes a server of its own
     let settings = Server::builder(Backend::Memory).redis(&url);
@@ -196,6 +189,95 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
     let (status, log) = settings.start_refused();
     assert!(!status.success());
     assert!(log.contains("certificate"), "{log}");
+}
+
+#[tokio::test]
+async fn tls_reaches_all_nodes_of_a_cluster() {
+    let dir = Directory::create();
+    let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| {
+        let path = dir.path().join(name);
+        path.to_str().unwrap().to_owned()
+    });
+    make_certificate(dir.path(), &key, &certificate);
+    let cluster = RedisCluster::start_encrypted(&key, &certificate);
+    let url = format!("rediss+cluster://{}", cluster.hosts);
+
+    let server = Server::builder(Backend::Memory)
+        .redis(&url)
+        .set("SSL_CERT_FILE", &certificate)
+        .start();
+
+    for _ in 0..20 {
+        let thread = server.client().thread();
+        thread.put("state/k", "[1]").ok().await;
+        assert_eq!(thread.state().await, r#"{"k":[1]}"#);
+    }
+    let filled = |node| !RedisCluster::filled_slots(node).is_empty();
+    assert!(cluster.nodes[..3].iter().all(filled));
+}
+
+#[tokio::test]
+async fn a_user_and_a_password_reach_all_nodes_of_a_cluster() {
+    let cluster = RedisCluster::start();
+    for node in &cluster.nodes {
+        node.lock_to("app", PASSWORD);
+    }
+
+    let hosts = &cluster.hosts;
+    assert_works(&format!("redis+cluster://app:{PASSWORD_IN_URL}@{hosts}")).await;
+    for wrong in ["", "app:wrong-secret@"] {
+        let refusal = refusal(&format!("redis+cluster://{wrong}{hosts}"), &unique_prefix()).await;
+        let is_of_the_user = ["NOAUTH", "WRONGPASS"]
+            .iter()
+            .any(|why| refusal.contains(why));
+        assert!(is_of_the_user, "{refusal}");
+        assert!(!refusal.contains("wrong-secret"), "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn sentinels_and_the_master_have_passwords_of_their_own() {
+    let watched = Watched::start();
+    for server in &watched.servers {
+        server.lock_to("app", PASSWORD);
+    }
+    for sentinel in &watched.sentinels {
+        sentinel.lock_to("watcher", "another-secret");
+    }
+    let url = |app: &str, watcher: &str| {
+        let hosts = watched.hosts();
+        format!(
+            "redis+sentinel://{app}@{hosts}/{MASTER}\
+             ?sentinel_username=watcher&sentinel_password={watcher}"
+        )
+    };
+    let app = format!("app:{PASSWORD_IN_URL}");
+
+    assert_works(&url(&app, "another-secret")).await;
+    for wrong in [
+        url(&app, "wrong-secret"),
+        url("app:wrong-secret", "another-secret"),
+    ] {
+        let refusal = refusal(&wrong, &unique_prefix()).await;
+        assert!(!refusal.contains("-secret"), "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn a_master_of_another_name_and_a_node_by_itself_are_told() {
+    let watched = Watched::start();
+    let cluster = cluster::shared();
+
+    let unknown = watched.url().replace(MASTER, "other");
+    let unknown = refusal(&unknown, "tk").await;
+    assert!(unknown.contains("knows no master"), "{unknown}");
+    let node = refusal(&cluster.nodes[0].url(), "tk").await;
+    assert!(node.contains("redis+cluster://"), "{node}");
+    let sentinel = refusal(&watched.sentinels[0].url(), "tk").await;
+    assert!(sentinel.contains("redis+sentinel://"), "{sentinel}");
+    let single = watched.servers[0].url().replace("redis", "redis+cluster");
+    let single = refusal(&single, "tk").await;
+    assert!(single.contains("cluster support disabled"), "{single}");
 }
 
 fn make_certificate(dir: &Path, key: &str, certificate: &str) {

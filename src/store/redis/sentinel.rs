@@ -95,10 +95,9 @@ impl Sentinels {
         let client = Client::open(host.reached_like(&self.server))?;
         let connect = async {
             let mut connection = origin::connect(&client, broken).await?;
-            let role = redis::cmd("ROLE").query_async(&mut connection).await?;
-            match role {
-                Value::Array(role) if is_text(role.first(), b"master") => Ok(connection),
-                _ => Err(failed("the server that a sentinel names is no master")),
+            match has_role(&mut connection, b"master").await? {
+                true => Ok(connection),
+                false => Err(failed("the server that a sentinel names is no master")),
             }
         };
         match timeout(self.patience, connect).await {
@@ -108,8 +107,16 @@ impl Sentinels {
     }
 }
 
-fn is_text(value: Option<&Value>, text: &[u8]) -> bool {
-    matches!(value, Some(Value::BulkString(found)) if found == text)
+/// Whether a server says that it is a `master`, a `slave` or a `sentinel`.
+pub(super) async fn has_role(
+    connection: &mut MultiplexedConnection,
+    wanted: &[u8],
+) -> Result<bool, RedisError> {
+    let role = redis::cmd("ROLE").query_async(connection).await?;
+    let Value::Array(role) = role else {
+        return Ok(false);
+    };
+    Ok(matches!(role.first(), Some(Value::BulkString(role)) if role == wanted))
 }
 
 fn failed(why: &'static str) -> RedisError {

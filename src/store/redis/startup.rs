@@ -46,10 +46,6 @@ fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
             "this Redis is a node of a cluster; its address has to begin with redis+cluster://"
                 .into(),
         )),
-        Some("sentinel") => Err(refused(
-            "this is a sentinel and no Redis; the address has to begin with redis+sentinel://"
-                .into(),
-        )),
         _ => Ok(()),
     }
 }
@@ -128,7 +124,6 @@ mod tests {
     fn a_node_of_a_cluster_is_refused_as_a_server_of_its_own() {
         assert!(check_mode("redis_mode:cluster\r\n", false).is_err());
         assert!(check_mode("redis_mode:cluster\r\n", true).is_ok());
-        assert!(check_mode("redis_mode:sentinel\r\n", false).is_err());
         assert!(check_mode("redis_mode:standalone\r\n", false).is_ok());
     }
 

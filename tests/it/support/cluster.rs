@@ -16,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct RedisCluster {
     /// The masters, then their replicas in the same order, as they were at first.
     pub(crate) nodes: Vec<RedisServer>,
+    /// Two of them, as in a URL.
+    pub(crate) hosts: String,
 }
 
 /// The cluster that all tests share which leave it as it is, each under a prefix of its own. To be
@@ -38,7 +40,18 @@ impl RedisCluster {
 
     /// Starts one with options as on the command lines of its nodes.
     pub(crate) fn start_with(options: &[&str]) -> Self {
-        let start = |_| {
+        Self::start_listening(options, |_| None)
+    }
+
+    /// Starts one whose nodes speak TLS among themselves, and with whom it likes.
+    pub(crate) fn start_encrypted(key: &str, certificate: &str) -> Self {
+        let options = ["--tls-cluster", "yes", "--tls-replication", "yes"];
+        let options = [&options[..], &RedisServer::encrypted(key, certificate)].concat();
+        Self::start_listening(&options, |_| Some(free_port()))
+    }
+
+    fn start_listening(options: &[&str], encrypted: impl Fn(usize) -> Option<u16>) -> Self {
+        let start = |place| {
             // by itself it would be the port and 10,000, which not every port has
             let bus = free_port().to_string();
             let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
@@ -49,13 +62,19 @@ impl RedisCluster {
                 "--repl-diskless-sync-delay",
                 "0",
             ];
-            (
-                bus.clone(),
-                RedisServer::start_with(&[&own, &timing[..], options].concat()),
-            )
+            let tls = encrypted(place).map(|port| port.to_string());
+            let listening = tls.iter().flat_map(|port| ["--tls-port", port]);
+            let own: Vec<_> = own.into_iter().chain(listening).collect();
+            let node = RedisServer::start_with(&[&own[..], &timing, options].concat());
+            let port = tls.unwrap_or_else(|| node.port().to_string());
+            ([port, bus], node)
         };
-        let (buses, nodes): (Vec<_>, Vec<_>) = (0..2 * MASTERS).map(start).unzip();
-        let cluster = Self { nodes };
+        let (ports, nodes): (Vec<_>, Vec<_>) = (0..2 * MASTERS).map(start).unzip();
+        let [one, two] = [0, 1].map(|place: usize| &ports[place][0]);
+        let cluster = Self {
+            hosts: format!("127.0.0.1:{one},127.0.0.1:{two}"),
+            nodes,
+        };
         for (place, node) in cluster.nodes.iter().enumerate() {
             let epoch = (place + 1).to_string();
             node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
@@ -65,9 +84,8 @@ impl RedisCluster {
                 node.call(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
             }
         }
-        for (node, bus) in cluster.nodes.iter().zip(&buses).skip(1) {
-            let port = node.port().to_string();
-            cluster.nodes[0].call(&["CLUSTER", "MEET", "127.0.0.1", &port, bus]);
+        for [port, bus] in &ports[1..] {
+            cluster.nodes[0].call(&["CLUSTER", "MEET", "127.0.0.1", port, bus]);
         }
         cluster.await_info("cluster_known_nodes", &(2 * MASTERS).to_string());
         for place in 0..MASTERS {
@@ -92,8 +110,7 @@ impl RedisCluster {
 
     /// Its URL, which names two nodes.
     pub(crate) fn url(&self) -> String {
-        let [one, two] = [0, 1].map(|place| self.nodes[place].port());
-        format!("redis+cluster://127.0.0.1:{one},127.0.0.1:{two}")
+        format!("redis+cluster://{}", self.hosts)
     }
 
     /// The master, of those at first, that a slot was given to.

@@ -63,6 +63,27 @@ impl RedisServer {
             .expect("redis-server should find a free port")
     }
 
+    /// Options of one that proves who it is by that certificate, and asks nobody else to.
+    pub(crate) fn encrypted<'a>(key: &'a str, certificate: &'a str) -> [&'a str; 8] {
+        [
+            "--tls-auth-clients",
+            "no",
+            "--tls-cert-file",
+            certificate,
+            "--tls-key-file",
+            key,
+            "--tls-ca-cert-file",
+            certificate,
+        ]
+    }
+
+    /// Leaves it to that user alone, but for who is connected already.
+    pub(crate) fn lock_to(&self, user: &str, password: &str) {
+        let secret = format!(">{password}");
+        self.call(&["ACL", "SETUSER", user, "on", &secret, "~it-*", "+@all"]);
+        self.call(&["ACL", "SETUSER", "default", "off"]);
+    }
+
     /// Starts a sentinel with these lines in its file.
     pub(crate) fn start_sentinel(config: &str) -> Self {
         (0..5)

@@ -51,9 +51,14 @@ impl Watched {
 
     /// Their URL.
     pub(crate) fn url(&self) -> String {
+        format!("redis+sentinel://{}/{MASTER}", self.hosts())
+    }
+
+    /// The sentinels, as in a URL.
+    pub(crate) fn hosts(&self) -> String {
         let hosts = self.sentinels.iter();
         let hosts: Vec<_> = hosts.map(|s| format!("127.0.0.1:{}", s.port())).collect();
-        format!("redis+sentinel://{}/{MASTER}", hosts.join(","))
+        hosts.join(",")
     }
 }
 

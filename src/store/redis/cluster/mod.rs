@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{join_all, select_ok};
-use redis::{Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, Value};
+use redis::{Cmd, ConnectionInfo, Pipeline, RedisError, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
@@ -109,7 +109,7 @@ impl Cluster {
         self.refresh(deadline).await?;
         let map = self.topology.map();
         if map.masters().is_empty() {
-            return Err(Fault::Connect(unserved()));
+            return Err(self.topology.unserved());
         }
         let at = |master| Unit::at(master, cmd.clone());
         let units = map.masters().iter().map(at).collect();
@@ -133,7 +133,7 @@ impl Cluster {
         let pings: Vec<_> = pings.collect();
         if pings.is_empty() {
             self.topology.doubt();
-            return Err(Fault::Connect(unserved()));
+            return Err(self.topology.unserved());
         }
         select_ok(pings).await.map(drop)
     }
@@ -177,7 +177,7 @@ impl Cluster {
     async fn refresh(&self, deadline: Instant) -> Result<(), Fault> {
         let refresh = self.topology.refresh(&self.nodes);
         let refreshed = timeout_at(deadline.into(), refresh).await;
-        refreshed.map_err(|_| Fault::Connect(unserved()))
+        refreshed.map_err(|_| self.topology.unserved())
     }
 
     /// Sends each errand to whom it is for, and all to one node in one go.
@@ -200,7 +200,7 @@ impl Cluster {
                 Some(host) => by_node.entry(host).or_default().push(errand),
                 None => {
                     self.topology.doubt();
-                    round.wait([errand], Fault::Connect(unserved()));
+                    round.wait([errand], self.topology.unserved());
                 }
             }
         }
@@ -330,8 +330,4 @@ impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").finish_non_exhaustive()
     }
-}
-
-fn unserved() -> RedisError {
-    (ErrorKind::Io, "no node of the cluster is known to serve it").into()
 }

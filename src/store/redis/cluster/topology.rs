@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use redis::{ConnectionInfo, Pipeline, RedisError, Value};
+use redis::{ConnectionInfo, ErrorKind, Pipeline, RedisError};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::Nodes;
 use super::slots::SlotMap;
 use crate::store::redis::address::Host;
-use crate::store::redis::link::{Node, Origin};
+use crate::store::redis::link::{Fault, Node, Origin};
 
 /// How often the nodes are asked at most.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -27,6 +27,8 @@ pub(super) struct Topology {
     settled: AtomicU64,
     /// When the nodes were asked last. Who holds it asks.
     asked: Mutex<Option<Instant>>,
+    /// Why the node that was asked last did not tell.
+    failure: std::sync::Mutex<Option<RedisError>>,
     /// Whom to ask first.
     turn: AtomicUsize,
     /// How long a node that is asked may take.
@@ -42,6 +44,7 @@ impl Topology {
             doubts: AtomicU64::new(1),
             settled: AtomicU64::new(0),
             asked: Mutex::new(None),
+            failure: std::sync::Mutex::default(),
             turn: AtomicUsize::new(0),
             patience,
         }
@@ -116,18 +119,31 @@ impl Topology {
         None
     }
 
+    /// Why nobody is known to have a slot.
+    pub(super) fn unserved(&self) -> Fault {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let nobody = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();
+        let failure = failure.clone().filter(|_| self.map().masters().is_empty());
+        Fault::Connect(failure.unwrap_or_else(nobody))
+    }
+
     async fn ask_one(&self, node: &Node, host: &Host) -> Option<SlotMap> {
         let mut slots = Pipeline::new();
         slots.cmd("CLUSTER").arg("SLOTS");
         let deadline = Instant::now() + 2 * self.patience;
         let replies = timeout(self.patience, node.send(&slots, deadline)).await;
-        match &replies.ok()?.ok()?[..] {
-            [Value::ServerError(error)] => {
-                tracing::warn!(node = %host, %error, "the node does not tell of its cluster");
+        let reply = match replies {
+            Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
+            Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),
+            Ok(Err(Fault::Timeout)) | Err(_) => return None,
+        };
+        match reply {
+            Ok(reply) => SlotMap::read(&reply, host),
+            Err(error) => {
+                let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                *failure = Some(error);
                 None
             }
-            [reply] => SlotMap::read(reply, host),
-            _ => None,
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::sleep_until;
 use super::Fault;
 use super::origin::Origin;
 use crate::store::redis::scripts;
+use crate::store::redis::sentinel::has_role;
 
 /// How long what came of one attempt to reach a server stands before another is made: one that is
 /// not there, or takes no writes, gets no storm of connections.
@@ -124,8 +125,15 @@ async fn connect(
         sleep_until(at.into()).await;
     }
     let mut connection = origin.connect(broken).await?;
-    load(&mut connection).await?;
-    Ok(connection)
+    match load(&mut connection).await {
+        Ok(()) => Ok(connection),
+        // what else it says is that it knows no scripts
+        Err(_) if matches!(has_role(&mut connection, b"sentinel").await, Ok(true)) => {
+            let why = "this is a sentinel; its address has to begin with redis+sentinel://";
+            Err((ErrorKind::InvalidClientConfig, why).into())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// One reply for each command.
@@ -152,5 +160,6 @@ fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
 }
 
 async fn load(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
-    scripts::load_all().exec_async(connection).await
+    let loaded = send(connection, &scripts::load_all()).await;
+    all(loaded).map(drop)
 }
