@@ -11,17 +11,18 @@ use threadkeep::domain::scope::{
     ScopeValue, ScopeWrite, TaskList, TasksChange,
 };
 use threadkeep::domain::{
-    Completed, EventId, MetadataChange, Operation, Position, Precondition, Slice, Write,
+    Completed, Event, EventId, MetadataChange, Operation, Position, Precondition, Slice, Write,
 };
 use threadkeep::store::{
-    Clock, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeParts,
+    Clock, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeParts, WriteError,
 };
 
 use crate::conformance::room::{
-    Room, Subject, delete, increment, json, key, numbered_once, push, push_window, redis_on, set,
-    still_no_object,
+    Room, Subject, cluster_on, delete, increment, json, key, numbered_once, push, push_window,
+    redis_on, set, still_no_object,
 };
 use crate::conformance::space::seconds;
+use crate::support::cluster::RedisCluster;
 use crate::support::monitor::{Called, Monitor};
 use crate::support::redis::RedisServer;
 
@@ -72,6 +73,78 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
     assert!(commands.len() > 100 * THREADS);
 }
 
+#[tokio::test]
+async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
+    let cluster = Arc::new(RedisCluster::start());
+    let room = cluster_on(Arc::clone(&cluster)).await;
+    let thread = room.subject();
+    // all that its scripts look at is there, so that they are not refused before they begin
+    thread.merge(&[set("a", "1")]).await;
+    thread.destroy().await;
+    room.advance(Duration::from_secs(120));
+    thread
+        .merge_once(numbered_once(1), &[set("a", "2"), set("b", "3")])
+        .await
+        .unwrap();
+    let lasts = Duration::from_secs(600);
+    room.backend.watch(&[thread.id], lasts).await.unwrap();
+    thread.merge(&[set("a", "4")]).await;
+    let before = (thread.state().await, logged(&room, &thread).await);
+    let slots = cluster.nodes[..3].iter().map(RedisCluster::filled_slots);
+    let slots: Vec<_> = slots.collect();
+
+    for ([from, to], slots) in [[0, 1], [1, 2], [2, 0]].into_iter().zip(&slots) {
+        let [from, to] = [from, to].map(|place| &cluster.nodes[place]);
+        slots
+            .iter()
+            .for_each(|slot| cluster.begin_move(*slot, from, to));
+    }
+    let operations = [Operation::Clear, set("c", "5")];
+    let clear = Write {
+        operations: &operations,
+        ..thread.blank()
+    };
+    let cleared = thread.store.write(&thread.id, &clear).await;
+    assert!(matches!(cleared, Err(WriteError::Store(_))), "{cleared:?}");
+    let destroy = Destroy {
+        precondition: None,
+        idempotency: Some(numbered_once(2)),
+        tombstone: Duration::from_secs(60),
+    };
+    let destroyed = thread.store.destroy(&thread.id, &destroy).await;
+    assert!(
+        matches!(destroyed, Err(WriteError::Store(_))),
+        "{destroyed:?}"
+    );
+    for (place, slots) in slots.iter().enumerate() {
+        for (slot, node) in slots
+            .iter()
+            .flat_map(|slot| (0..3).map(move |node| (slot, node)))
+        {
+            let node = &cluster.nodes[(place + node) % 3];
+            node.call(&["CLUSTER", "SETSLOT", &slot.to_string(), "STABLE"]);
+        }
+    }
+
+    assert_eq!((thread.state().await, logged(&room, &thread).await), before);
+    assert!(
+        thread
+            .store
+            .destroy(&thread.id, &destroy)
+            .await
+            .unwrap()
+            .existed
+    );
+    assert_eq!(logged(&room, &thread).await.len(), before.1.len() + 1);
+}
+
+/// All that the log of a thread's bucket has.
+async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
+    let bucket = room.backend.bucket_of(&thread.id);
+    let from = [(bucket, Position::default())];
+    room.backend.read_log(&from, 1000).await.unwrap().remove(0)
+}
+
 /// Whether a key is declared, or is named by a declared one: the archive of an earlier life by that
 /// of the last life and the life, which only the script sees; what a thread's scope is kept in, by
 /// the thread or its archive; the parts of a list, by the list.
@@ -91,7 +164,8 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
     declared.iter().any(|known| {
         let is_archive = known.contains("}:a:");
         match key.strip_prefix(known.as_str()) {
-            Some("") => true,
+            // and what is asked for to see whether the slot is on its way
+            Some("" | ":") => true,
             Some(rest) => is_archive && is_life(rest),
             None if is_archive || known.contains("}:t:") => of_thread(known),
             None => of_list(known),

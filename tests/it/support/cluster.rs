@@ -121,13 +121,8 @@ impl RedisCluster {
 
     /// Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does.
     pub(crate) fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
+        self.begin_move(slot, from, to);
         let slot = slot.to_string();
-        let [from_id, to_id] = [from, to].map(|node| node.call(&["CLUSTER", "MYID"]));
-        let set = |node: &RedisServer, state, id| {
-            node.call(&["CLUSTER", "SETSLOT", &slot, state, id]);
-        };
-        set(to, "IMPORTING", &from_id);
-        set(from, "MIGRATING", &to_id);
         let mut connection = from.connection();
         loop {
             let keys: Vec<String> = redis::cmd("CLUSTER")
@@ -142,8 +137,18 @@ impl RedisCluster {
                 .exec(&mut connection)
                 .unwrap();
         }
-        set(to, "NODE", &to_id);
-        set(from, "NODE", &to_id);
+        let id = to.call(&["CLUSTER", "MYID"]);
+        for node in [to, from] {
+            node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
+        }
+    }
+
+    /// Says that a slot is about to move.
+    pub(crate) fn begin_move(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
+        let [from_id, to_id] = [from, to].map(|node| node.call(&["CLUSTER", "MYID"]));
+        let slot = slot.to_string();
+        to.call(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]);
+        from.call(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
     }
 
     /// The slots that have keys at a node.

@@ -106,6 +106,7 @@ end
 -- event's place, so that who knows how far the log goes back knows which archives it wants.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_('>c8I6', m, 2)
+  settle(k.thread)
   call('ZREM', k.deadlines, id)
   if call('PTTL', k.thread) <= ahead then
     -- only by the clock that tests put ahead: else the key were gone

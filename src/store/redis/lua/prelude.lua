@@ -37,6 +37,10 @@ local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
 
+-- Fails while the slot of a key is on its way to another node of a cluster: no script can make a key
+-- there that it has just dropped, or give one another name. To be called before anything is changed.
+local function settle(key) call('EXISTS', key, key .. ':') end
+
 local clock_ms
 local function now(ahead)
   if not clock_ms then

@@ -28,6 +28,7 @@ local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
 -- later lives have counted on
 sequence = math.max(sequence, events_before(k.archive)) + 1
 version = version + 1
+settle(k.thread)
 -- a copy, since the event of the end may still be on its way and wants the state
 call('UNLINK', k.thread)
 local lives = lifetime(ttl, ends, ahead)

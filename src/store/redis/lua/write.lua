@@ -293,6 +293,7 @@ if keys > max_keys then return {'R', 'too_many_keys'} end
 if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
 
 -- and only now the writing ------------------------------------------------------------------
+if is_new and left ~= -2 or cleared and m then settle(key) end
 local logged, changed = is_new or log_all == 1 or watched > now(ahead), {}
 if dead then
   end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)

@@ -186,6 +186,7 @@ if has(64) and #items == 0 and there then
   local _, used = open_scope(k, ahead, true)
   return reply(used.left)
 end
+if is_over or has(4) then settle(k.scope) end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
 local logged = has(32)
 local changed, gone, puts = {}, {}, {}
