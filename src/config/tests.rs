@@ -156,6 +156,11 @@ fn a_value_that_cannot_be_used_is_refused_by_name_and_source() {
     } else {
         "built without Redis"
     };
+    let redis_cluster_rule = if cfg!(feature = "redis") {
+        "a cluster has one database"
+    } else {
+        redis_rule
+    };
     for (name, text, said) in [
         ("LISTEN", "localhost", "an address and a port"),
         ("WORKERS", "-1", "a number of threads"),
@@ -167,6 +172,7 @@ fn a_value_that_cannot_be_used_is_refused_by_name_and_source() {
         ("KEY_PREFIX", "a{b}", "1 to 32 of"),
         ("STORE_TIMEOUT_MS", "60001", "1 to 60000"),
         ("REDIS_URL", "localhost:6379", redis_rule),
+        ("REDIS_URL", "redis+cluster://a,b/1", redis_cluster_rule),
         ("COOKIE_SAME_SITE", "Lax", "lax, strict or none"),
         ("COOKIE_NAME", "__Host-a", "__Host-"),
         ("TRUSTED_PROXIES", "10.0.0.0/8,proxy", "`proxy`"),
@@ -249,7 +255,7 @@ fn neither_report_nor_debug_form_nor_error_holds_a_secret() {
         ("IDENTITY_SECRET", SECRET),
     ]);
     if cfg!(feature = "redis") {
-        let url = format!("redis://user:{SECRET}@host");
+        let url = format!("redis+sentinel://user:{SECRET}@host/main?sentinel_password={SECRET}");
         layers.environment.insert(format!("{PREFIX}REDIS_URL"), url);
     }
     let broken = TempFile::new("broken", &format!("api_keys = 'a:{SECRET}\n"));

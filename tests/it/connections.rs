@@ -16,6 +16,9 @@ use crate::support::server::{Backend, Server};
 const PASSWORD: &str = "p@ss:w/rd%";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
+/// What the README says is enough for a user.
+const RIGHTS: [&str; 6] = ["~it-*", "+@all", "-@admin", "-@dangerous", "+info", "+role"];
+
 async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> {
     let settings = RedisSettings {
         key_prefix: key_prefix.into(),
@@ -220,7 +223,7 @@ async fn tls_reaches_all_nodes_of_a_cluster() {
 async fn a_user_and_a_password_reach_all_nodes_of_a_cluster() {
     let cluster = RedisCluster::start();
     for node in &cluster.nodes {
-        node.lock_to("app", PASSWORD);
+        node.lock_to("app", PASSWORD, &RIGHTS);
     }
 
     let hosts = &cluster.hosts;
@@ -239,10 +242,10 @@ async fn a_user_and_a_password_reach_all_nodes_of_a_cluster() {
 async fn sentinels_and_the_master_have_passwords_of_their_own() {
     let watched = Watched::start();
     for server in &watched.servers {
-        server.lock_to("app", PASSWORD);
+        server.lock_to("app", PASSWORD, &RIGHTS);
     }
     for sentinel in &watched.sentinels {
-        sentinel.lock_to("watcher", "another-secret");
+        sentinel.lock_to("watcher", "another-secret", &["+@all"]);
     }
     let url = |app: &str, watcher: &str| {
         let hosts = watched.hosts();

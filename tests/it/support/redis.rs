@@ -77,10 +77,11 @@ impl RedisServer {
         ]
     }
 
-    /// Leaves it to that user alone, but for who is connected already.
-    pub(crate) fn lock_to(&self, user: &str, password: &str) {
+    /// Leaves it to that user alone, who may do so much, but for who is connected already.
+    pub(crate) fn lock_to(&self, user: &str, password: &str, rights: &[&str]) {
         let secret = format!(">{password}");
-        self.call(&["ACL", "SETUSER", user, "on", &secret, "~it-*", "+@all"]);
+        let user = ["ACL", "SETUSER", user, "on", &secret];
+        self.call(&[&user, rights].concat());
         self.call(&["ACL", "SETUSER", "default", "off"]);
     }
 
