@@ -41,8 +41,8 @@ fn check_server(info: &str) -> Result<(), StoreError> {
 
 /// By the address of one server, the others of a cluster would never be asked.
 fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
-    match field(info, "redis_mode") {
-        Some("cluster") if !is_cluster => Err(refused(
+    match field(info, "cluster_enabled") {
+        Some("1") if !is_cluster => Err(refused(
             "this Redis is a node of a cluster; its address has to begin with redis+cluster://"
                 .into(),
         )),
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn a_node_of_a_cluster_is_refused_as_a_server_of_its_own() {
-        assert!(check_mode("redis_mode:cluster\r\n", false).is_err());
-        assert!(check_mode("redis_mode:cluster\r\n", true).is_ok());
-        assert!(check_mode("redis_mode:standalone\r\n", false).is_ok());
+        assert!(check_mode("cluster_enabled:1\r\n", false).is_err());
+        assert!(check_mode("cluster_enabled:1\r\n", true).is_ok());
+        assert!(check_mode("cluster_enabled:0\r\n", false).is_ok());
     }
 
     #[test]
