@@ -72,7 +72,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
 ];
 
 /// Names that only some rooms may say. What ends in `::` is a crate.
-const NAMES: [(&str, &[&str]); 8] = [
+const NAMES: [(&str, &[&str]); 11] = [
     // which store there is, is known where it is chosen
     ("RedisStore", &["store", "app"]),
     ("RedisSettings", &["store", "app"]),
