@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 use threadkeep::domain::{Answer, Key, Operation, Slice, Thread, ThreadId, Write, Written};
-use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, WriteError};
+use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
 /// One in so many.
 const RARELY: u64 = 1_000;
@@ -69,6 +69,7 @@ impl FaultyStore {
             key,
             value,
             max_records,
+            ..
         } = &write.operations[place]
         else {
             unreachable!("it is a push");
@@ -81,7 +82,7 @@ impl FaultyStore {
         let part = found.and_then(|found| found.content);
         let length = part.as_ref().and_then(|part| part.total).unwrap_or(0);
         let mut bytes = value.as_str().len() as i64;
-        let is_full = max_records.is_some_and(|most| length >= most.get());
+        let is_full = max_records.is_some_and(|most| length >= most);
         match part {
             // the oldest one goes, with its brackets
             Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
@@ -140,6 +141,10 @@ impl Store for FaultyStore {
 
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         self.inner.get_state(id).await
+    }
+
+    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
+        self.inner.get_whole(id).await
     }
 
     async fn get_values(
