@@ -104,6 +104,7 @@ impl Connection {
         match judge(&first, &self.api_keys) {
             Verdict::Admitted => {
                 self.reader.allow(MESSAGE_MAX_BYTES);
+                self.silence.heard();
                 self.say(ADMITTED).await;
                 Ok(())
             }

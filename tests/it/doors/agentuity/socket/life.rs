@@ -53,8 +53,8 @@ impl Local {
             .workers(1)
             .disable_signals()
             // which are for requests, and have no say in sockets
-            .keep_alive(SHORT)
-            .client_request_timeout(SHORT)
+            .keep_alive(10 * SHORT)
+            .client_request_timeout(20 * SHORT)
             .bind("127.0.0.1:0")
             .unwrap();
         let address = server.addrs()[0];
@@ -116,7 +116,7 @@ async fn a_silent_client_is_asked_and_stays_while_it_answers() {
 async fn a_client_that_answers_nothing_has_gone() {
     let local = Local::start(SocketTiming {
         ping: SHORT,
-        silence: 3 * SHORT,
+        silence: 10 * SHORT,
         ..TIMING
     });
     let socket = Socket::open_at(local.address, SECRET).await;
@@ -157,7 +157,7 @@ async fn a_client_that_does_not_read_is_given_up_and_what_it_sent_is_done() {
 #[tokio::test]
 async fn a_client_that_reads_slowly_is_not_given_up() {
     let local = Local::start(SocketTiming {
-        stuck: 5 * SHORT,
+        stuck: 20 * SHORT,
         ..TIMING
     });
     let (mut socket, id) = (Socket::open_at(local.address, SECRET).await, new_id());
@@ -187,7 +187,7 @@ fn save(id: &str) -> String {
 
 const IMPATIENT: SocketTiming = SocketTiming {
     ping: SHORT,
-    patience: Duration::from_millis(300),
+    patience: Duration::from_millis(1_500),
     ..TIMING
 };
 
