@@ -1,7 +1,7 @@
 //! Arrays that two have changed.
 
-use super::given::{NEWEST, Seen};
 use super::javascript;
+use super::seen::{NEWEST, Seen};
 use crate::domain::Fingerprint;
 
 /// The elements of an array as a client reads them.

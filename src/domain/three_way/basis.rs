@@ -1,7 +1,8 @@
 //! Which of the states that a client was given it has made another one of.
 
 use super::arrays::Elements;
-use super::given::{Given, NEWEST, Seen};
+use super::given::{Given, look_at};
+use super::seen::{NEWEST, Seen};
 use crate::domain::{Key, KeyedValues, Value};
 
 /// A state that a client sends, beside those that it was given.
@@ -95,7 +96,7 @@ impl<'a> Sent<'a> {
     /// Whether a value is still the given one, or a given array goes on.
     fn has_any_of(&self, given: &Given) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
-            (Value::Text(json), Some(seen)) => *seen == Seen::of(json.as_str(), &mut Vec::new()),
+            (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
             _ => false,
         };
         let goes_on = |(key, elements): &(&Key, Elements)| match given.get(key) {

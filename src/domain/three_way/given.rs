@@ -4,13 +4,12 @@ use std::collections::HashMap;
 
 use super::arrays::Elements;
 use super::javascript;
+use super::seen::{NEWEST, Seen};
 use crate::domain::members::members;
 use crate::domain::{Fingerprint, Key};
 
 /// Bytes that a key takes up beside its text.
 const BYTES_OF_A_KEY: usize = 136;
-/// The newest elements of an array that are known one by one.
-pub(super) const NEWEST: usize = 4;
 
 /// A state that a client was given: of each key a digest of its value, so that what it sends back
 /// shows what it has changed.
@@ -18,17 +17,6 @@ pub(super) const NEWEST: usize = 4;
 pub struct Given {
     values: HashMap<Key, Seen>,
     bytes: usize,
-}
-
-/// What a value was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
-    /// Of the value as the client reads it.
-    pub(super) digest: Fingerprint,
-    /// Number of elements, of an array.
-    pub(super) len: Option<usize>,
-    /// Of an array, digests of its newest elements, the newest first; 0 past the oldest.
-    pub(super) newest: [u64; NEWEST],
 }
 
 impl Given {
@@ -41,7 +29,7 @@ impl Given {
             // a store has no other keys
             if let Ok(key) = Key::any_from_json(key) {
                 given.bytes += key.as_str().len() + BYTES_OF_A_KEY;
-                given.values.insert(key, Seen::of(value, &mut scratch));
+                given.values.insert(key, look_at(value, &mut scratch));
             }
         }
         given
@@ -62,18 +50,16 @@ impl Given {
     }
 }
 
-impl Seen {
-    /// What a value is, given as compact JSON.
-    pub(super) fn of(value: &str, scratch: &mut Vec<u8>) -> Self {
-        if value.starts_with('[') {
-            return Elements::of(crate::domain::elements(value)).seen();
-        }
-        scratch.clear();
-        javascript::write(value, scratch);
-        Self {
-            digest: Fingerprint::of(&[scratch]),
-            len: None,
-            newest: [0; NEWEST],
-        }
+/// What a value is, given as compact JSON.
+pub(super) fn look_at(value: &str, scratch: &mut Vec<u8>) -> Seen {
+    if value.starts_with('[') {
+        return Elements::of(crate::domain::elements(value)).seen();
+    }
+    scratch.clear();
+    javascript::write(value, scratch);
+    Seen {
+        digest: Fingerprint::of(&[scratch]),
+        len: None,
+        newest: [0; NEWEST],
     }
 }

@@ -1,7 +1,8 @@
 //! A whole state that a client saves, as the operations that it means.
 
 use super::arrays::{Base, Elements, Merged, merge};
-use super::given::{Given, Seen};
+use super::given::{Given, look_at};
+use super::seen::Seen;
 use crate::domain::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
 /// Elements of an array that are added one by one. More cost less as a whole array: each push works a
@@ -58,7 +59,7 @@ impl ThreeWay {
 
     fn compare(&mut self, given: &Given, key: Key, value: Value) {
         let seen = given.get(&key).copied();
-        if seen == Some(look_at(&value)) {
+        if seen == Some(look_at_value(&value)) {
             return;
         }
         match (&value, seen) {
@@ -106,8 +107,9 @@ impl Open {
             (&self.value, stored.filter(|stored| stored.starts_with('[')))
         else {
             // the same value keeps its text
-            let is_stored = stored
-                .is_some_and(|stored| Seen::of(stored, &mut Vec::new()) == look_at(&self.value));
+            let is_stored = stored.is_some_and(|stored| {
+                look_at(stored, &mut Vec::new()) == look_at_value(&self.value)
+            });
             if !is_stored {
                 operations.push(self.set(self.value.clone()));
             }
@@ -159,9 +161,9 @@ impl Open {
     }
 }
 
-fn look_at(value: &Value) -> Seen {
+fn look_at_value(value: &Value) -> Seen {
     match value {
         Value::Array(array) => Elements::of(array.elements()).seen(),
-        Value::Text(json) => Seen::of(json.as_str(), &mut Vec::new()),
+        Value::Text(json) => look_at(json.as_str(), &mut Vec::new()),
     }
 }

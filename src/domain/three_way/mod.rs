@@ -5,6 +5,7 @@ mod basis;
 mod given;
 mod javascript;
 mod merge;
+mod seen;
 
 pub use basis::Sent;
 pub use given::Given;

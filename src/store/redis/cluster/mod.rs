@@ -19,7 +19,7 @@ use redis::{Cmd, ConnectionInfo, Pipeline, RedisError, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
-use super::link::{Fault, Node};
+use super::node::{Fault, Node};
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::Nodes;
 use super::slots::SlotMap;
 use crate::store::redis::address::Host;
-use crate::store::redis::link::{Fault, Node, Origin};
+use crate::store::redis::node::{Fault, Node, Origin};
 
 /// How often the nodes are asked at most.
 const BETWEEN: Duration = Duration::from_millis(100);

@@ -1,22 +1,14 @@
 //! How the store calls Redis, whatever form it has.
 
-mod fault;
-mod line;
-mod node;
-pub(super) mod origin;
-
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Pipeline, RedisError, Value};
 
 use super::address::Address;
 use super::cluster::{Cluster, Repeat};
+use super::node::{Fault, Node, Origin, Sentinels};
 use super::replies;
-use super::sentinel::Sentinels;
 use crate::store::{StoreError, install_tls_provider, millis};
-pub(super) use fault::Fault;
-pub(super) use node::Node;
-pub(super) use origin::Origin;
 
 /// Connections of one user of the store.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use redis::aio::MultiplexedConnection;
 use redis::{ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::time::sleep_until;
 
-use super::Fault;
+use super::fault::Fault;
 use super::origin::Origin;
+use super::sentinel::has_role;
 use crate::store::redis::scripts;
-use crate::store::redis::sentinel::has_role;
 
 /// How long what came of one attempt to reach a server stands before another is made: one that is
 /// not there, or takes no writes, gets no storm of connections.

@@ -12,11 +12,11 @@ use redis::aio::MultiplexedConnection;
 use redis::{Client, ConnectionInfo, ErrorKind, RedisError, Value};
 use tokio::time::timeout;
 
-use super::address::Host;
-use super::link::origin;
+use super::connecting::{connect, unbounded};
+use crate::store::redis::address::Host;
 
 /// Who knows where the master is, and how it is reached then.
-pub(super) struct Sentinels {
+pub(in crate::store::redis) struct Sentinels {
     sentinels: Vec<Client>,
     master: String,
     server: Box<ConnectionInfo>,
@@ -25,7 +25,7 @@ pub(super) struct Sentinels {
 }
 
 impl Sentinels {
-    pub(super) fn new(
+    pub(in crate::store::redis) fn new(
         sentinels: Vec<ConnectionInfo>,
         master: String,
         server: Box<ConnectionInfo>,
@@ -71,7 +71,7 @@ impl Sentinels {
     async fn ask(&self, sentinel: &Client) -> Result<Host, RedisError> {
         let ask = async {
             let mut connection = sentinel
-                .get_multiplexed_async_connection_with_config(&origin::unbounded())
+                .get_multiplexed_async_connection_with_config(&unbounded())
                 .await?;
             redis::cmd("SENTINEL")
                 .arg("GET-MASTER-ADDR-BY-NAME")
@@ -93,14 +93,14 @@ impl Sentinels {
         broken: &Arc<AtomicBool>,
     ) -> Result<MultiplexedConnection, RedisError> {
         let client = Client::open(host.reached_like(&self.server))?;
-        let connect = async {
-            let mut connection = origin::connect(&client, broken).await?;
+        let connecting = async {
+            let mut connection = connect(&client, broken).await?;
             match has_role(&mut connection, b"master").await? {
                 true => Ok(connection),
                 false => Err(failed("the server that a sentinel names is no master")),
             }
         };
-        match timeout(self.patience, connect).await {
+        match timeout(self.patience, connecting).await {
             Ok(made) => made,
             Err(_) => Err(failed("the server that a sentinel names does not answer")),
         }

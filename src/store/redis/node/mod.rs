@@ -1,25 +1,32 @@
 //! One server, by a connection that comes back by itself.
 
+mod connecting;
+mod fault;
+mod line;
+mod origin;
+mod sentinel;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use redis::{Pipeline, Value};
 use tokio::time::timeout_at;
 
-use super::Fault;
-use super::line::Line;
-use super::origin::Origin;
+pub(super) use fault::Fault;
+use line::Line;
+pub(super) use origin::Origin;
+pub(super) use sentinel::Sentinels;
 
 /// One server: one multiplexed connection, made at its first use on the runtime that uses it, and
 /// made anew after it broke.
 #[derive(Debug)]
-pub(in crate::store::redis) struct Node {
+pub(super) struct Node {
     origin: Arc<Origin>,
     current: Mutex<Option<Arc<Line>>>,
 }
 
 impl Node {
-    pub(in crate::store::redis) fn new(origin: Origin) -> Self {
+    pub(super) fn new(origin: Origin) -> Self {
         Self {
             origin: Arc::new(origin),
             current: Mutex::default(),
@@ -46,7 +53,7 @@ impl Node {
     }
 
     /// Calls commands until that time; all replies, be they errors.
-    pub(in crate::store::redis) async fn send(
+    pub(super) async fn send(
         &self,
         pipeline: &Pipeline,
         deadline: Instant,
@@ -56,7 +63,7 @@ impl Node {
     }
 
     /// Loads all scripts again.
-    pub(in crate::store::redis) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
+    pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
         let line = self.line();
         until(deadline, &line, line.load()).await
     }
