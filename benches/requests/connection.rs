@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,21 +24,21 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its answer, whose status has to be of success.
-    pub(super) async fn exchange(&mut self, request: &[u8]) -> io::Result<()> {
+    /// Sends a request and reads its answer, whose status has to be of success. Returns the body.
+    pub(super) async fn exchange(&mut self, request: &[u8]) -> io::Result<&[u8]> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
-        let mut length = None;
-        while length.is_none_or(|length| self.buffer.len() < length) {
+        let mut body = 0..usize::MAX;
+        while self.buffer.len() < body.end {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
-            if length.is_none() {
-                length = self.length()?;
+            if body.end == usize::MAX {
+                body = self.body()?.unwrap_or(body);
             }
         }
         if self.buffer.get(9) == Some(&b'2') {
-            return Ok(());
+            return Ok(&self.buffer[body]);
         }
         let answer = String::from_utf8_lossy(&self.buffer);
         Err(io::Error::other(format!("the server answered {answer}")))
@@ -53,13 +54,15 @@ impl Connection {
         })
     }
 
-    /// Length of the whole answer, if its head is there.
-    fn length(&self) -> io::Result<Option<usize>> {
-        let Some(end) = memmem::find(&self.buffer, b"\r\n\r\n") else {
+    /// Where the body of the answer is, or will be, if its head is there.
+    fn body(&self) -> io::Result<Option<Range<usize>>> {
+        let Some(head) = memmem::find(&self.buffer, b"\r\n\r\n") else {
             return Ok(None);
         };
-        let body = self.header("content-length").and_then(|n| n.parse().ok());
-        body.map(|body: usize| Some(end + 4 + body))
+        let (start, length) = (head + 4, self.header("content-length"));
+        let length: Option<usize> = length.and_then(|n| n.parse().ok());
+        length
+            .map(|length| Some(start..start + length))
             .ok_or_else(|| io::Error::other("an answer without content-length"))
     }
 }

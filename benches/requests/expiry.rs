@@ -8,9 +8,9 @@ use futures_util::future::try_join_all;
 use super::connection::Connection;
 use super::load::Load;
 use super::process::Process;
-use super::product::start_server;
 use super::redis_server::Redis;
-use super::scenario::{self, request};
+use super::request::request;
+use super::{scenario, start_server};
 
 /// The argument that asks for this.
 pub(super) const MODE: &str = "expiry";

@@ -9,10 +9,12 @@ mod process;
 mod product;
 mod redis_server;
 mod report;
+mod request;
 mod scenario;
 
 use std::env;
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use actix_web::rt::System;
@@ -61,14 +63,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let floor = floor::start(workers)?;
-    let server = product::start_server(&redis, workers)?;
+    let server = start_server(&redis, workers)?;
 
     eprintln!("making threads");
     let mut rows = vec![row(&Scenario::floor(), &floor, &redis, time).await?];
     let scenarios = scenario::all(server.address()).await?;
     let other = match other {
         Some(program) => {
-            let server = product::start_other(program, &redis, workers)?;
+            let server = product::start(program, "other", &redis, workers)?;
             let scenarios = scenario::all(server.address()).await?;
             Some((server, scenarios))
         }
@@ -89,6 +91,11 @@ async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<()
     }
     print!("{}", report::table(&rows));
     Ok(())
+}
+
+/// The product as it was built with this.
+fn start_server(redis: &Redis, workers: u64) -> io::Result<Process> {
+    product::start(env!("CARGO_BIN_EXE_threadkeep"), "tk", redis, workers)
 }
 
 async fn row(

@@ -6,17 +6,14 @@ use std::process::Command;
 use super::process::{Process, free_address};
 use super::redis_server::Redis;
 
-/// The product, over that Redis.
-pub(super) fn start_server(redis: &Redis, workers: u64) -> io::Result<Process> {
-    start_program(env!("CARGO_BIN_EXE_threadkeep"), "tk", redis, workers)
-}
-
-/// Another build of the product, over the same Redis, in which its keys have a prefix of their own.
-pub(super) fn start_other(program: &str, redis: &Redis, workers: u64) -> io::Result<Process> {
-    start_program(program, "other", redis, workers)
-}
-
-fn start_program(program: &str, prefix: &str, redis: &Redis, workers: u64) -> io::Result<Process> {
+/// Starts the program, an executable of the product, over that Redis. Its keys have that prefix: so two
+/// of them do not meet.
+pub(super) fn start(
+    program: &str,
+    prefix: &str,
+    redis: &Redis,
+    workers: u64,
+) -> io::Result<Process> {
     let address = free_address()?;
     let mut command = Command::new(program);
     command

@@ -7,13 +7,13 @@ use super::load::Outcome;
 /// A scenario with what it took.
 pub(super) struct Row {
     name: String,
-    requests_per_second: f64,
-    p50: Duration,
-    p99: Duration,
+    pub(super) requests_per_second: f64,
+    pub(super) p50: Duration,
+    pub(super) p99: Duration,
     /// Microseconds a request.
-    server_cpu: f64,
+    pub(super) server_cpu: f64,
     /// Microseconds a request.
-    redis_cpu: f64,
+    pub(super) redis_cpu: f64,
 }
 
 impl Row {

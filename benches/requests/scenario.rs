@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::connection::Connection;
+use super::request::{message, request, value};
 
 /// Threads that the requests go to in turn.
 const THREADS: usize = 1_000;
@@ -113,30 +114,4 @@ async fn threads(server: SocketAddr, members: impl Fn(usize) -> String) -> io::R
         ids.push(id.ok_or(io::ErrorKind::InvalidData)?.to_owned());
     }
     Ok(ids)
-}
-
-/// A text of 100 bytes with its quotes, other ones for other numbers.
-fn value(n: usize) -> String {
-    format!(r#""{n:0>98}""#)
-}
-
-/// An object of 200 bytes.
-fn message(n: usize) -> String {
-    let message = format!(r#"{{"role":"user","content":"{n:0>172}"}}"#);
-    assert_eq!(message.len(), 200);
-    message
-}
-
-pub(super) fn request(line: &str, thread: Option<&str>, body: &str) -> Vec<u8> {
-    let mut request = format!("{line} HTTP/1.1\r\nhost: localhost\r\n");
-    if let Some(id) = thread {
-        request += &format!("x-thread-id: {id}\r\n");
-    }
-    if !body.is_empty() {
-        let length = body.len();
-        request += &format!("content-type: application/json\r\ncontent-length: {length}\r\n");
-    }
-    request += "\r\n";
-    request += body;
-    request.into_bytes()
 }
