@@ -98,12 +98,17 @@ for program in cargo rustfmt cargo-clippy; do
 done
 install
 
-check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh deploy/make-keys.sh \
-    tests/agentuity.sh tests/balancer.sh tests/docs-page.sh tests/event-stream.sh tests/mcp.sh \
-    tests/schemathesis.sh tests/tool-definitions.sh tests/webhooks.sh
+check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
+    deploy/make-keys.sh tests/agentuity.sh tests/balancer.sh tests/docs-page.sh tests/event-stream.sh \
+    tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh tests/webhooks.sh
 check 'Compose file' docker-compose config --quiet
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Form' cargo fmt --all --check
+# that is all that is done about the peers here: a build of them takes as long as all the rest
+check 'Form of the peers' cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
+check 'Express peer' node --check benches/peers/express/server.js
+check 'FastAPI peer' \
+    env PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py
 
 # Warnings are denied by an argument and not by RUSTFLAGS, which would build all dependencies anew.
 check 'Lints' cargo clippy --locked --workspace --all-targets -- -D warnings

@@ -47,15 +47,20 @@ impl Process {
 
     /// CPU time so far, of all threads, in user and system mode.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // the second field is a name in parentheses, in which there may be anything
-        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-        let ticks = fields.split(' ').skip(11).take(2);
-        ticks
-            .map(|text| text.parse::<u32>().map_err(io::Error::other))
-            .sum::<io::Result<u32>>()
-            .map(|ticks| TICK * ticks)
+        cpu_of(&self.child.id().to_string())
     }
+}
+
+/// CPU time of a process of that name below `/proc`.
+pub(super) fn cpu_of(process: &str) -> io::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // the second field is a name in parentheses, in which there may be anything
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let ticks = fields.split(' ').skip(11).take(2);
+    ticks
+        .map(|text| text.parse::<u32>().map_err(io::Error::other))
+        .sum::<io::Result<u32>>()
+        .map(|ticks| TICK * ticks)
 }
 
 impl Drop for Process {

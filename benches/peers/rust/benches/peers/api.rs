@@ -1,0 +1,64 @@
+//! How the peers are spoken to.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::content::Content;
+use super::documents;
+use super::operation::Operation;
+use super::threadkeep;
+use super::webdis::{self, Scripts};
+
+/// The requests that a peer understands.
+#[derive(Debug)]
+pub(super) enum Api {
+    Threadkeep,
+    /// The routes of what is written for this benchmark.
+    Documents,
+    Webdis(Scripts),
+}
+
+impl Api {
+    /// Makes a state, and returns what names it in requests. The name is for who lets its clients
+    /// choose one.
+    pub(super) async fn create(
+        &self,
+        connection: &mut Connection,
+        name: &str,
+        content: &Content,
+    ) -> io::Result<String> {
+        match self {
+            Self::Threadkeep => threadkeep::create(connection, content).await,
+            Self::Documents => documents::create(connection, content).await,
+            Self::Webdis(scripts) => webdis::create(connection, scripts, name, content).await,
+        }
+    }
+
+    /// The request of that number.
+    pub(super) fn request(&self, operation: Operation, state: &str, n: usize) -> Vec<u8> {
+        match self {
+            Self::Threadkeep => threadkeep::request(operation, state, n),
+            Self::Documents => documents::request(operation, state, n),
+            Self::Webdis(scripts) => webdis::request(scripts, operation, state, n),
+        }
+    }
+
+    /// A request for the whole of a state of that operation.
+    pub(super) fn read(&self, operation: Operation, state: &str) -> Vec<u8> {
+        let read = match operation {
+            Operation::ReadKeys | Operation::Merge | Operation::ReadLarge => Operation::ReadKeys,
+            Operation::Push(_) | Operation::ReadMessages => Operation::ReadMessages,
+        };
+        self.request(read, state, 0)
+    }
+
+    /// The state that an answer to such a request tells.
+    pub(super) fn state(&self, answer: &[u8]) -> io::Result<Value> {
+        match self {
+            Self::Threadkeep | Self::Documents => Ok(serde_json::from_slice(answer)?),
+            Self::Webdis(_) => webdis::state(answer),
+        }
+    }
+}

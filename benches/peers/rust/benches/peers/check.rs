@@ -1,0 +1,71 @@
+//! That a peer really does the work: what it answers is compared with what it has been sent.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::operation::Operation;
+use super::peer::Peer;
+use super::request::message;
+
+/// Makes a state, sends the request once, and reads the state.
+pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
+    let mut connection = Connection::open(peer.process.address()).await?;
+    // of a number that differs from what is there before
+    let (mut content, n) = (operation.start(0), 7_777);
+    let name = format!("check-{operation:?}");
+    let state = peer.api.create(&mut connection, &name, &content).await?;
+    let request = peer.api.request(operation, &state, n);
+    connection.exchange(&request).await?;
+    operation.apply(&mut content, n);
+
+    let answer = connection
+        .exchange(&peer.api.read(operation, &state))
+        .await?;
+    let (found, expected) = (peer.api.state(answer)?, content.json());
+    if found == serde_json::from_str::<Value>(&expected)? {
+        return Ok(());
+    }
+    Err(wrong(peer, operation, &found))
+}
+
+/// Reads states that have been measured: everything is there that was, with what was written, and a
+/// window is full and no more than that.
+pub(super) async fn all(peer: &Peer, operation: Operation, states: &[String]) -> io::Result<()> {
+    let mut connection = Connection::open(peer.process.address()).await?;
+    for (n, state) in states.iter().enumerate().step_by(10) {
+        let answer = connection
+            .exchange(&peer.api.read(operation, state))
+            .await?;
+        let found = peer.api.state(answer)?;
+        let mut content = operation.start(n);
+        for _ in 0..times(operation, &found, n)? {
+            operation.apply(&mut content, n);
+        }
+        if found != serde_json::from_str::<Value>(&content.json())? {
+            return Err(wrong(peer, operation, &found));
+        }
+    }
+    Ok(())
+}
+
+/// How often the request of that number has changed what was found, or as often as can be told.
+fn times(operation: Operation, found: &Value, n: usize) -> io::Result<usize> {
+    let Operation::Push(_) = operation else {
+        return Ok(1);
+    };
+    let pushed: Value = serde_json::from_str(&message(n))?;
+    let messages = found["messages"].as_array().into_iter().flatten();
+    // without a single one the comparison fails
+    Ok(messages
+        .rev()
+        .take_while(|&found| *found == pushed)
+        .count()
+        .max(1))
+}
+
+fn wrong(peer: &Peer, operation: Operation, found: &Value) -> io::Error {
+    let found: String = found.to_string().chars().take(2_000).collect();
+    io::Error::other(format!("{}: {operation:?}: there is {found}", peer.name))
+}

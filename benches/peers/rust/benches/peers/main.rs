@@ -1,0 +1,85 @@
+//! What the same work costs here and with what people use else: CPU of the server and of Redis.
+//! `benches/peers/run.sh` runs it, `benches/peers/README.md` tells about it.
+
+mod api;
+mod check;
+#[path = "../../../../requests/connection.rs"]
+mod connection;
+mod content;
+mod documents;
+#[path = "../../../../requests/floor.rs"]
+mod floor;
+#[path = "../../../../requests/load.rs"]
+mod load;
+mod machine;
+mod measure;
+mod operation;
+mod peer;
+mod picture;
+#[path = "../../../../requests/process.rs"]
+mod process;
+#[path = "../../../../requests/product.rs"]
+mod product;
+#[path = "../../../../requests/redis_server.rs"]
+#[expect(dead_code, reason = "another benchmark asks it for more")]
+mod redis_server;
+#[path = "../../../../requests/report.rs"]
+#[expect(dead_code, reason = "another benchmark has another table")]
+mod report;
+#[path = "../../../../requests/request.rs"]
+mod request;
+mod results;
+mod tables;
+mod threadkeep;
+mod versions;
+mod webdis;
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use actix_web::rt::System;
+
+use peer::Programs;
+use tables::Run;
+
+/// The server's own, so that the floor has it too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args: Vec<String> = env::args().skip(1).collect();
+    if let [mode, address, workers] = &args[..]
+        && mode == floor::MODE
+    {
+        return Ok(floor::serve(address, workers.parse()?)?);
+    }
+    // cargo gives this flag to a benchmark, but not where it builds and runs everything as a test
+    let Some(flag) = args.iter().position(|arg| arg == "--bench") else {
+        println!("benches/peers/run.sh runs it");
+        return Ok(());
+    };
+    args.remove(flag);
+    let [product, installed, output, seconds, rounds] = &args[..] else {
+        return Err("expected: PRODUCT INSTALLED OUTPUT SECONDS ROUNDS".into());
+    };
+    let programs = Programs {
+        product,
+        installed: Path::new(installed),
+    };
+    let (time, rounds) = (Duration::from_secs(seconds.parse()?), rounds.parse()?);
+    let sections = System::new().block_on(measure::all(&programs, time, rounds))?;
+
+    let run = Run {
+        command: format!("benches/peers/run.sh {seconds} {rounds}"),
+        machine: machine::description()?,
+        versions: versions::all(&programs)?,
+    };
+    let (output, tables) = (Path::new(output), tables::page(&sections, &run));
+    fs::write(output.join("RESULTS.md"), &tables)?;
+    fs::write(output.join("peers.svg"), picture::draw(&sections, &run))?;
+    print!("{tables}");
+    Ok(())
+}

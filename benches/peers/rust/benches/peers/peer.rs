@@ -1,0 +1,119 @@
+//! Who is measured.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::api::Api;
+use super::connection::Connection;
+use super::process::{Process, free_address};
+use super::product;
+use super::redis_server::Redis;
+use super::webdis::Scripts;
+
+/// A running server, with one worker.
+pub(super) struct Peer {
+    pub(super) name: &'static str,
+    pub(super) api: Api,
+    pub(super) process: Process,
+}
+
+/// Where the programs are.
+pub(super) struct Programs<'a> {
+    /// The executable of the product.
+    pub(super) product: &'a str,
+    /// The directory in which `run.sh` has installed the others.
+    pub(super) installed: &'a Path,
+}
+
+/// Starts all of them over that Redis, the product first.
+pub(super) async fn start_all(programs: &Programs<'_>, redis: &Redis) -> io::Result<Vec<Peer>> {
+    let product = Peer {
+        name: "threadkeep",
+        api: Api::Threadkeep,
+        process: product::start(programs.product, "tk", redis, 1)?,
+    };
+    let document = Command::new(env!("CARGO_BIN_EXE_peer-document"));
+    let actix_session = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
+    Ok(vec![
+        product,
+        start_actix("actix + deadpool-redis", document, redis)?,
+        start_actix("actix-session", actix_session, redis)?,
+        start_webdis(programs.installed, redis).await?,
+        start_express(programs.installed, redis)?,
+        start_fastapi(programs.installed, redis)?,
+    ])
+}
+
+fn start_actix(name: &'static str, mut command: Command, redis: &Redis) -> io::Result<Peer> {
+    let address = free_address()?;
+    command.args([address.to_string(), url(redis)]);
+    start(name, command, address, Api::Documents)
+}
+
+fn start_express(installed: &Path, redis: &Redis) -> io::Result<Peer> {
+    let (directory, address) = (installed.join("express"), free_address()?);
+    let mut command = Command::new(directory.join("node_modules/.bin/node"));
+    command
+        .env("NODE_ENV", "production")
+        .arg(directory.join("server.js"))
+        .args([address.port().to_string(), url(redis)]);
+    start("express-session", command, address, Api::Documents)
+}
+
+fn start_fastapi(installed: &Path, redis: &Redis) -> io::Result<Peer> {
+    let (directory, address) = (installed.join("fastapi"), free_address()?);
+    let mut command = Command::new(directory.join("bin/uvicorn"));
+    command
+        .env("REDIS_URL", url(redis))
+        .args(["server:app", "--no-access-log", "--app-dir"])
+        .arg(directory)
+        .args(["--port", &address.port().to_string()]);
+    start("FastAPI", command, address, Api::Documents)
+}
+
+/// Debian's settings, but for one thread, and a log below the directory.
+async fn start_webdis(installed: &Path, redis: &Redis) -> io::Result<Peer> {
+    let (directory, address) = (installed.join("webdis"), free_address()?);
+    let settings = json!({
+        "redis_host": "127.0.0.1",
+        "redis_port": redis.address().port(),
+        "redis_auth": null,
+        "http_host": "127.0.0.1",
+        "http_port": address.port(),
+        "threads": 1,
+        "daemonize": false,
+        "database": 0,
+        "acl": [
+            {"disabled": ["DEBUG"]},
+            {"http_basic_auth": "user:password", "enabled": ["DEBUG"]},
+        ],
+        "verbosity": 3,
+        "logfile": directory.join("webdis.log"),
+    });
+    let file = directory.join("webdis.json");
+    fs::write(&file, settings.to_string())?;
+    let mut command = Command::new(directory.join("webdis"));
+    command.arg(file);
+    let process = Process::start(command, address, "Webdis")?;
+    let mut connection = Connection::open(process.address()).await?;
+    let api = Api::Webdis(Scripts::load(&mut connection).await?);
+    Ok(Peer {
+        name: "Webdis",
+        api,
+        process,
+    })
+}
+
+fn start(name: &'static str, command: Command, address: SocketAddr, api: Api) -> io::Result<Peer> {
+    let process = Process::start(command, address, name)?;
+    Ok(Peer { name, api, process })
+}
+
+fn url(redis: &Redis) -> String {
+    format!("redis://{}", redis.address())
+}

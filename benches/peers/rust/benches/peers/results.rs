@@ -1,0 +1,85 @@
+//! What has been measured.
+
+use std::time::Duration;
+
+use super::operation::Operation;
+use super::report::Row;
+
+/// The results of one server for one operation, one for each round.
+pub(super) struct Cell {
+    rounds: Vec<Row>,
+    /// Share of the machine that others had meanwhile, for each round.
+    others: Vec<f64>,
+}
+
+/// The results of one operation, with the floor's from between them.
+pub(super) struct Section {
+    pub(super) operation: Operation,
+    pub(super) floor: Cell,
+    /// Names of the peers with their results, the product first.
+    pub(super) peers: Vec<(&'static str, Cell)>,
+}
+
+impl Cell {
+    pub(super) fn new() -> Self {
+        Self {
+            rounds: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, (row, others): (Row, f64)) {
+        self.rounds.push(row);
+        self.others.push(others);
+    }
+
+    /// The mean share of the machine that processes outside of the measurement had.
+    pub(super) fn others(&self) -> f64 {
+        self.others.iter().sum::<f64>() / self.others.len() as f64
+    }
+
+    /// Microseconds for each request.
+    pub(super) fn server_cpu(&self) -> f64 {
+        self.median(|row| row.server_cpu)
+    }
+
+    /// Microseconds for each request.
+    pub(super) fn redis_cpu(&self) -> f64 {
+        self.median(|row| row.redis_cpu)
+    }
+
+    pub(super) fn requests_per_second(&self) -> f64 {
+        self.median(|row| row.requests_per_second)
+    }
+
+    /// Microseconds.
+    pub(super) fn p50(&self) -> f64 {
+        self.median(|row| micros(row.p50))
+    }
+
+    /// Microseconds.
+    pub(super) fn p99(&self) -> f64 {
+        self.median(|row| micros(row.p99))
+    }
+
+    /// How far the server's CPU of the rounds lies apart, as a share of their median.
+    pub(super) fn spread(&self) -> f64 {
+        let values = self.sorted(|row| row.server_cpu);
+        (values[values.len() - 1] - values[0]) / self.server_cpu()
+    }
+
+    fn median(&self, value: impl Fn(&Row) -> f64) -> f64 {
+        let values = self.sorted(value);
+        values[values.len() / 2]
+    }
+
+    fn sorted(&self, value: impl Fn(&Row) -> f64) -> Vec<f64> {
+        let mut values: Vec<f64> = self.rounds.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}

@@ -1,0 +1,103 @@
+//! The page of the results.
+
+use super::results::{Cell, Section};
+
+/// What a reader needs to know of a run beside its results.
+pub(super) struct Run {
+    pub(super) command: String,
+    pub(super) machine: String,
+    /// A line for Redis, the product and each of its peers.
+    pub(super) versions: Vec<String>,
+}
+
+/// The results in Markdown.
+pub(super) fn page(sections: &[Section], run: &Run) -> String {
+    let mut page = format!(
+        "# Results\n\n\
+         Written by `{}`; [README.md](README.md) says what is measured and how.\n\n\
+         {}. One worker or process each, 32 keep-alive connections, everything on one machine.\n\n",
+        run.command, run.machine
+    );
+    for line in &run.versions {
+        page += &format!("- {line}\n");
+    }
+    page += "\n![CPU of a request, server and Redis](peers.svg)\n\n## CPU of the server\n\n\
+             Microseconds for each request, and how many times what threadkeep takes.\n\n";
+    page += &summary(sections, Cell::server_cpu);
+    page += "\n## CPU of the server and of Redis together\n\n";
+    page += &summary(sections, |cell| cell.server_cpu() + cell.redis_cpu());
+    for section in sections {
+        page += &format!("\n## {}\n\n{}", section.operation.name(), table(section));
+    }
+    let percent = |value: fn(&Cell) -> f64, share| of(sections, value, share) * 100.0;
+    page += &format!(
+        "\nEvery figure is the median of the rounds. Of the server's CPU, the rounds lie {:.0} % apart at \
+         the median and {:.0} % at the most. Other processes had {:.0} % of the machine at the median \
+         and {:.0} % at the most.\n",
+        percent(Cell::spread, 2),
+        percent(Cell::spread, 1),
+        percent(Cell::others, 2),
+        percent(Cell::others, 1),
+    );
+    page
+}
+
+/// A row for each operation, a column for each peer.
+fn summary(sections: &[Section], value: impl Fn(&Cell) -> f64) -> String {
+    let names: Vec<_> = sections[0].peers.iter().map(|(name, _)| *name).collect();
+    let mut table = format!(
+        "| request | empty handler | {} |\n|---|---:{}|\n",
+        names.join(" | "),
+        "|---:".repeat(names.len())
+    );
+    for section in sections {
+        let ours = value(&section.peers[0].1);
+        table += &format!(
+            "| {} | {:.1}",
+            section.operation.name(),
+            value(&section.floor)
+        );
+        for (place, (_, cell)) in section.peers.iter().enumerate() {
+            let theirs = value(cell);
+            table += &match place {
+                0 => format!(" | **{theirs:.1}**"),
+                _ => format!(" | {theirs:.1} ({:.1}×)", theirs / ours),
+            };
+        }
+        table += " |\n";
+    }
+    table
+}
+
+/// A row for each peer.
+fn table(section: &Section) -> String {
+    let mut table = String::from(
+        "| server | server CPU, µs | of the floor | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\
+         |---|---:|---:|---:|---:|---:|---:|\n",
+    );
+    let floor = &section.floor;
+    let peers = section.peers.iter().map(|(name, cell)| (*name, cell));
+    for (name, cell) in [("empty actix handler", floor)].into_iter().chain(peers) {
+        table += &format!(
+            "| {name} | {:.1} | {:.2} | {:.1} | {:.0} | {:.0} | {:.0} |\n",
+            cell.server_cpu(),
+            cell.server_cpu() / floor.server_cpu(),
+            cell.redis_cpu(),
+            cell.requests_per_second(),
+            cell.p50(),
+            cell.p99(),
+        );
+    }
+    table
+}
+
+/// The value that a share of the results stays within: one of two, or one of one.
+fn of(sections: &[Section], value: fn(&Cell) -> f64, share: usize) -> f64 {
+    let cells = sections.iter().flat_map(|section| {
+        let peers = section.peers.iter().map(|(_, cell)| cell);
+        peers.chain([&section.floor])
+    });
+    let mut values: Vec<f64> = cells.map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / share - 1]
+}
