@@ -11,6 +11,7 @@ mod redis_server;
 mod report;
 mod request;
 mod scenario;
+mod socket;
 
 use std::env;
 use std::error::Error;
@@ -24,6 +25,7 @@ use process::Process;
 use redis_server::Redis;
 use report::Row;
 use scenario::Scenario;
+use socket::Socket;
 
 /// The server's own, so that the floor has it too.
 #[global_allocator]
@@ -89,6 +91,9 @@ async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<()
     for scenario in scenario::of_scopes(server.address()).await? {
         rows.push(row(&scenario, &server, &redis, time).await?);
     }
+    for (name, requests) in scenario::of_socket(server.address()).await? {
+        rows.push(socket_row(name, &requests, &server, &redis, time).await?);
+    }
     print!("{}", report::table(&rows));
     Ok(())
 }
@@ -96,6 +101,24 @@ async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<()
 /// The product as it was built with this.
 fn start_server(redis: &Redis, workers: u64) -> io::Result<Process> {
     product::start(env!("CARGO_BIN_EXE_threadkeep"), "tk", redis, workers)
+}
+
+/// By one socket with 64 requests at once.
+async fn socket_row(
+    name: &str,
+    requests: &[String],
+    server: &Process,
+    redis: &Redis,
+    time: Duration,
+) -> Result<Row, Box<dyn Error>> {
+    eprintln!("{name}");
+    let mut socket = Socket::open(server.address()).await?;
+    socket.run(requests, WARM_UP).await?;
+    let (server_before, redis_before) = (server.cpu()?, redis.cpu()?);
+    let outcome = socket.run(requests, time).await?;
+    let server_cpu = server.cpu()? - server_before;
+    let redis_cpu = redis.cpu()? - redis_before;
+    Ok(Row::new(name, outcome, server_cpu, redis_cpu))
 }
 
 async fn row(

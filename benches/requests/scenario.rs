@@ -102,6 +102,38 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
+/// What a process of Agentuity's runtime asks by its socket: names, and what comes after the ids.
+pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, Vec<String>); 2]> {
+    let values = |n: usize| (0..10).map(move |key| format!(r#""key{key}":{}"#, value(n + key)));
+    let ids = threads(server, |n| values(n).collect::<Vec<_>>().join(",")).await?;
+    let id = |signed: &String| signed.split(';').next().unwrap_or_default().to_owned();
+    let restore = |signed| {
+        format!(
+            r#""action":"restore","data":{{"thread_id":"{}"}}"#,
+            id(signed)
+        )
+    };
+    let merge = |(n, signed): (usize, &String)| {
+        let set = format!(
+            r#"{{"op":"set","key":"key{}","value":{}}}"#,
+            n % 10,
+            value(n)
+        );
+        let data = format!(r#"{{"thread_id":"{}","operations":[{set}]}}"#, id(signed));
+        format!(r#""action":"merge","data":{data}"#)
+    };
+    Ok([
+        (
+            "socket: restore 10 keys of 100 bytes",
+            ids.iter().map(restore).collect(),
+        ),
+        (
+            "socket: merge one key of 100 bytes",
+            ids.iter().enumerate().map(merge).collect(),
+        ),
+    ])
+}
+
 /// Makes threads with these members as their states, and returns the signed ids.
 async fn threads(server: SocketAddr, members: impl Fn(usize) -> String) -> io::Result<Vec<String>> {
     let mut connection = Connection::open(server).await?;
