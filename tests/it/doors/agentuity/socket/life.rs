@@ -146,7 +146,7 @@ async fn a_client_that_does_not_read_is_given_up_and_what_it_sent_is_done() {
     let restore = request("1", "restore", &about(&id, &[]));
     let set = r#"[{"op":"set","key":"a","value":1}]"#;
     let merge = request("2", "merge", &about(&id, &[("operations", set)]));
-    let mut frames = frame(FIN | TEXT, restore.as_bytes()).repeat(60);
+    let mut frames = frame(FIN | TEXT, restore.as_bytes()).repeat(25);
     frames.extend(frame(FIN | TEXT, merge.as_bytes()));
     socket.send_bytes(&frames).await;
     until(async || local.counters.open.get() == 0).await;
@@ -164,11 +164,11 @@ async fn a_client_that_reads_slowly_is_not_given_up() {
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1_000_000));
     socket.save(&id, &large).await;
 
-    for _ in 0..30 {
+    for _ in 0..20 {
         socket.request("1", "restore", &about(&id, &[])).await;
     }
-    for _ in 0..30 {
-        sleep(SHORT).await;
+    for _ in 0..20 {
+        sleep(2 * SHORT).await;
         assert_eq!(socket.answer().await["success"], true);
     }
 }

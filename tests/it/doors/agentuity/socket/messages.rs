@@ -24,7 +24,7 @@ fn refusal(id: &str, error: &str) -> Value {
 async fn a_message_may_have_8_mib_and_no_more(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
 
-    let sizes = [MAX_BYTES, MAX_BYTES + 1, 3 * MAX_BYTES];
+    let sizes = [MAX_BYTES, MAX_BYTES + 1, 2 * MAX_BYTES];
     for bytes in sizes {
         socket.send(&padded(&bytes.to_string(), &id, bytes)).await;
     }
@@ -244,6 +244,7 @@ async fn a_close_is_answered_by_the_same(server: &Server) {
     socket.send_frame(FIN | 8, &4_321_u16.to_be_bytes()).await;
 
     assert_eq!(socket.closed().await, 4_321);
+    assert!(socket.next().await.is_none());
 }
 
 over_both_stores!(
