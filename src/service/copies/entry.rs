@@ -95,7 +95,9 @@ impl State {
     fn may_be_sent_back(&self, now: Instant) -> bool {
         let longest = match self.known {
             Known::Nothing => LONGEST_WORK_ON_NOTHING,
-            Known::Absent | Known::Given(..) | Known::Destroyed(_) => LONGEST_WORK,
+            Known::Absent | Known::Given(..) => LONGEST_WORK,
+            // who has looked since goes on with what it saw
+            Known::Destroyed(_) => return false,
         };
         self.open > 0 && now <= self.at + longest
     }

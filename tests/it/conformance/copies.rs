@@ -311,6 +311,20 @@ async fn who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state(room: 
     assert_eq!(state(&thread).await, "{}");
 }
 
+async fn who_destroys_a_thread_and_looks_again_saves_a_new_one(room: Room) {
+    let thread = room.subject();
+    let client = Client::of(&thread);
+    client.save(r#"{"a":[1,2]}"#).await;
+    client.restore().await;
+    client.destroy().await;
+
+    let destroyed = client.restore().await;
+    client.save(r#"{"b":1}"#).await;
+
+    assert_eq!(destroyed, None);
+    assert_eq!(state(&thread).await, r#"{"b":1}"#);
+}
+
 async fn destroying_what_is_not_there_is_no_error(room: Room) {
     let client = Client::of(&room.subject());
 
@@ -497,6 +511,7 @@ over_every_store! {
     a_new_life_is_not_taken_for_the_one_that_was_given,
     a_destroyed_thread_holds_off_only_who_was_given_it,
     who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state,
+    who_destroys_a_thread_and_looks_again_saves_a_new_one,
     destroying_what_is_not_there_is_no_error,
     clients_that_save_at_once_lose_nothing,
     elements_that_a_client_has_not_changed_keep_their_text,
