@@ -28,8 +28,7 @@ impl Scenario {
 
 /// The scenarios, over threads that are made for them.
 pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
-    let values = |n: usize| (0..10).map(move |key| format!(r#""key{key}":{}"#, value(n + key)));
-    let of_values = threads(server, |n| values(n).collect::<Vec<_>>().join(",")).await?;
+    let of_values = threads(server, ten_values).await?;
     let of_messages = threads(server, |n| {
         let messages: Vec<_> = (0..MESSAGES).map(|m| message(n + m)).collect();
         format!(r#""messages":[{}]"#, messages.join(","))
@@ -104,8 +103,7 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
 
 /// What a process of Agentuity's runtime asks by its socket: names, and what comes after the ids.
 pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, Vec<String>); 2]> {
-    let values = |n: usize| (0..10).map(move |key| format!(r#""key{key}":{}"#, value(n + key)));
-    let ids = threads(server, |n| values(n).collect::<Vec<_>>().join(",")).await?;
+    let ids = threads(server, ten_values).await?;
     let id = |signed: &String| signed.split(';').next().unwrap_or_default().to_owned();
     let restore = |signed| {
         format!(
@@ -132,6 +130,14 @@ pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, 
             ids.iter().enumerate().map(merge).collect(),
         ),
     ])
+}
+
+/// Ten members of 100 bytes.
+fn ten_values(n: usize) -> String {
+    let members: Vec<_> = (0..10)
+        .map(|key| format!(r#""key{key}":{}"#, value(n + key)))
+        .collect();
+    members.join(",")
 }
 
 /// Makes threads with these members as their states, and returns the signed ids.
