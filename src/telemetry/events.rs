@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::labelled::{gauge, total};
 use super::labels::{Delivery, Outcome, Stream};
 use crate::events::{Count, DeliveryCounters, EventCounters};
 
@@ -97,24 +98,6 @@ fn deliveries(
         }
     }
     Ok(())
-}
-
-fn total(
-    family: &mut MetricEncoder<'_>,
-    labels: &impl EncodeLabelSet,
-    count: &Count,
-) -> Result<(), fmt::Error> {
-    let family = family.encode_family(labels)?;
-    ConstCounter::new(count.get()).encode(family)
-}
-
-fn gauge(
-    family: &mut MetricEncoder<'_>,
-    labels: &impl EncodeLabelSet,
-    count: &Count,
-) -> Result<(), fmt::Error> {
-    let family = family.encode_family(labels)?;
-    ConstGauge::new(count.get()).encode(family)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod chain;
 mod events;
 mod http;
+mod labelled;
 mod labels;
 mod logs;
 mod observer;

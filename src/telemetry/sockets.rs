@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::labelled::total;
 use super::labels::{Basis, SocketRequest};
 use crate::doors::agentuity::{BasisCounters, RequestCounters, SocketCounters};
 use crate::events::Count;
@@ -81,15 +82,6 @@ fn requests(of: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<
     let (action, outcome) = ("unreadable", "refused");
     let labels = SocketRequest { action, outcome };
     total(&mut family, &labels, &of.unreadable)
-}
-
-fn total(
-    family: &mut MetricEncoder<'_>,
-    labels: &impl EncodeLabelSet,
-    count: &Count,
-) -> Result<(), fmt::Error> {
-    let family = family.encode_family(labels)?;
-    ConstCounter::new(count.get()).encode(family)
 }
 
 #[cfg(test)]
