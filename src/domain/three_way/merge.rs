@@ -32,13 +32,13 @@ struct Open {
 impl ThreeWay {
     /// Compares a state with what its sender was given, if that is known.
     #[must_use]
-    pub fn new(given: Option<&Given>, state: KeyedValues) -> Self {
+    pub fn new(given: Option<&Given>, state: &KeyedValues) -> Self {
         let mut this = Self {
             settled: Vec::new(),
             open: Vec::new(),
         };
         if let Some(given) = given {
-            this.delete_missing(given, &state);
+            this.delete_missing(given, state);
         }
         for (key, value) in state {
             match given {
@@ -57,12 +57,12 @@ impl ThreeWay {
             .extend(missing.map(|key| Operation::Delete { key }));
     }
 
-    fn compare(&mut self, given: &Given, key: Key, value: Value) {
-        let seen = given.get(&key).copied();
-        if seen == Some(look_at_value(&value)) {
+    fn compare(&mut self, given: &Given, key: &Key, value: &Value) {
+        let seen = given.get(key).copied();
+        if seen == Some(look_at_value(value)) {
             return;
         }
-        match (&value, seen) {
+        match (value, seen) {
             (
                 Value::Array(_),
                 Some(Seen {
@@ -74,12 +74,19 @@ impl ThreeWay {
                 self.leave_open(key, value, Base::Array(digest, len));
             }
             (Value::Array(_), None) => self.leave_open(key, value, Base::None),
-            _ => self.settled.push(Operation::Set { key, value }),
+            _ => self.settled.push(Operation::Set {
+                key: key.clone(),
+                value: value.clone(),
+            }),
         }
     }
 
-    fn leave_open(&mut self, key: Key, value: Value, base: Base) {
-        self.open.push(Open { key, value, base });
+    fn leave_open(&mut self, key: &Key, value: &Value, base: Base) {
+        self.open.push(Open {
+            key: key.clone(),
+            value: value.clone(),
+            base,
+        });
     }
 
     /// The keys whose stored values are to be known before the operations can be.
@@ -132,16 +139,18 @@ impl Open {
             Merged::TheirsThen(from) if our.len() - from <= MOST_PUSHED => {
                 operations.extend(ours.elements().skip(from).map(|element| self.push(element)));
             }
-            Merged::TheirsThen(from) => {
-                let list = elements(theirs).chain(ours.elements().skip(from));
-                operations.push(self.set(Value::Array(Array::of(list))));
-            }
+            Merged::TheirsThen(from) => operations.push(self.joined(theirs, 0, ours, from)),
             Merged::TheirsFrom(from, until) => {
-                let list = elements(theirs).skip(from);
-                let list = list.chain(ours.elements().skip(until));
-                operations.push(self.set(Value::Array(Array::of(list))));
+                operations.push(self.joined(theirs, from, ours, until));
             }
         }
+    }
+
+    /// Sets what is stored from a place on, and then the client's elements from another.
+    fn joined(&self, theirs: &str, from: usize, ours: &Array, then: usize) -> Operation {
+        let list = elements(theirs).skip(from);
+        let list = list.chain(ours.elements().skip(then));
+        self.set(Value::Array(Array::of(list)))
     }
 
     fn set(&self, value: Value) -> Operation {

@@ -37,9 +37,9 @@ pub(super) struct Save<'a> {
     id: &'a ThreadId,
     metadata: Option<MetadataChange>,
     tombstone: Tombstone,
+    /// What the client was given, and its state compared with that.
     given: Option<(Stamp, ThreeWay)>,
-    /// For a thread that is not, or no more, what the client was given.
-    blind: ThreeWay,
+    state: KeyedValues,
 }
 
 /// What came of an attempt.
@@ -62,11 +62,11 @@ impl<'a> Save<'a> {
         let empty = Given::default();
         let (tombstone, given) = match known {
             Known::Given(stamp, given) => {
-                let compared = ThreeWay::new(Some(&given), state.clone());
+                let compared = ThreeWay::new(Some(&given), &state);
                 (Tombstone::HeededAfter(stamp.life), Some((stamp, compared)))
             }
             Known::Absent => {
-                let compared = ThreeWay::new(Some(&empty), state.clone());
+                let compared = ThreeWay::new(Some(&empty), &state);
                 (Tombstone::Ignored, Some((Stamp::default(), compared)))
             }
             Known::Destroyed(life) => (Tombstone::HeededAfter(life), None),
@@ -78,7 +78,7 @@ impl<'a> Save<'a> {
             metadata: metadata.map(|new| MetadataChange { new, old: None }),
             tombstone,
             given,
-            blind: ThreeWay::new(None, state),
+            state,
         }
     }
 
@@ -105,7 +105,9 @@ impl<'a> Save<'a> {
                 attempt => return Ok((Basis::Earlier, attempt)),
             }
         }
-        let attempt = self.with_stored(&self.blind, key, |_| true).await?;
+        // the thread is not, or no more, what the client was given: few saves get here
+        let blind = ThreeWay::new(None, &self.state);
+        let attempt = self.with_stored(&blind, key, |_| true).await?;
         Ok((Basis::Nothing, attempt))
     }
 
