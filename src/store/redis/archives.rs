@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use redis::{Cmd, Value};
 
+use super::fields::Fields;
 use super::keys::BUCKETS;
 use super::meta::{Meta, take};
 use super::replies::{self, UNKNOWN, array, bytes, integer, text};
@@ -126,26 +127,22 @@ impl RedisStore {
         if !self.is_there(&left) {
             return Ok(None);
         }
+        let fields = Fields::Read(fields);
+        let fields = fields.pairs()?;
         let Some(state) = state::assemble(&fields)? else {
             return Ok(None);
         };
-        let Value::Map(fields) = &fields else {
-            return Err(UNKNOWN);
-        };
         let field = |name: &[u8]| {
-            let is_it = |(field, _): &&(Value, Value)| matches!(bytes(field), Ok(f) if f == name);
-            fields
-                .iter()
-                .find(is_it)
-                .map_or(&Value::Nil, |pair| &pair.1)
+            let found = fields.iter().find(|(field, _)| *field == name);
+            found.map(|(_, value)| *value)
         };
-        let head = head(*id, field(b"M"), field(b"E"), field(b"D"), field(b"S"))?;
+        let head = head(*id, [field(b"M"), field(b"E"), field(b"D"), field(b"S")])?;
         Ok(head.map(|head| Found {
             archive: Archive {
                 head,
                 state: state.content,
             },
-            is_restored: *field(b"R") != Value::Nil,
+            is_restored: field(b"R").is_some(),
         }))
     }
 
@@ -213,12 +210,13 @@ impl RedisStore {
                 let Value::Array(fields) = reply else {
                     return Err(UNKNOWN);
                 };
-                let [meta, end, metadata, scope, restored] = &fields[..] else {
+                let [about @ .., restored] = &fields[..] else {
                     return Err(UNKNOWN);
                 };
                 // restored or swept since it was listed
                 let is_there = *restored == Value::Nil;
-                let found = head(*id, meta, end, metadata, scope)?;
+                let about: &[Value; 4] = about.try_into().map_err(|_| UNKNOWN)?;
+                let found = head(*id, about.each_ref().map(|field| bytes(field).ok()))?;
                 heads.extend(found.filter(|head| is_there && head.life == *life));
             }
         }
@@ -254,21 +252,15 @@ fn members_with_scores(reply: Value) -> Result<Vec<Member>, StoreError> {
 }
 
 /// What meta, end, metadata and the meta of the scope say; none when there is no such archive.
-fn head(
-    id: ThreadId,
-    meta: &Value,
-    end: &Value,
-    metadata: &Value,
-    scope: &Value,
-) -> Result<Option<ArchiveHead>, StoreError> {
-    let (Value::BulkString(meta), Value::BulkString(end)) = (meta, end) else {
+fn head(id: ThreadId, fields: [Option<&[u8]>; 4]) -> Result<Option<ArchiveHead>, StoreError> {
+    let [Some(meta), Some(end), metadata, scope] = fields else {
         return Ok(None);
     };
     if end.len() != 13 {
         return Err(CORRUPT);
     }
     let meta = Meta::read(meta)?;
-    let mut rest = &end[..];
+    let mut rest = end;
     let reason = match take(&mut rest, 1) {
         1 => EndReason::Destroyed,
         _ => EndReason::Expired,
@@ -282,12 +274,14 @@ fn head(
         ended_ms: take(&mut rest, 6),
         archived_ms: take(&mut rest, 6),
         metadata: match metadata {
-            Value::Nil => Json::empty_object(),
-            metadata => Json::from_compact(text(metadata)?),
+            None => Json::empty_object(),
+            Some(metadata) => {
+                Json::from_compact(std::str::from_utf8(metadata).map_err(|_| UNKNOWN)?)
+            }
         },
         history: match scope {
-            Value::Nil => HistorySummary::EMPTY,
-            scope => scope_replies::history(scope)?,
+            None => HistorySummary::EMPTY,
+            Some(scope) => scope_replies::history(scope)?,
         },
     }))
 }

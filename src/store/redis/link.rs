@@ -6,6 +6,7 @@ use redis::{Cmd, Pipeline, RedisError, Value};
 
 use super::address::Address;
 use super::cluster::{Cluster, Repeat};
+use super::fields::Fields;
 use super::node::{Fault, Node, Origin, Sentinels};
 use super::replies;
 use crate::store::{StoreError, install_tls_provider, millis};
@@ -37,18 +38,14 @@ impl Link {
     pub(super) fn new(address: Address, timeout: Duration) -> Result<Self, StoreError> {
         install_tls_provider();
         let form = match address {
-            Address::Server(info) => {
-                Form::Node(Node::new(Origin::server(*info).map_err(unavailable)?))
-            }
+            Address::Server(info) => Form::Node(Node::new(Origin::Server(info))),
             Address::Sentinels {
                 sentinels,
                 master,
                 server,
             } => {
                 let sentinels = Sentinels::new(sentinels, master, server, timeout / 4);
-                Form::Node(Node::new(Origin::Sentinels(
-                    sentinels.map_err(unavailable)?,
-                )))
+                Form::Node(Node::new(Origin::Sentinels(sentinels)))
             }
             Address::Cluster { seeds, node } => {
                 Form::Cluster(Cluster::new(seeds, node, timeout / 8))
@@ -126,6 +123,31 @@ impl Calls<'_> {
         // one reply for each command, as it was checked
         let replies = replies.map_err(|fault| self.error(fault))?;
         replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    /// Calls such a script, which answers 0 when a hash is not to be read, and HGETALL for it.
+    pub(super) async fn read_fields(
+        &self,
+        touch: Cmd,
+        fields: Cmd,
+    ) -> Result<Option<Fields>, StoreError> {
+        let Form::Node(node) = &self.link.form else {
+            let [touched, fields] = self.read_all([touch, fields]).await?;
+            return Ok(Fields::read(&touched, fields));
+        };
+        let pipeline = pipeline([touch, fields]);
+        let replies = match node.call_raw(&pipeline, self.deadline).await {
+            Ok(replies) => match Fields::touched(&replies) {
+                Some(fields) => return Ok(fields),
+                // once more, in the way that knows errors and scripts that were lost
+                None => self.read_from(node, &pipeline).await,
+            },
+            Err(fault) if fault.is_of_the_connection() => node.call(&pipeline, self.deadline).await,
+            Err(fault) => Err(fault),
+        };
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        let [touched, fields] = replies.try_into().map_err(|_| replies::UNKNOWN)?;
+        Ok(Fields::read(&touched, fields))
     }
 
     /// Calls as many such commands as there are, in any order.

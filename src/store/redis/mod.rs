@@ -11,6 +11,7 @@ mod elements;
 mod entries;
 mod entry_list;
 mod entry_text;
+mod fields;
 mod interest;
 mod keys;
 mod leases;
@@ -40,16 +41,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use redis::{Cmd, Value};
+use redis::Cmd;
 
 use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use address::Address;
 use arguments::Circumstances;
+use fields::Fields;
 use interest::Interest;
 use keys::KeyNames;
 use link::{Calls, Link};
-use scripts::Script;
+use scripts::{Script, command};
 
 pub use address::{RedisUrlError, check_redis_url};
 
@@ -137,14 +139,13 @@ impl RedisStore {
     }
 
     /// All fields of a living thread, and its end moved.
-    async fn fields(&self, id: &ThreadId) -> Result<Option<Value>, StoreError> {
+    async fn fields(&self, id: &ThreadId) -> Result<Option<Fields>, StoreError> {
         let thread = self.names.thread(id);
         let mut touch = Script::Touch.call(1);
         touch.arg(&thread).arg(self.ahead());
-        let mut fields = redis::cmd("HGETALL");
+        let mut fields = command("HGETALL");
         fields.arg(&thread);
-        let [touched, fields] = self.link.calls().read_all([touch, fields]).await?;
-        Ok((touched != Value::Int(0)).then_some(fields))
+        self.link.calls().read_fields(touch, fields).await
     }
 
     async fn write_by_list(
@@ -201,14 +202,14 @@ impl Store for RedisStore {
 
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         match self.fields(id).await? {
-            Some(fields) => state::assemble(&fields),
+            Some(fields) => state::assemble(&fields.pairs()?),
             None => Ok(None),
         }
     }
 
     async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
         match self.fields(id).await? {
-            Some(fields) => state::assemble_whole(&fields),
+            Some(fields) => state::assemble_whole(&fields.pairs()?),
             None => Ok(None),
         }
     }

@@ -63,8 +63,8 @@ impl Meta {
 }
 
 /// What the field `M` says of the history.
-pub(super) fn history(meta: &Value) -> Result<HistorySummary, StoreError> {
-    Ok(Meta::read(bytes(meta)?)?.history)
+pub(super) fn history(meta: &[u8]) -> Result<HistorySummary, StoreError> {
+    Ok(Meta::read(meta)?.history)
 }
 
 /// A scope as it was read; none: there is none.

@@ -95,10 +95,17 @@ const ALL: [Script; 38] = [
     Script::CloseNamespace,
 ];
 
+/// A command with room for the arguments that most have, so that adding them moves nothing.
+pub(super) fn command(name: &str) -> Cmd {
+    let mut cmd = Cmd::with_capacity(16, 512);
+    cmd.arg(name);
+    cmd
+}
+
 impl Script {
     /// A call with so many keys, to which keys and arguments are added.
     pub(super) fn call(self, keys: usize) -> Cmd {
-        let mut cmd = redis::cmd("EVALSHA");
+        let mut cmd = command("EVALSHA");
         cmd.arg(digests()[self as usize].as_str()).arg(keys);
         cmd
     }

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::elements::{Header, write_chunks, write_plain};
+use super::fields::Field;
 use super::meta::Meta;
-use super::replies::{UNKNOWN, bytes, text};
+use super::replies::{UNKNOWN, bytes};
 use crate::domain::{Json, Key};
 use crate::store::{Found, StoreError, Whole};
 
@@ -16,16 +17,11 @@ use crate::store::{Found, StoreError, Whole};
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] when what is there does not come to the size in the meta.
-pub(super) fn assemble(fields: &Value) -> Result<Option<Found<Bytes>>, StoreError> {
+pub(super) fn assemble(fields: &[Field<'_>]) -> Result<Option<Found<Bytes>>, StoreError> {
     let mut meta = None;
-    let mut members = Vec::new();
+    let mut members = Vec::with_capacity(fields.len());
     let mut chunks = HashMap::new();
-    // the form that the protocol of our connections has for it
-    let Value::Map(fields) = fields else {
-        return Err(UNKNOWN);
-    };
-    for (field, value) in fields {
-        let (field, value) = (bytes(field)?, bytes(value)?);
+    for &(field, value) in fields {
         match field.first() {
             Some(b'"') => members.push((sort_key(field), field, value)),
             Some(b'c') => {
@@ -64,7 +60,7 @@ pub(super) fn assemble(fields: &Value) -> Result<Option<Found<Bytes>>, StoreErro
 }
 
 /// State and metadata from all fields of a thread, as [`assemble`] does it.
-pub(super) fn assemble_whole(fields: &Value) -> Result<Option<Found<Whole>>, StoreError> {
+pub(super) fn assemble_whole(fields: &[Field<'_>]) -> Result<Option<Found<Whole>>, StoreError> {
     let Some(found) = assemble(fields)? else {
         return Ok(None);
     };
@@ -77,16 +73,12 @@ pub(super) fn assemble_whole(fields: &Value) -> Result<Option<Found<Whole>>, Sto
     }))
 }
 
-fn metadata(fields: &Value) -> Result<Json, StoreError> {
-    let Value::Map(fields) = fields else {
-        return Err(UNKNOWN);
-    };
-    for (field, value) in fields {
-        if bytes(field)? == b"D" {
-            return Ok(Json::from_compact(text(value)?));
-        }
-    }
-    Ok(Json::empty_object())
+fn metadata(fields: &[Field<'_>]) -> Result<Json, StoreError> {
+    let metadata = fields.iter().find(|(field, _)| *field == b"D");
+    metadata.map_or(Ok(Json::empty_object()), |(_, text)| {
+        let text = std::str::from_utf8(text).map_err(|_| UNKNOWN)?;
+        Ok(Json::from_compact(text))
+    })
 }
 
 /// The reply of the script that reads some values.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{join_all, select_ok};
-use redis::{Cmd, ConnectionInfo, Pipeline, RedisError, Value};
+use redis::{Cmd, ConnectionInfo, Pipeline, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
@@ -126,7 +126,7 @@ impl Cluster {
         let pings = map.masters().iter().map(|host| {
             let ping = async move {
                 let node = self.nodes.get(&self.topology, host);
-                node.map_err(Fault::Connect)?.send(ping, deadline).await
+                node.send(ping, deadline).await
             };
             ping.boxed()
         });
@@ -235,10 +235,7 @@ impl Cluster {
         errands: Vec<Errand>,
         deadline: Instant,
     ) -> (Host, Vec<Errand>, Result<Vec<Value>, Fault>) {
-        let node = match self.nodes.get(&self.topology, &host) {
-            Ok(node) => node,
-            Err(error) => return (host, errands, Err(Fault::Connect(error))),
-        };
+        let node = self.nodes.get(&self.topology, &host);
         let mut pipeline = Pipeline::new();
         for errand in &errands {
             errand.unit.write(errand.is_asking(), &mut pipeline);
@@ -286,7 +283,8 @@ impl Cluster {
                 Outcome::Failed(error) => return Err(Fault::Call(error)),
             }
         }
-        if is_without_scripts && let Ok(node) = self.nodes.get(&self.topology, host) {
+        if is_without_scripts {
+            let node = self.nodes.get(&self.topology, host);
             node.load(deadline).await?;
         }
         Ok(())
@@ -313,15 +311,15 @@ impl Round {
 
 impl Nodes {
     /// The node at that host. Those that the cluster does not have any more are forgotten.
-    fn get(&self, topology: &Topology, host: &Host) -> Result<Arc<Node>, RedisError> {
+    fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
         let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {
-            return Ok(Arc::clone(node));
+            return Arc::clone(node);
         }
         nodes.retain(|host, _| topology.knows(host));
-        let node = Arc::new(topology.node(host)?);
+        let node = Arc::new(topology.node(host));
         nodes.insert(host.clone(), Arc::clone(&node));
-        Ok(node)
+        node
     }
 }
 

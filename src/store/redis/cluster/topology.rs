@@ -51,8 +51,8 @@ impl Topology {
     }
 
     /// A node, not yet connected to.
-    pub(super) fn node(&self, host: &Host) -> Result<Node, RedisError> {
-        Ok(Node::new(Origin::server(host.reached_like(&self.like))?))
+    pub(super) fn node(&self, host: &Host) -> Node {
+        Node::new(Origin::Server(Box::new(host.reached_like(&self.like))))
     }
 
     pub(super) fn map(&self) -> Arc<SlotMap> {
@@ -109,9 +109,7 @@ impl Topology {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
         let (later, first) = known.split_at(turn.min(known.len()));
         for host in first.iter().chain(later).copied().chain(&self.seeds) {
-            let Ok(node) = nodes.get(self, host) else {
-                continue;
-            };
+            let node = nodes.get(self, host);
             if let Some(map) = self.ask_one(&node, host).await {
                 return Some(map);
             }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use redis::aio::MultiplexedConnection;
 use redis::{ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::time::sleep_until;
 
 use super::fault::Fault;
 use super::origin::Origin;
 use super::sentinel::has_role;
+use super::wire::Wire;
 use crate::store::redis::scripts;
 
 /// How long what came of one attempt to reach a server stands before another is made: one that is
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub(super) struct Line {
     /// It is being made, or it is made. All who wait for it wait for the same attempt, which goes on
     /// when one of them gives up: a Redis that hangs gets one connection, not one for each request.
-    connection: Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisError>>>,
+    connection: Shared<BoxFuture<'static, Result<Wire, RedisError>>>,
     broken: Arc<AtomicBool>,
     /// The server said that it takes no writes.
     is_unwilling: AtomicBool,
@@ -69,32 +70,39 @@ impl Line {
 
     /// Calls commands; all replies, or the first that is an error.
     pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
-        let mut connection = self.connection().await?;
-        let mut replies = all(send(&mut connection, pipeline).await);
+        let connection = self.connection().await?;
+        let mut replies = all(connection.call(pipeline).await);
         if is_missing_script(&replies) {
-            replies = match load(&mut connection).await {
-                Ok(()) => all(send(&mut connection, pipeline).await),
+            replies = match load(&connection).await {
+                Ok(()) => all(connection.call(pipeline).await),
                 Err(error) => Err(error),
             };
         }
         replies.map_err(|error| self.fault(error))
     }
 
+    /// Calls commands; their replies as they came, one after the other, be they errors.
+    pub(super) async fn call_raw(&self, pipeline: &Pipeline) -> Result<Bytes, Fault> {
+        let connection = self.connection().await?;
+        let replies = connection.call_raw(pipeline).await;
+        replies.map_err(|error| self.fault(error))
+    }
+
     /// Calls commands; all replies, be they errors.
     pub(super) async fn send(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
-        let mut connection = self.connection().await?;
-        let replies = send(&mut connection, pipeline).await;
+        let connection = self.connection().await?;
+        let replies = connection.call(pipeline).await;
         replies.map_err(|error| self.fault(error))
     }
 
     /// Loads all scripts, which are loaded already unless the server has lost them since.
     pub(super) async fn load(&self) -> Result<(), Fault> {
-        let mut connection = self.connection().await?;
-        let loaded = load(&mut connection).await;
+        let connection = self.connection().await?;
+        let loaded = load(&connection).await;
         loaded.map_err(|error| self.fault(error))
     }
 
-    async fn connection(&self) -> Result<MultiplexedConnection, Fault> {
+    async fn connection(&self) -> Result<Wire, Fault> {
         let connection = match self.connection.peek() {
             Some(made) => made.clone(),
             None => self.connection.clone().await,
@@ -120,33 +128,20 @@ async fn connect(
     origin: Arc<Origin>,
     at: Instant,
     broken: Arc<AtomicBool>,
-) -> Result<MultiplexedConnection, RedisError> {
+) -> Result<Wire, RedisError> {
     if at > Instant::now() {
         sleep_until(at.into()).await;
     }
-    let mut connection = origin.connect(broken).await?;
-    match load(&mut connection).await {
+    let connection = origin.connect(broken).await?;
+    match load(&connection).await {
         Ok(()) => Ok(connection),
         // what else it says is that it knows no scripts
-        Err(_) if matches!(has_role(&mut connection, b"sentinel").await, Ok(true)) => {
+        Err(_) if matches!(has_role(&connection, b"sentinel").await, Ok(true)) => {
             let why = "this is a sentinel; its address has to begin with redis+sentinel://";
             Err((ErrorKind::InvalidClientConfig, why).into())
         }
         Err(error) => Err(error),
     }
-}
-
-/// One reply for each command.
-async fn send(
-    connection: &mut MultiplexedConnection,
-    pipeline: &Pipeline,
-) -> Result<Vec<Value>, RedisError> {
-    let count = pipeline.len();
-    let replies = connection.send_packed_commands(pipeline, 0, count).await?;
-    if replies.len() != count {
-        return Err((ErrorKind::Parse, "replies are missing").into());
-    }
-    Ok(replies)
 }
 
 /// All replies, or the first that is an error.
@@ -159,7 +154,7 @@ fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
     matches!(reply, Err(error) if error.kind() == missing)
 }
 
-async fn load(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
-    let loaded = send(connection, &scripts::load_all()).await;
+async fn load(connection: &Wire) -> Result<(), RedisError> {
+    let loaded = connection.call(&scripts::load_all()).await;
     all(loaded).map(drop)
 }

@@ -1,14 +1,15 @@
 //! One server, by a connection that comes back by itself.
 
-mod connecting;
 mod fault;
 mod line;
 mod origin;
 mod sentinel;
+mod wire;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use bytes::Bytes;
 use redis::{Pipeline, Value};
 use tokio::time::timeout_at;
 
@@ -16,6 +17,7 @@ pub(super) use fault::Fault;
 use line::Line;
 pub(super) use origin::Origin;
 pub(super) use sentinel::Sentinels;
+pub(super) use wire::Reader;
 
 /// One server: one multiplexed connection, made at its first use on the runtime that uses it, and
 /// made anew after it broke.
@@ -50,6 +52,17 @@ impl Node {
     ) -> Result<Vec<Value>, Fault> {
         let line = self.line();
         until(deadline, &line, line.call(pipeline)).await
+    }
+
+    /// Calls commands until that time; their replies as they came, one after the other, be they
+    /// errors.
+    pub(super) async fn call_raw(
+        &self,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<Bytes, Fault> {
+        let line = self.line();
+        until(deadline, &line, line.call_raw(pipeline)).await
     }
 
     /// Calls commands until that time; all replies, be they errors.

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use redis::aio::MultiplexedConnection;
-use redis::{Client, ConnectionInfo, ErrorKind, RedisError, Value};
+use redis::{ConnectionInfo, ErrorKind, Pipeline, RedisError, Value, from_redis_value};
 use tokio::time::timeout;
 
-use super::connecting::{connect, unbounded};
+use super::wire::Wire;
 use crate::store::redis::address::Host;
 
 /// Who knows where the master is, and how it is reached then.
 pub(in crate::store::redis) struct Sentinels {
-    sentinels: Vec<Client>,
+    sentinels: Vec<ConnectionInfo>,
     master: String,
     server: Box<ConnectionInfo>,
     /// How long one of them, or a server that one of them names, may take.
@@ -30,22 +29,18 @@ impl Sentinels {
         master: String,
         server: Box<ConnectionInfo>,
         patience: Duration,
-    ) -> Result<Self, RedisError> {
-        let sentinels = sentinels.into_iter().map(Client::open);
-        Ok(Self {
-            sentinels: sentinels.collect::<Result<_, _>>()?,
+    ) -> Self {
+        Self {
+            sentinels,
             master,
             server,
             patience,
-        })
+        }
     }
 
     /// Connects to the master. All sentinels are asked at once; the first server that they name and
     /// that says of itself that it is a master is it. One that was cut off may name an old one.
-    pub(super) async fn connect(
-        &self,
-        broken: &Arc<AtomicBool>,
-    ) -> Result<MultiplexedConnection, RedisError> {
+    pub(super) async fn connect(&self, broken: &Arc<AtomicBool>) -> Result<Wire, RedisError> {
         let asked = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
         let mut answers: FuturesUnordered<_> = asked.collect();
         let mut tried = HashSet::new();
@@ -68,16 +63,16 @@ impl Sentinels {
         Err(failure.unwrap_or_else(|| failed("there are no sentinels")))
     }
 
-    async fn ask(&self, sentinel: &Client) -> Result<Host, RedisError> {
+    async fn ask(&self, sentinel: &ConnectionInfo) -> Result<Host, RedisError> {
         let ask = async {
-            let mut connection = sentinel
-                .get_multiplexed_async_connection_with_config(&unbounded())
-                .await?;
-            redis::cmd("SENTINEL")
+            let connection = Wire::connect(sentinel, Arc::default()).await?;
+            let mut address = Pipeline::new();
+            address
+                .cmd("SENTINEL")
                 .arg("GET-MASTER-ADDR-BY-NAME")
-                .arg(&self.master)
-                .query_async::<Option<(String, u16)>>(&mut connection)
-                .await
+                .arg(&self.master);
+            let address = one(&connection, &address).await?;
+            Ok(from_redis_value::<Option<(String, u16)>>(address)?)
         };
         match timeout(self.patience, ask).await {
             Ok(Ok(Some((name, port)))) => Ok(Host::new(name, port)),
@@ -87,15 +82,11 @@ impl Sentinels {
         }
     }
 
-    async fn connect_to(
-        &self,
-        host: &Host,
-        broken: &Arc<AtomicBool>,
-    ) -> Result<MultiplexedConnection, RedisError> {
-        let client = Client::open(host.reached_like(&self.server))?;
+    async fn connect_to(&self, host: &Host, broken: &Arc<AtomicBool>) -> Result<Wire, RedisError> {
+        let server = host.reached_like(&self.server);
         let connecting = async {
-            let mut connection = connect(&client, broken).await?;
-            match has_role(&mut connection, b"master").await? {
+            let connection = Wire::connect(&server, Arc::clone(broken)).await?;
+            match has_role(&connection, b"master").await? {
                 true => Ok(connection),
                 false => Err(failed("the server that a sentinel names is no master")),
             }
@@ -108,15 +99,19 @@ impl Sentinels {
 }
 
 /// Whether a server says that it is a `master`, a `slave` or a `sentinel`.
-pub(super) async fn has_role(
-    connection: &mut MultiplexedConnection,
-    wanted: &[u8],
-) -> Result<bool, RedisError> {
-    let role = redis::cmd("ROLE").query_async(connection).await?;
+pub(super) async fn has_role(connection: &Wire, wanted: &[u8]) -> Result<bool, RedisError> {
+    let mut role = Pipeline::new();
+    role.cmd("ROLE");
+    let role = one(connection, &role).await?;
     let Value::Array(role) = role else {
         return Ok(false);
     };
     Ok(matches!(role.first(), Some(Value::BulkString(role)) if role == wanted))
+}
+
+async fn one(connection: &Wire, command: &Pipeline) -> Result<Value, RedisError> {
+    let reply = connection.call(command).await?.pop();
+    reply.unwrap_or(Value::Nil).extract_error()
 }
 
 fn failed(why: &'static str) -> RedisError {

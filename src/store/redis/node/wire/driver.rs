@@ -1,0 +1,150 @@
+//! The task that sends what is called and reads the replies.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use redis::RedisError;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+
+use super::queue::{Calls, Queue, Taken, Waiter};
+use super::scan::{Scan, malformed};
+
+/// What is read at once, unless more is known to come.
+const READ_BYTES: usize = 64 * 1024;
+/// With less room than this, more is made.
+const MIN_READ_BYTES: usize = 4 * 1024;
+/// A buffer for commands that was larger once is not kept.
+const KEPT_BYTES: usize = 256 * 1024;
+
+/// One end of a connection.
+pub(super) struct Driver<S> {
+    stream: S,
+    queue: Arc<Queue>,
+    /// Calls that are being sent, and how far that is.
+    calls: Calls,
+    sent: usize,
+    is_flushed: bool,
+    /// Who waits for replies, the next one first.
+    waiting: VecDeque<Waiter>,
+    read: BytesMut,
+    /// How far the replies for the next one were looked at.
+    scan: Option<Scan>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+    pub(super) fn new(stream: S, queue: Arc<Queue>) -> Self {
+        Self {
+            stream,
+            queue,
+            calls: Calls::default(),
+            sent: 0,
+            is_flushed: true,
+            waiting: VecDeque::new(),
+            read: BytesMut::with_capacity(READ_BYTES),
+            scan: None,
+        }
+    }
+
+    /// Runs until the connection ends or nobody is left who calls.
+    pub(super) async fn run(mut self, broken: Arc<AtomicBool>) {
+        let error = poll_fn(|context| self.poll(context)).await;
+        broken.store(true, Ordering::Relaxed);
+        self.queue.end(&error);
+        for waiter in self.waiting {
+            waiter.answer(Err(error.clone()));
+        }
+    }
+
+    /// Ready when it has ended, and with what. A server that sends replies is read from, also while
+    /// it takes no more commands.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
+        if let Poll::Ready(error) = self.poll_send(context) {
+            return Poll::Ready(error);
+        }
+        self.poll_read(context)
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
+        loop {
+            if self.sent == self.calls.bytes.len() {
+                self.sent = 0;
+                self.calls.bytes.clear();
+                self.calls.bytes.shrink_to(KEPT_BYTES);
+                match self.queue.take(&mut self.calls, context.waker()) {
+                    Taken::Calls => self.waiting.extend(self.calls.waiters.drain(..)),
+                    Taken::Nothing if self.is_flushed => return Poll::Pending,
+                    Taken::Nothing => {
+                        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
+                        if let Err(error) = flushed {
+                            return Poll::Ready(error.into());
+                        }
+                        self.is_flushed = true;
+                        return Poll::Pending;
+                    }
+                    Taken::Left => return Poll::Ready(super::ended()),
+                }
+            }
+            let rest = &self.calls.bytes[self.sent..];
+            match Pin::new(&mut self.stream).poll_write(context, rest) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(super::ended()),
+                Poll::Ready(Ok(count)) => self.sent += count,
+                Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
+                // a server that hangs is not waited for when nobody else does
+                Poll::Pending if self.queue.is_left(context.waker()) => {
+                    return Poll::Ready(super::ended());
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+            self.is_flushed = false;
+        }
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
+        loop {
+            self.make_room();
+            let read = pin!(self.stream.read_buf(&mut self.read));
+            match ready!(read.poll(context)) {
+                Ok(0) => {
+                    let end = io::Error::new(io::ErrorKind::UnexpectedEof, "Redis has hung up");
+                    return Poll::Ready(end.into());
+                }
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(error.into()),
+            }
+            if let Err(error) = self.answer() {
+                return Poll::Ready(error);
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
+        let (have, room) = (self.read.len(), self.read.capacity() - self.read.len());
+        let missing = self.scan.as_ref().map_or(0, |scan| scan.missing(have));
+        if room < MIN_READ_BYTES.max(missing) {
+            self.read.reserve(READ_BYTES.max(missing));
+        }
+    }
+
+    /// Hands on what has come whole.
+    fn answer(&mut self) -> Result<(), RedisError> {
+        while !self.read.is_empty() {
+            let waiter = self.waiting.front().ok_or_else(malformed)?;
+            let scan = self.scan.get_or_insert_with(|| Scan::of(waiter.replies));
+            let Some(end) = scan.end(&self.read)? else {
+                break;
+            };
+            let replies = self.read.split_to(end).freeze();
+            self.scan = None;
+            if let Some(waiter) = self.waiting.pop_front() {
+                waiter.answer(Ok(replies));
+            }
+        }
+        Ok(())
+    }
+}

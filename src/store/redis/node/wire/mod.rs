@@ -1,0 +1,72 @@
+//! A connection: commands of many callers go out in the order in which they were called, and the
+//! replies come back in it ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
+//!
+//! It is ours for what it costs. A task on the callers' own runtime sends with one call of the system
+//! what was called meanwhile, and hands on the replies as slices of what it has read, so that who
+//! knows their form reads them where they lie.
+
+mod driver;
+mod greeting;
+mod queue;
+mod reader;
+mod scan;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use redis::{ConnectionInfo, Pipeline, RedisError, Value};
+
+use queue::Queue;
+pub(in crate::store::redis) use reader::Reader;
+
+/// A connection that is used by all its clones, until the last of them is dropped.
+#[derive(Debug, Clone)]
+pub(super) struct Wire {
+    queue: Arc<Caller>,
+}
+
+/// The end of the queue that is called at.
+#[derive(Debug)]
+struct Caller(Arc<Queue>);
+
+impl Wire {
+    /// Makes a connection. When it has ended, `broken` is set.
+    pub(super) async fn connect(
+        info: &ConnectionInfo,
+        broken: Arc<AtomicBool>,
+    ) -> Result<Self, RedisError> {
+        let queue = stream::open(info.addr(), broken).await?;
+        let wire = Self {
+            queue: Arc::new(Caller(queue)),
+        };
+        greeting::greet(&wire, info.redis_settings()).await?;
+        Ok(wire)
+    }
+
+    /// Calls commands; one reply for each, be it an error.
+    pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
+        value::all(&self.call_raw(pipeline).await?, pipeline.len())
+    }
+
+    /// Calls commands; their replies as they came, one after the other.
+    pub(super) async fn call_raw(&self, pipeline: &Pipeline) -> Result<Bytes, RedisError> {
+        let replies = self.queue.0.call(pipeline)?;
+        replies.await.unwrap_or_else(|_| Err(ended()))
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+fn ended() -> RedisError {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the connection has ended").into()
+}

@@ -1,0 +1,89 @@
+//! Replies read where they lie.
+
+use redis::RedisError;
+
+use super::scan::{length, malformed};
+
+/// What is left of replies that have come whole.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store::redis) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(in crate::store::redis) fn new(replies: &'a [u8]) -> Self {
+        Self { rest: replies }
+    }
+
+    /// What the next value begins with, which says what it is.
+    pub(super) fn kind(&self) -> Result<u8, RedisError> {
+        self.rest.first().copied().ok_or_else(malformed)
+    }
+
+    /// The line of a value, without its kind.
+    pub(super) fn line(&mut self) -> Result<&'a [u8], RedisError> {
+        let end = memchr::memchr(b'\n', self.rest).ok_or_else(malformed)?;
+        let (line, rest) = self.rest.split_at(end + 1);
+        self.rest = rest;
+        line.get(1..end.saturating_sub(1)).ok_or_else(malformed)
+    }
+
+    /// The length or number that a value begins with.
+    pub(super) fn length(&mut self) -> Result<Option<usize>, RedisError> {
+        let text = self.rest.get(1..).ok_or_else(malformed)?;
+        let (length, used) = length(text)?.ok_or_else(malformed)?;
+        self.rest = &text[used..];
+        Ok(length)
+    }
+
+    /// So many bytes and the end of their line.
+    pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], RedisError> {
+        let bytes = self.rest.get(..length).ok_or_else(malformed)?;
+        self.rest = self.rest.get(length + 2..).ok_or_else(malformed)?;
+        Ok(bytes)
+    }
+
+    /// The next values, as they came.
+    pub(super) fn raw(&mut self, end: usize) -> Result<&'a [u8], RedisError> {
+        let (raw, rest) = self.rest.split_at_checked(end).ok_or_else(malformed)?;
+        self.rest = rest;
+        Ok(raw)
+    }
+
+    /// What comes after what was read.
+    pub(in crate::store::redis) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next value, if it is an integer.
+    pub(in crate::store::redis) fn integer(&mut self) -> Result<Option<i64>, RedisError> {
+        match self.kind()? {
+            b':' => integer(self.line()?).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The number of pairs of the next value, if it is a map; the pairs follow.
+    pub(in crate::store::redis) fn map(&mut self) -> Result<Option<usize>, RedisError> {
+        match self.kind()? {
+            b'%' => self.length(),
+            _ => Ok(None),
+        }
+    }
+
+    /// The next value, if it is a string.
+    pub(in crate::store::redis) fn string(&mut self) -> Result<Option<&'a [u8]>, RedisError> {
+        if self.kind()? != b'$' {
+            return Ok(None);
+        }
+        match self.length()? {
+            Some(length) => self.bytes(length).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+pub(super) fn integer(digits: &[u8]) -> Result<i64, RedisError> {
+    let text = std::str::from_utf8(digits).map_err(|_| malformed())?;
+    text.parse().map_err(|_| malformed())
+}

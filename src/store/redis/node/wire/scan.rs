@@ -1,0 +1,100 @@
+//! Where replies end, found while they come.
+
+use redis::{ErrorKind, RedisError};
+
+/// Of a length.
+const MAX_DIGITS: usize = 9;
+
+/// How far replies were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Up to there, which may be after what has come.
+    at: usize,
+    /// Values that are still to come.
+    left: usize,
+}
+
+impl Scan {
+    /// Begins with so many replies.
+    pub(super) fn of(replies: usize) -> Self {
+        Self {
+            at: 0,
+            left: replies,
+        }
+    }
+
+    /// Where they end, if all of it has come. Goes on where it stopped before, so `bytes` must begin
+    /// with what it was given then.
+    pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
+        while self.left > 0 {
+            let Some(rest) = bytes.get(self.at..) else {
+                return Ok(None);
+            };
+            let Some((&kind, rest)) = rest.split_first() else {
+                return Ok(None);
+            };
+            let used = match kind {
+                b'$' | b'=' | b'!' | b'*' | b'~' | b'%' => {
+                    let Some((number, used)) = length(rest)? else {
+                        return Ok(None);
+                    };
+                    match (kind, number) {
+                        (_, None) => {}
+                        (b'*' | b'~', Some(values)) => self.left += values,
+                        (b'%', Some(pairs)) => self.left += 2 * pairs,
+                        (_, Some(bytes)) => self.at += bytes + 2,
+                    }
+                    used
+                }
+                b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => {
+                    let Some(end) = memchr::memchr(b'\n', rest) else {
+                        return Ok(None);
+                    };
+                    end + 1
+                }
+                // what stands for nothing that was called, or is said about a value, was not asked for
+                _ => return Err(malformed()),
+            };
+            self.at += 1 + used;
+            self.left -= 1;
+        }
+        Ok((self.at <= bytes.len()).then_some(self.at))
+    }
+
+    /// How many bytes are known to come yet, if so many have.
+    pub(super) fn missing(&self, bytes: usize) -> usize {
+        self.at.saturating_sub(bytes)
+    }
+}
+
+/// A length or a number of values at the beginning of `text`, and the bytes of it and its line's end;
+/// none if not all of it is there. The number is none for -1, which stands for nothing. Redis has no value
+/// of more than 512 MB, and none that counts more.
+pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, RedisError> {
+    if text.first() == Some(&b'-') {
+        return match text.len() < 4 {
+            true if b"-1\r\n".starts_with(text) => Ok(None),
+            false if text.starts_with(b"-1\r\n") => Ok(Some((None, 4))),
+            _ => Err(malformed()),
+        };
+    }
+    let mut number = 0;
+    for (place, byte) in text.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' if place < MAX_DIGITS => number = 10 * number + usize::from(byte - b'0'),
+            b'\r' if place > 0 => {
+                return match text.get(place + 1) {
+                    Some(b'\n') => Ok(Some((Some(number), place + 2))),
+                    Some(_) => Err(malformed()),
+                    None => Ok(None),
+                };
+            }
+            _ => return Err(malformed()),
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn malformed() -> RedisError {
+    (ErrorKind::Parse, "a reply that is not of the protocol").into()
+}
