@@ -131,10 +131,11 @@ impl Application {
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
+                // the router tries what comes first before all else
+                .configure(|config| api.configure(config))
                 .configure(|config| agentuity.configure(config))
                 .configure(|config| relay.configure(config))
                 .configure(|config| mcp.configure(config))
-                .configure(|config| api.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         })
         .on_connect(sockets::give_up_on_silence)

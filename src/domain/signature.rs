@@ -1,6 +1,7 @@
 //! Signed thread ids, and the keys that sign them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +19,7 @@ pub const TAG_BYTES: usize = 16;
 /// A signing key by name. The secret does not show in its debug form.
 #[derive(Clone)]
 pub struct SigningKey {
-    name: String,
+    name: Arc<str>,
     /// The key schedule, prepared once; a signature begins with a copy of it.
     mac: Hmac<Sha256>,
 }
@@ -38,7 +39,7 @@ pub struct SignedId<'a> {
     /// The id.
     pub id: ThreadId,
     /// Name of the key that signed it.
-    pub key_name: &'a str,
+    pub key_name: &'a Arc<str>,
     /// Whether it is just what the ring would emit, so that it need not be signed again.
     pub is_current: bool,
 }
@@ -46,7 +47,7 @@ pub struct SignedId<'a> {
 impl SigningKey {
     /// A key of that name; its secret may have any length.
     #[must_use]
-    pub fn new(name: impl Into<String>, secret: &[u8]) -> Self {
+    pub fn new(name: impl Into<Arc<str>>, secret: &[u8]) -> Self {
         Self {
             name: name.into(),
             mac: Hmac::new_from_slice(secret).expect("HMAC takes keys of any length"),
@@ -132,7 +133,7 @@ impl KeyRing {
             .position(|key| bool::from(key.mac(id.as_bytes()).ct_eq(&claimed)))?;
         Some(SignedId {
             id,
-            key_name: self.0[signer].name(),
+            key_name: &self.0[signer].name,
             is_current: signer == 0 && is_base64,
         })
     }
@@ -201,8 +202,8 @@ mod tests {
         let by_old = both.verify(ID, &old.sign(&id)).unwrap();
         let by_new = both.verify(ID, &both.sign(&id)).unwrap();
 
-        assert_eq!((by_old.key_name, by_old.is_current), ("old", false));
-        assert_eq!((by_new.key_name, by_new.is_current), ("new", true));
+        assert_eq!((&**by_old.key_name, by_old.is_current), ("old", false));
+        assert_eq!((&**by_new.key_name, by_new.is_current), ("new", true));
         assert_eq!(old.verify(ID, &both.sign(&id)), None);
     }
 

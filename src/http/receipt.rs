@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ETAG, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
@@ -44,7 +44,7 @@ pub(super) struct Content {
 impl Content {
     pub(super) fn finish(mut self) -> HttpResponse {
         match self.body {
-            Some(json) => self.builder.content_type("application/json").body(json),
+            Some(json) => self.builder.insert_header(is_json()).body(json),
             None => self.builder.finish(),
         }
     }
@@ -78,7 +78,12 @@ pub(super) fn respond(status: StatusCode, written: &Written, json: String) -> Ht
     let mut builder = HttpResponse::build(status);
     builder.insert_header((ETAG, etag(written.stamp)));
     mark_replay(&mut builder, written.replayed);
-    builder.content_type("application/json").body(json)
+    builder.insert_header(is_json()).body(json)
+}
+
+/// The type of these answers, as a header that is not made anew for each.
+fn is_json() -> (HeaderName, HeaderValue) {
+    (CONTENT_TYPE, HeaderValue::from_static("application/json"))
 }
 
 /// Marks an answer that was given before.

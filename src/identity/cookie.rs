@@ -1,12 +1,14 @@
 //! The cookie that carries a signed thread id, in the encoding of Agentuity's runtime.
 
+use std::sync::Arc;
+
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 
 use super::caller::{Caller, Source};
 use crate::domain::KeyRing;
 
-const MAX_AGE_SECONDS: u32 = 604_800;
+const MAX_AGE_SECONDS: &str = "604800";
 
 /// How the cookie is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +147,7 @@ impl CookieSettings {
             .unwrap_or_default();
         text.push_str(id);
         text.push('.');
-        text.extend(utf8_percent_encode(signature, NON_ALPHANUMERIC));
+        push_encoded(signature, &mut text);
         text.push_str("; Path=/; HttpOnly; SameSite=");
         text.push_str(match self.same_site {
             SameSite::Strict => "Strict",
@@ -153,7 +155,7 @@ impl CookieSettings {
             SameSite::None => "None",
         });
         text.push_str("; Max-Age=");
-        text.push_str(&MAX_AGE_SECONDS.to_string());
+        text.push_str(MAX_AGE_SECONDS);
         if let Some(domain) = &self.domain {
             text.push_str("; Domain=");
             text.push_str(domain);
@@ -168,13 +170,25 @@ impl CookieSettings {
     }
 }
 
+/// Appends base64 as `encodeURIComponent` writes it, which is done for each answer.
+fn push_encoded(base64: &str, text: &mut String) {
+    for letter in base64.chars() {
+        match letter {
+            '+' => text.push_str("%2B"),
+            '/' => text.push_str("%2F"),
+            '=' => text.push_str("%3D"),
+            letter => text.push(letter),
+        }
+    }
+}
+
 fn verify(value: &str, ring: &KeyRing) -> Option<Caller> {
     let decoded = percent_decode_str(value).decode_utf8().ok()?;
     let (id, signature) = decoded.split_once('.')?;
     let signed = ring.verify(id, signature)?;
     let header = signed.is_current.then(|| format!("{id};{signature}"));
     Some(Caller {
-        key_name: Some(signed.key_name.into()),
+        key_name: Some(Arc::clone(signed.key_name)),
         signed: header.and_then(|text| HeaderValue::try_from(text).ok()),
         ..Caller::of(signed.id, Source::Cookie)
     })

@@ -177,7 +177,7 @@ impl Identity {
             .and_then(|(id, signature)| self.ring.verify(id, signature))
             .ok_or(IdentityError::InvalidSignature)?;
         Ok(Caller {
-            key_name: Some(signed.key_name.into()),
+            key_name: Some(Arc::clone(signed.key_name)),
             signed: signed.is_current.then(|| value.clone()),
             ..Caller::of(signed.id, Source::Header)
         })
