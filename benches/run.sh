@@ -1,7 +1,9 @@
 #!/bin/sh
 # Measures the CPU that requests cost, and prints a table; see README.md beside this file.
 #
-#   benches/run.sh [SECONDS [WORKERS]]    10 s for each row and one worker by default
+#   benches/run.sh [SECONDS [WORKERS [OTHER PROGRAM]]]   10 s for each row and one worker by default
+#   benches/run.sh expiry [THREADS]                      many ends at once
+#   benches/run.sh memory [CONNECTIONS [THREADS]]        memory, and time to ready
 #
 # Needs redis-server.
 set -eu
@@ -9,4 +11,6 @@ set -eu
 cd "$(dirname "$0")/.."
 # the build may wait for others of this machine, the measurement may not
 nice cargo bench --quiet --locked --bench requests --no-run
+# two ends of each connection, and a few
+ulimit -n "$(ulimit -H -n)"
 exec cargo bench --quiet --locked --bench requests -- "$@"

@@ -5,6 +5,7 @@ mod connection;
 mod expiry;
 mod floor;
 mod load;
+mod memory;
 mod process;
 mod product;
 mod redis_server;
@@ -50,6 +51,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         let threads = args.get(1).map_or(Ok(100_000), |text| text.parse())?;
         return System::new().block_on(expiry::measure(threads));
     }
+    if args.first().is_some_and(|mode| mode == memory::MODE) {
+        let number =
+            |place: usize, default| args.get(place).map_or(Ok(default), |text| text.parse());
+        let (connections, threads) = (number(1, 10_000)?, number(2, 100_000)?);
+        return System::new().block_on(memory::measure(connections, threads));
+    }
     let number = |place, default| {
         args.get(place)
             .map_or(Ok(default), |arg: &String| arg.parse())
@@ -72,7 +79,7 @@ async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<()
     let scenarios = scenario::all(server.address()).await?;
     let other = match other {
         Some(program) => {
-            let server = product::start(program, "other", &redis, workers)?;
+            let server = product::start(program, "other", Some(&redis), workers)?;
             let scenarios = scenario::all(server.address()).await?;
             Some((server, scenarios))
         }
@@ -100,7 +107,7 @@ async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<()
 
 /// The product as it was built with this.
 fn start_server(redis: &Redis, workers: u64) -> io::Result<Process> {
-    product::start(env!("CARGO_BIN_EXE_threadkeep"), "tk", redis, workers)
+    product::start(product::OWN, "tk", Some(redis), workers)
 }
 
 /// By one socket with 64 requests at once.

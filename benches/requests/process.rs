@@ -21,24 +21,28 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts it, and waits until it listens. What it prints is in a file of that name.
-    pub(super) fn start(mut command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
-        let log = format!("{}/{name}.log", env!("CARGO_TARGET_TMPDIR"));
-        let file = File::create(&log)?;
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone()?)
-            .stderr(file)
-            .spawn()?;
-        let mut process = Self { child, address };
+    pub(super) fn start(command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
+        let mut process = Self::spawn(command, address, name)?;
         let start = Instant::now();
         while TcpStream::connect(address).is_err() {
             if process.child.try_wait()?.is_some() || start.elapsed() > PATIENCE {
-                let said = fs::read_to_string(log)?;
+                let said = fs::read_to_string(log_of(name))?;
                 return Err(io::Error::other(format!("{name} does not start: {said}")));
             }
             sleep(Duration::from_millis(10));
         }
         Ok(process)
+    }
+
+    /// Starts it.
+    pub(super) fn spawn(mut command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
+        let file = File::create(log_of(name))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()?;
+        Ok(Self { child, address })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -49,6 +53,20 @@ impl Process {
     pub(super) fn cpu(&self) -> io::Result<Duration> {
         cpu_of(&self.child.id().to_string())
     }
+
+    /// Memory that it has taken of the machine (`VmRSS`, see proc_pid_status(5)).
+    pub(super) fn resident_bytes(&self) -> io::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|text| text.trim().strip_suffix(" kB"));
+        let kib: Option<u64> = kib.and_then(|text| text.parse().ok());
+        kib.map(|kib| kib * 1024)
+            .ok_or_else(|| io::Error::other("no VmRSS in its status"))
+    }
+}
+
+fn log_of(name: &str) -> String {
+    format!("{}/{name}.log", env!("CARGO_TARGET_TMPDIR"))
 }
 
 /// CPU time of a process of that name below `/proc`.

@@ -1,6 +1,7 @@
 //! The product as it is measured.
 
 use std::io;
+use std::net::SocketAddr;
 use std::process::Command;
 
 use super::process::{Process, free_address};
@@ -9,15 +10,30 @@ use super::redis_server::Redis;
 /// An api key of what is started.
 pub(super) const API_KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// Starts the program, an executable of the product, over that Redis. Its keys have that prefix: so two
-/// of them do not meet.
+/// The program as it was built with this.
+pub(super) const OWN: &str = env!("CARGO_BIN_EXE_threadkeep");
+
+/// Starts the program, an executable of the product, over that Redis or its embedded store. Its keys
+/// have that prefix: so two of them do not meet.
 pub(super) fn start(
     program: &str,
     prefix: &str,
-    redis: &Redis,
+    redis: Option<&Redis>,
     workers: u64,
 ) -> io::Result<Process> {
     let address = free_address()?;
+    let command = command(program, prefix, redis, workers, address);
+    Process::start(command, address, prefix)
+}
+
+/// The program with its settings, to listen there.
+pub(super) fn command(
+    program: &str,
+    prefix: &str,
+    redis: Option<&Redis>,
+    workers: u64,
+    address: SocketAddr,
+) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
@@ -26,12 +42,12 @@ pub(super) fn start(
         .env("THREADKEEP_API_KEYS", format!("bench:{API_KEY}"))
         .env("THREADKEEP_KEY_PREFIX", prefix)
         .env(
-            "THREADKEEP_REDIS_URL",
-            format!("redis://{}", redis.address()),
-        )
-        .env(
             "THREADKEEP_SIGNING_KEYS",
             "bench:0123456789abcdef0123456789abcdef",
         );
-    Process::start(command, address, prefix)
+    if let Some(redis) = redis {
+        let url = format!("redis://{}", redis.address());
+        command.env("THREADKEEP_REDIS_URL", url);
+    }
+    command
 }

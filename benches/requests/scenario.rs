@@ -10,6 +10,11 @@ use super::request::{message, request, value};
 const THREADS: usize = 1_000;
 
 const MESSAGES: usize = 50;
+const MANY_MESSAGES: usize = 1_000;
+
+/// Threads whose state is about as large as one may be, and what is in it beside messages.
+const LARGE_THREADS: usize = 20;
+const LARGE_BYTES: usize = 900 * 1024;
 
 /// Requests that cost about the same.
 pub(super) struct Scenario {
@@ -28,12 +33,14 @@ impl Scenario {
 
 /// The scenarios, over threads that are made for them.
 pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
-    let of_values = threads(server, ten_values).await?;
-    let of_messages = threads(server, |n| {
-        let messages: Vec<_> = (0..MESSAGES).map(|m| message(n + m)).collect();
-        format!(r#""messages":[{}]"#, messages.join(","))
-    })
-    .await?;
+    let of_values = threads(server, THREADS, ten_values).await?;
+    let of_messages = threads(server, THREADS, |n| messages(n, MESSAGES)).await?;
+    let of_many = threads(server, THREADS, |n| messages(n, MANY_MESSAGES)).await?;
+    let large = |n| {
+        let messages = messages(n, MESSAGES);
+        format!(r#"{messages},"rest":"{n:0>LARGE_BYTES$}""#)
+    };
+    let of_much = threads(server, LARGE_THREADS, large).await?;
 
     let read = |(_, id): (usize, &String)| request("GET /v1/threads/current/state", Some(id), "");
     let merge = |(n, id): (usize, &String)| {
@@ -44,9 +51,11 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
         );
         request("PATCH /v1/threads/current/state", Some(id), &body)
     };
-    let push = |(n, id): (usize, &String)| {
-        let path = "POST /v1/threads/current/state/messages/push?max_records=50";
-        request(path, Some(id), &message(n))
+    let push = |ids: &[String], window: usize| {
+        let line = format!("POST /v1/threads/current/state/messages/push?max_records={window}");
+        let ids = ids.iter().enumerate();
+        ids.map(|(n, id)| request(&line, Some(id), &message(n)))
+            .collect()
     };
     Ok(vec![
         Scenario {
@@ -59,14 +68,22 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
         },
         Scenario {
             name: "push 200 bytes, window 50".into(),
-            requests: of_messages.iter().enumerate().map(push).collect(),
+            requests: push(&of_messages, MESSAGES),
+        },
+        Scenario {
+            name: "push 200 bytes, window 1,000".into(),
+            requests: push(&of_many, MANY_MESSAGES),
+        },
+        Scenario {
+            name: "push 200 bytes, window 50, beside 900 KiB".into(),
+            requests: push(&of_much, MESSAGES),
         },
     ])
 }
 
 /// What models and applications do beside the state of threads, which an earlier build need not know.
 pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
-    let ids = threads(server, |_| String::new()).await?;
+    let ids = threads(server, THREADS, |_| String::new()).await?;
     let call = |line, body: &dyn Fn(usize) -> String| {
         let calls = ids.iter().enumerate();
         calls
@@ -103,7 +120,7 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
 
 /// What a process of Agentuity's runtime asks by its socket: names, and what comes after the ids.
 pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, Vec<String>); 2]> {
-    let ids = threads(server, ten_values).await?;
+    let ids = threads(server, THREADS, ten_values).await?;
     let id = |signed: &String| signed.split(';').next().unwrap_or_default().to_owned();
     let restore = |signed| {
         format!(
@@ -140,11 +157,20 @@ fn ten_values(n: usize) -> String {
     members.join(",")
 }
 
-/// Makes threads with these members as their states, and returns the signed ids.
-async fn threads(server: SocketAddr, members: impl Fn(usize) -> String) -> io::Result<Vec<String>> {
+fn messages(n: usize, count: usize) -> String {
+    let messages: Vec<_> = (0..count).map(|m| message(n + m)).collect();
+    format!(r#""messages":[{}]"#, messages.join(","))
+}
+
+/// Makes so many threads with these members as their states, and returns the signed ids.
+async fn threads(
+    server: SocketAddr,
+    count: usize,
+    members: impl Fn(usize) -> String,
+) -> io::Result<Vec<String>> {
     let mut connection = Connection::open(server).await?;
-    let mut ids = Vec::with_capacity(THREADS);
-    for n in 0..THREADS {
+    let mut ids = Vec::with_capacity(count);
+    for n in 0..count {
         let body = format!(r#"{{"state":{{{}}}}}"#, members(n));
         let request = request("POST /v1/threads", None, &body);
         connection.exchange(&request).await?;

@@ -1,0 +1,153 @@
+//! What memory is for: connections, threads in Redis, threads in the process; and how soon a process
+//! is ready.
+
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use tokio::time::sleep;
+
+use super::connection::Connection;
+use super::process::{Process, free_address};
+use super::product;
+use super::redis_server::Redis;
+use super::request::request;
+
+/// The argument that asks for this.
+pub(super) const MODE: &str = "memory";
+
+const MAKERS: usize = 16;
+/// Connections that are opened at once.
+const OPENED: usize = 100;
+const STATE_BYTES: usize = 10 * 1024;
+const STARTS: usize = 9;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Measures with so many connections and threads.
+pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Box<dyn Error>> {
+    let redis = Redis::start()?;
+    println!("| what | measured |\n|---|---:|");
+    let over_redis = ready(Some(&redis)).await?;
+    let embedded = ready(None).await?;
+    println!("| start to ready, over Redis | {} ms |", millis(over_redis));
+    println!(
+        "| start to ready, embedded store | {} ms |",
+        millis(embedded)
+    );
+
+    let server = product::start(product::OWN, "tk", Some(&redis), 1)?;
+    let before = server.resident_bytes()?;
+    make(server.address(), threads, 100).await?;
+    let idle = idle(server.address(), connections).await?;
+    let after = server.resident_bytes()?;
+    println!(
+        "| resident, over Redis, at the start | {} MiB |",
+        mib(before)
+    );
+    println!(
+        "| and with {} idle connections and {threads} threads | {} MiB |",
+        idle.len(),
+        mib(after)
+    );
+    drop((idle, server));
+
+    let server = product::start(product::OWN, "tk", None, 1)?;
+    let before = server.resident_bytes()?;
+    let state_bytes = make(server.address(), threads, STATE_BYTES).await?;
+    let after = server.resident_bytes()?;
+    println!(
+        "| embedded store, {threads} states of {} bytes | {} MiB |",
+        state_bytes / threads as u64,
+        mib(after - before)
+    );
+    let ratio = (after - before) as f64 / state_bytes as f64;
+    println!("| and for each byte of state | {ratio:.2} bytes |");
+    Ok(())
+}
+
+/// The median of the times from the start of the process to its first answer that it is ready.
+async fn ready(redis: Option<&Redis>) -> Result<Duration, Box<dyn Error>> {
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let address = free_address()?;
+        let command = product::command(product::OWN, "tk", redis, 1, address);
+        let start = Instant::now();
+        let process = Process::spawn(command, address, "tk")?;
+        while !is_ready(address).await {
+            if start.elapsed() > PATIENCE {
+                return Err("it does not get ready".into());
+            }
+            sleep(Duration::from_micros(500)).await;
+        }
+        times.push(start.elapsed());
+        drop(process);
+    }
+    times.sort_unstable();
+    Ok(times[STARTS / 2])
+}
+
+async fn is_ready(address: SocketAddr) -> bool {
+    let Ok(mut connection) = Connection::open(address).await else {
+        return false;
+    };
+    let ready = request("GET /readyz", None, "");
+    connection.exchange(&ready).await.is_ok()
+}
+
+/// Makes threads with a state of about so many bytes, messages and some other keys. Returns the bytes
+/// of all states.
+async fn make(server: SocketAddr, threads: usize, bytes: usize) -> io::Result<u64> {
+    let shares = (0..MAKERS).map(|maker| async move {
+        let mut connection = Connection::open(server).await?;
+        let mut sum = 0;
+        for n in (maker..threads).step_by(MAKERS) {
+            let state = state(n, bytes);
+            sum += state.len() as u64;
+            let body = format!(r#"{{"state":{state}}}"#);
+            let create = request("POST /v1/threads", None, &body);
+            connection.exchange(&create).await?;
+        }
+        Ok::<_, io::Error>(sum)
+    });
+    Ok(try_join_all(shares).await?.into_iter().sum())
+}
+
+fn state(n: usize, bytes: usize) -> String {
+    let mut messages = Vec::new();
+    let mut rest = bytes.saturating_sub(60);
+    while rest > 0 {
+        let text = format!(r#"{{"role":"user","content":"{:0>1$}"}}"#, n, rest.min(200));
+        rest = rest.saturating_sub(text.len() + 1);
+        messages.push(text);
+    }
+    format!(
+        r#"{{"messages":[{}],"model":"large","turn":{n}}}"#,
+        messages.join(",")
+    )
+}
+
+/// Connections that have asked once each and ask no more.
+async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
+    let mut open = Vec::with_capacity(count);
+    let health = request("GET /v1/threads/current", None, "");
+    while open.len() < count {
+        let some = (0..OPENED.min(count - open.len())).map(|_| async {
+            let mut connection = Connection::open(server).await?;
+            connection.exchange(&health).await?;
+            connection.shrink();
+            Ok::<_, io::Error>(connection)
+        });
+        open.extend(try_join_all(some).await?);
+    }
+    Ok(open)
+}
+
+fn millis(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64() * 1000.0)
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1_048_576.0)
+}
