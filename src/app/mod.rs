@@ -86,7 +86,7 @@ impl Application {
         let http_metrics = HttpMetrics::register(own);
         let store_metrics = StoreMetrics::register(own);
 
-        let backend = store::open(&settings.store).await?;
+        let backend = store::open(&settings.store, own).await?;
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
         register_events(own, events.counters());
         let store = ObservedStore::new(Arc::clone(&backend) as _, store_metrics);

@@ -79,6 +79,8 @@ pub struct StoreSettings {
     pub timeout: Duration,
     /// How long what is over is kept.
     pub retention: Retention,
+    /// Replicas of Redis that must have a write before it is answered; 0: none.
+    pub wait_replicas: u16,
 }
 
 /// What is logged, and how.
@@ -156,6 +158,9 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     let timeout_ms = values
         .take("store_timeout_ms")
         .within(1..=60_000, "a number of milliseconds, 1 to 60000")?;
+    let wait_replicas = values
+        .take("wait_replicas")
+        .within(0..=100, "a number of replicas, 0 to 100")?;
     Ok(StoreSettings {
         redis_url,
         key_prefix: key_prefix.text().into(),
@@ -165,6 +170,7 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
             archive: seconds(&values.take("archive_seconds"), 0)?,
             log: seconds(&values.take("event_log_seconds"), 1)?,
         },
+        wait_replicas: wait_replicas as u16,
     })
 }
 

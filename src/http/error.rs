@@ -247,6 +247,9 @@ impl ApiError {
             Self::Service(ServiceError::Store(StoreError::Timeout(_))) => {
                 "The store did not answer in time.".into()
             }
+            Self::Service(ServiceError::Store(StoreError::Unconfirmed { .. })) => {
+                "Too few copies of the store have confirmed in time that they have it.".into()
+            }
             Self::Service(ServiceError::Store(_)) => "The store is not available.".into(),
             Self::Service(ServiceError::Refused(error)) => format!("Nothing was changed: {error}."),
             Self::Service(error) => format!("Not done: {error}."),

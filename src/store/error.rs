@@ -16,6 +16,14 @@ pub enum StoreError {
     /// No answer in time: it was done or not, or will be.
     #[error("the store did not answer within {0} ms")]
     Timeout(u64),
+    /// It was done, but fewer copies of the store had it in time than are to.
+    #[error("{confirmed} replicas of {wanted} have confirmed the write in time")]
+    Unconfirmed {
+        /// Those that have.
+        confirmed: u64,
+        /// As many were to.
+        wanted: u16,
+    },
     /// What is stored is not what this version writes.
     #[error("the store holds what cannot be read: {0}")]
     Corrupt(&'static str),
@@ -25,7 +33,10 @@ impl StoreError {
     /// Whether a write may have been done all the same.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
-        matches!(self, Self::Interrupted(_) | Self::Timeout(_))
+        matches!(
+            self,
+            Self::Interrupted(_) | Self::Timeout(_) | Self::Unconfirmed { .. }
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! What operators see: logs and metrics.
 
 mod chain;
+mod confirmations;
 mod events;
 mod http;
 mod labelled;
@@ -12,6 +13,7 @@ mod sockets;
 mod store;
 
 pub use chain::Chain;
+pub use confirmations::register_confirmations;
 pub use events::register_events;
 pub use http::HttpMetrics;
 pub use logs::{LogError, log_json, log_text};

@@ -46,6 +46,7 @@ struct Call {
     unavailable: Counter,
     interrupted: Counter,
     timeout: Counter,
+    unconfirmed: Counter,
     corrupt: Counter,
 }
 
@@ -67,6 +68,7 @@ impl StoreMetrics {
                 unavailable: failure("unavailable"),
                 interrupted: failure("interrupted"),
                 timeout: failure("timeout"),
+                unconfirmed: failure("unconfirmed"),
                 corrupt: failure("corrupt"),
             }
         };
@@ -103,6 +105,7 @@ impl Call {
             StoreError::Unavailable(_) => &self.unavailable,
             StoreError::Interrupted(_) => &self.interrupted,
             StoreError::Timeout(_) => &self.timeout,
+            StoreError::Unconfirmed { .. } => &self.unconfirmed,
             StoreError::Corrupt(_) => &self.corrupt,
         }
     }

@@ -99,7 +99,9 @@ impl Patience {
 fn is_passing(error: &StoreError, may_repeat: bool) -> bool {
     match error {
         StoreError::Unavailable(_) => true,
-        StoreError::Interrupted(_) | StoreError::Timeout(_) => may_repeat,
+        StoreError::Interrupted(_) | StoreError::Timeout(_) | StoreError::Unconfirmed { .. } => {
+            may_repeat
+        }
         StoreError::Corrupt(_) => false,
     }
 }

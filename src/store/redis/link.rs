@@ -6,6 +6,7 @@ use redis::{Cmd, Pipeline, RedisError, Value};
 
 use super::address::Address;
 use super::cluster::{Cluster, Repeat};
+use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
 use super::node::{Fault, Node, Origin, Sentinels};
 use super::replies;
@@ -16,6 +17,8 @@ use crate::store::{StoreError, install_tls_provider, millis};
 pub(super) struct Link {
     form: Form,
     timeout: Duration,
+    /// Whether writes wait for replicas.
+    confirmation: Option<Confirmation>,
 }
 
 /// How many servers there are.
@@ -51,7 +54,11 @@ impl Link {
                 Form::Cluster(Cluster::new(seeds, node, timeout / 8))
             }
         };
-        Ok(Self { form, timeout })
+        Ok(Self {
+            form,
+            timeout,
+            confirmation: None,
+        })
     }
 
     /// Other connections to the same place.
@@ -63,6 +70,15 @@ impl Link {
         Self {
             form,
             timeout: self.timeout,
+            confirmation: self.confirmation.clone(),
+        }
+    }
+
+    /// Whose writes wait for replicas from now on, if they are to.
+    pub(super) fn confirming(self, confirmation: Option<Confirmation>) -> Self {
+        Self {
+            confirmation,
+            ..self
         }
     }
 
@@ -205,11 +221,30 @@ impl Calls<'_> {
     /// run it; what breaks after it was sent is for the caller's idempotency key to decide.
     pub(super) async fn write(&self, cmd: Cmd) -> Result<Value, StoreError> {
         let replies = match &self.link.form {
-            Form::Node(node) => self.write_to(node, &pipeline([cmd])).await,
-            Form::Cluster(cluster) => cluster.call_all([cmd], self.deadline, Repeat::Never).await,
+            Form::Node(node) => self.write_to(node, [cmd]).await,
+            Form::Cluster(cluster) => {
+                let confirmation = self.link.confirmation.as_ref();
+                cluster.write(cmd, self.deadline, confirmation).await
+            }
         };
         let reply = replies.map_err(|fault| self.error(fault))?.pop();
         reply.ok_or(replies::UNKNOWN)
+    }
+
+    /// Calls a command that changes something, and nothing more when it is done again.
+    pub(super) async fn write_again(&self, cmd: Cmd) -> Result<Value, StoreError> {
+        match &self.link.confirmation {
+            None => self.read(cmd).await,
+            Some(_) => self.write(cmd).await,
+        }
+    }
+
+    /// Waits, if writes do, until replicas have all that was written to the slot of that key.
+    pub(super) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
+        match &self.link.confirmation {
+            None => Ok(()),
+            Some(_) => self.write(mark(key.as_bytes())).await.map(drop),
+        }
     }
 
     /// Calls such a command, and one that only looks something up after it.
@@ -227,7 +262,7 @@ impl Calls<'_> {
             });
             return Ok([written, looked?]);
         };
-        let replies = self.write_to(node, &pipeline([write, look])).await;
+        let replies = self.write_to(node, [write, look]).await;
         let replies = replies.map_err(|fault| self.error(fault))?;
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
@@ -245,9 +280,23 @@ impl Calls<'_> {
     }
 
     /// A server that takes no writes any more has done nothing: who takes them is asked then.
-    async fn write_to(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
-        match node.call(pipeline, self.deadline).await {
-            Err(fault) if fault.is_of_the_role() => node.call(pipeline, self.deadline).await,
+    async fn write_to<const N: usize>(
+        &self,
+        node: &Node,
+        cmds: [Cmd; N],
+    ) -> Result<Vec<Value>, Fault> {
+        let deadline = self.deadline;
+        if let Some(confirmation) = &self.link.confirmation {
+            return match confirmation.write_to(node, &cmds, deadline).await {
+                Err(fault) if fault.is_of_the_role() => {
+                    confirmation.write_to(node, &cmds, deadline).await
+                }
+                result => result,
+            };
+        }
+        let pipeline = pipeline(cmds);
+        match node.call(&pipeline, deadline).await {
+            Err(fault) if fault.is_of_the_role() => node.call(&pipeline, deadline).await,
             result => result,
         }
     }
@@ -256,8 +305,12 @@ impl Calls<'_> {
         let is_unsure = fault.may_be_done();
         match fault {
             Fault::Timeout => StoreError::Timeout(millis(self.link.timeout)),
+            Fault::Late(error) => StoreError::Interrupted(Box::new(error)),
             Fault::Call(error) if is_unsure => StoreError::Interrupted(Box::new(error)),
             Fault::Connect(error) | Fault::Call(error) => unavailable(error),
+            Fault::Unconfirmed { confirmed, wanted } => {
+                StoreError::Unconfirmed { confirmed, wanted }
+            }
         }
     }
 }
@@ -266,7 +319,8 @@ fn unavailable(error: RedisError) -> StoreError {
     StoreError::Unavailable(Box::new(error))
 }
 
-fn pipeline(cmds: impl IntoIterator<Item = Cmd>) -> Pipeline {
+/// Commands that are sent in one go.
+pub(super) fn pipeline(cmds: impl IntoIterator<Item = Cmd>) -> Pipeline {
     let mut pipeline = Pipeline::new();
     for cmd in cmds {
         pipeline.add_command(cmd);

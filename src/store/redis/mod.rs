@@ -7,6 +7,7 @@ mod address;
 mod archives;
 mod arguments;
 mod cluster;
+mod confirmation;
 mod elements;
 mod entries;
 mod entry_list;
@@ -37,6 +38,7 @@ mod upkeep;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -47,6 +49,7 @@ use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, Whole, Wr
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use address::Address;
 use arguments::Circumstances;
+use confirmation::Confirmation;
 use fields::Fields;
 use interest::Interest;
 use keys::KeyNames;
@@ -67,10 +70,16 @@ pub struct RedisSettings {
     pub timeout: Duration,
     /// How long what is over is kept.
     pub retention: Retention,
+    /// How many replicas must have what a request has written before it is answered; 0: none.
+    ///
+    /// Such writes wait until as many have said so, each on a connection of its own, and fail with
+    /// [`StoreError::Unconfirmed`] when they do not in time. What is no request, such as leases and
+    /// the ends of threads that are due, does not wait.
+    pub wait_replicas: u16,
 }
 
 impl RedisSettings {
-    /// The documented defaults, at that URL: the prefix `tk` and 2 seconds.
+    /// The documented defaults, at that URL: the prefix `tk`, 2 seconds, and no replicas to wait for.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -78,6 +87,7 @@ impl RedisSettings {
             key_prefix: "tk".into(),
             timeout: Duration::from_secs(2),
             retention: Retention::DEFAULT,
+            wait_replicas: 0,
         }
     }
 }
@@ -94,6 +104,7 @@ pub struct RedisStore {
     interest: Arc<Interest>,
     retention: Retention,
     clock: Clock,
+    unconfirmed: Arc<AtomicU64>,
 }
 
 impl RedisStore {
@@ -108,16 +119,25 @@ impl RedisStore {
             Address::parse(&settings.url).map_err(|error| StoreError::Unavailable(error.into()))?;
         let link = Link::new(address, settings.timeout)?;
         let administration = link.another();
-        startup::check(&administration, &names).await?;
+        startup::check(&administration, &names, settings.wait_replicas).await?;
+        let unconfirmed = Arc::default();
+        let confirmation = Confirmation::of(settings.wait_replicas, &unconfirmed);
         Ok(Self {
             aside: Arc::new(link.another()),
-            link: Arc::new(link),
+            link: Arc::new(link.confirming(confirmation)),
             administration: Arc::new(administration),
             names: Arc::new(names),
             interest: Arc::default(),
             retention: settings.retention,
             clock,
+            unconfirmed,
         })
+    }
+
+    /// Writes so far that too few replicas had in time, of all its clones and workers.
+    #[must_use]
+    pub fn unconfirmed_writes(&self) -> u64 {
+        self.unconfirmed.load(Ordering::Relaxed)
     }
 
     fn with_another_link(&self) -> Self {

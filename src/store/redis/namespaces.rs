@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::future::try_join_all;
 use redis::{Cmd, Value};
 
 use super::arguments::precondition as condition;
@@ -156,9 +157,10 @@ impl Namespaces for RedisStore {
         close
             .arg(&self.names.namespaces()[..])
             .arg(namespace.as_str());
-        self.link.calls().read(close).await?;
+        self.link.calls().write_again(close).await?;
         // what was put meanwhile, whose put has seen a namespace
         deleted += self.delete_entries(namespace).await?;
+        self.confirm_all().await?;
         Ok(deleted)
     }
 }
@@ -226,7 +228,19 @@ impl RedisStore {
             .arg(self.ahead())
             .arg(namespace.as_str())
             .arg(default);
-        record(namespace, bytes(&calls.read(cmd).await?)?)
+        record(namespace, bytes(&calls.write_again(cmd).await?)?)
+    }
+
+    /// Waits, if writes do, until replicas have all that was written to any bucket.
+    async fn confirm_all(&self) -> Result<(), StoreError> {
+        let calls = self.link.calls();
+        let calls = &calls;
+        // one server has all of them
+        let count = if calls.is_of_several() { usize::MAX } else { 1 };
+        let buckets = self.buckets_of_all().take(count);
+        let confirmed =
+            buckets.map(|bucket| async move { calls.confirm(&bucket.entry_heads).await });
+        try_join_all(confirmed).await.map(drop)
     }
 }
 

@@ -16,7 +16,11 @@ const LAYOUT: u32 = 2;
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] with what is wrong.
-pub(super) async fn check(link: &Link, names: &KeyNames) -> Result<(), StoreError> {
+pub(super) async fn check(
+    link: &Link,
+    names: &KeyNames,
+    wait_replicas: u16,
+) -> Result<(), StoreError> {
     // INFO and not CONFIG, which hosted servers often forbid
     let calls = link.calls();
     for info in calls.read_everywhere(redis::cmd("INFO")).await? {
@@ -24,6 +28,7 @@ pub(super) async fn check(link: &Link, names: &KeyNames) -> Result<(), StoreErro
             from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
         check_mode(&info, link.is_cluster())?;
         check_server(&info)?;
+        warn_of_few_replicas(&info, wait_replicas);
     }
     check_layout(&calls, names).await
 }
@@ -37,6 +42,23 @@ fn check_server(info: &str) -> Result<(), StoreError> {
         );
     }
     Ok(())
+}
+
+/// They may come, and until then each write says so.
+fn warn_of_few_replicas(info: &str, wanted: u16) {
+    let attached = replicas(info);
+    if attached < wanted {
+        tracing::warn!(
+            attached,
+            wanted,
+            "Redis has fewer replicas than writes wait for (wait_replicas): all writes are answered \
+             with 503 until it has as many"
+        );
+    }
+}
+
+fn replicas(info: &str) -> u16 {
+    field(info, "connected_slaves").map_or(0, |count| count.parse().unwrap_or(0))
 }
 
 /// By the address of one server, the others of a cluster would never be asked.
@@ -125,6 +147,15 @@ mod tests {
         assert!(check_mode("cluster_enabled:1\r\n", false).is_err());
         assert!(check_mode("cluster_enabled:1\r\n", true).is_ok());
         assert!(check_mode("cluster_enabled:0\r\n", false).is_ok());
+    }
+
+    #[test]
+    fn replicas_that_are_attached_are_counted() {
+        assert_eq!(
+            replicas("role:master\r\nconnected_slaves:2\r\nslave0:..\r\n"),
+            2
+        );
+        assert_eq!(replicas("role:master\r\n"), 0);
     }
 
     #[test]

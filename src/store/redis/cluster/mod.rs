@@ -19,8 +19,10 @@ use redis::{Cmd, ConnectionInfo, Pipeline, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
+use super::confirmation::Confirmation;
 use super::node::{Fault, Node};
 use topology::Topology;
+pub(super) use unit::key_of;
 use unit::{Outcome, To, Unit};
 
 /// The first pause before something is tried again, and the longest.
@@ -88,6 +90,20 @@ impl Cluster {
             all.extend(self.run(vec![unit], deadline, repeat).await?);
         }
         Ok(all)
+    }
+
+    /// Calls a command that writes; its reply is the last.
+    pub(super) async fn write(
+        &self,
+        cmd: Cmd,
+        deadline: Instant,
+        confirmation: Option<&Confirmation>,
+    ) -> Result<Vec<Value>, Fault> {
+        let unit = match confirmation {
+            None => Unit::of(cmd),
+            Some(confirmation) => Unit::confirmed(cmd, confirmation),
+        };
+        self.run(vec![unit], deadline, Repeat::Never).await
     }
 
     /// Calls commands on all nodes at once.
@@ -240,7 +256,10 @@ impl Cluster {
         for errand in &errands {
             errand.unit.write(errand.is_asking(), &mut pipeline);
         }
-        let sent = node.send(&pipeline, deadline).await;
+        let sent = match errands.iter().find_map(|errand| errand.unit.confirmation()) {
+            None => node.send(&pipeline, deadline).await,
+            Some(confirmation) => confirmation.send_to(&node, pipeline, deadline).await,
+        };
         (host, errands, sent)
     }
 
@@ -281,6 +300,7 @@ impl Cluster {
                     round.wait([errand], Fault::Call(error));
                 }
                 Outcome::Failed(error) => return Err(Fault::Call(error)),
+                Outcome::Unconfirmed(fault) => return Err(fault),
             }
         }
         if is_without_scripts {

@@ -133,7 +133,7 @@ impl Topology {
         let reply = match replies {
             Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
             Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),
-            Ok(Err(Fault::Timeout)) | Err(_) => return None,
+            Ok(Err(_)) | Err(_) => return None,
         };
         match reply {
             Ok(reply) => SlotMap::read(&reply, host),

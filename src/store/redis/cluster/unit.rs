@@ -4,13 +4,17 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 
 use super::slots::redirected;
 use crate::store::redis::address::Host;
+use crate::store::redis::confirmation::{Confirmation, mark_beside};
 use crate::store::redis::keys::slot_of;
+use crate::store::redis::node::Fault;
 
 /// Commands that no change of the cluster comes between: several are a transaction.
 #[derive(Debug)]
 pub(super) struct Unit {
     cmds: Vec<Cmd>,
     pub(super) to: To,
+    /// Whether replicas are waited for after it. It is sent by itself then.
+    confirmation: Option<Confirmation>,
 }
 
 /// Who gets a unit.
@@ -24,7 +28,7 @@ pub(super) enum To {
     Any,
 }
 
-/// What came of a unit. All but the last surely did nothing that has to be undone.
+/// What came of a unit. All but the last two surely did nothing that has to be undone.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A reply for each command.
@@ -39,6 +43,8 @@ pub(super) enum Outcome {
     Later(RedisError),
     /// The node has tried it.
     Failed(RedisError),
+    /// The node has done it, and too few replicas have it.
+    Unconfirmed(Fault),
 }
 
 impl Unit {
@@ -47,7 +53,20 @@ impl Unit {
         Self {
             to: key_of(&cmd).map_or(To::Any, |key| To::Slot(slot_of(key))),
             cmds: vec![cmd],
+            confirmation: None,
         }
+    }
+
+    /// One command that writes, which replicas are waited for after.
+    ///
+    /// Its mark comes before it: on a slot that moves, a key that the command drops could not be
+    /// written to after it. Nothing can come between the two.
+    pub(super) fn confirmed(cmd: Cmd, confirmation: &Confirmation) -> Self {
+        let mark = mark_beside(&cmd);
+        let mut unit = Self::of(cmd);
+        unit.cmds.insert(0, mark);
+        unit.confirmation = Some(confirmation.clone());
+        unit
     }
 
     /// One command for that master.
@@ -55,6 +74,7 @@ impl Unit {
         Self {
             to: To::Master(master.clone()),
             cmds: vec![cmd],
+            confirmation: None,
         }
     }
 
@@ -102,10 +122,23 @@ impl Unit {
             1 => 1,
             several => several + 2,
         };
-        match self.read(replies.take(count)) {
-            Ok(replies) => Outcome::Done(replies),
-            Err(error) => sort(error, asked),
+        let read = self.read(replies.by_ref().take(count));
+        let waited = self.confirmation.as_ref().map(|it| (it, replies.next()));
+        match (read, waited) {
+            (Err(error), _) => sort(error, asked),
+            (Ok(replies), None) => Outcome::Done(replies),
+            (Ok(replies), Some((confirmation, waited))) => {
+                match confirmation.check(waited, replies.first().cloned()) {
+                    Ok(()) => Outcome::Done(replies),
+                    Err(fault) => Outcome::Unconfirmed(fault),
+                }
+            }
         }
+    }
+
+    /// Whether replicas are waited for after it.
+    pub(super) fn confirmation(&self) -> Option<&Confirmation> {
+        self.confirmation.as_ref()
     }
 
     fn read(&self, replies: impl Iterator<Item = Value>) -> Result<Vec<Value>, RedisError> {
@@ -169,14 +202,14 @@ fn missing() -> RedisError {
 }
 
 /// The first key of a command of the store; the others are in the same slot.
-fn key_of(cmd: &Cmd) -> Option<&[u8]> {
+pub(in crate::store::redis) fn key_of(cmd: &Cmd) -> Option<&[u8]> {
     let mut words = cmd.args_iter().filter_map(|word| match word {
         Arg::Simple(word) => Some(word),
         _ => None,
     });
     match words.next()? {
         b"TIME" | b"PING" | b"INFO" | b"CLUSTER" => None,
-        b"EVALSHA" => {
+        b"EVALSHA" | b"EVAL" => {
             let count = words.nth(1)?;
             words.next().filter(|_| count != b"0")
         }
@@ -186,6 +219,9 @@ fn key_of(cmd: &Cmd) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
     use redis::{cmd, parse_redis_value};
 
     use super::*;
@@ -258,6 +294,37 @@ mod tests {
         assert!(matches!(read(&unit, false, &moved), Outcome::Moved(..)));
         let lost = [&queued[..], &[b"*2\r\n-NOSCRIPT No\r\n%0\r\n"]].concat();
         assert!(matches!(read(&unit, false, &lost), Outcome::Unknown(_)));
+    }
+
+    #[test]
+    fn a_write_that_waits_is_a_transaction_with_its_mark_and_then_the_wait() {
+        let mut push = cmd("EVALSHA");
+        push.arg("digest").arg(1).arg("tk:{7}:t:x").arg("1");
+        let missed = Arc::default();
+        let confirmation = Confirmation::of(1, &missed).unwrap();
+        let unit = Unit::confirmed(push, &confirmation);
+        let slot = slot_of(b"7");
+        assert!(matches!(unit.to, To::Slot(found) if found == slot));
+        let of_both = |unit: &Unit| {
+            let keys = unit.cmds.iter().map(|cmd| key_of(cmd).map(slot_of));
+            keys.collect::<Vec<_>>()
+        };
+        assert_eq!(of_both(&unit), [Some(slot), Some(slot)]);
+
+        let queued: [&[u8]; 3] = [b"+OK\r\n", b"+QUEUED\r\n", b"+QUEUED\r\n"];
+        let answered = |rest: &[&'static [u8]]| [&queued[..], rest].concat();
+        let done = answered(&[b"*2\r\n:1\r\n:7\r\n", b":1\r\n"]);
+        let Outcome::Done(replies) = read(&unit, false, &done) else {
+            panic!("it is done");
+        };
+        assert_eq!(replies.last(), Some(&Value::Int(7)));
+        let too_few = answered(&[b"*2\r\n:1\r\n:7\r\n", b":0\r\n"]);
+        let outcome = read(&unit, false, &too_few);
+        assert!(matches!(outcome, Outcome::Unconfirmed(fault) if fault.may_be_done()));
+        assert_eq!(missed.load(Ordering::Relaxed), 1);
+        // nothing was done, whatever the wait says
+        let moved = answered(&[b"-MOVED 7 b:7001\r\n", b":1\r\n"]);
+        assert!(matches!(read(&unit, false, &moved), Outcome::Moved(..)));
     }
 
     #[test]

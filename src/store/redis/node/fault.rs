@@ -2,19 +2,27 @@
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// What failed: reaching the server, or a call that it may have run, or the time.
+/// What failed: reaching the server, or a call that it may have run, or the time, or what was to come
+/// after a write that was done.
 #[derive(Debug)]
 pub(in crate::store::redis) enum Fault {
     Connect(RedisError),
     Call(RedisError),
     Timeout,
+    /// It was written, and what came after it failed.
+    Late(RedisError),
+    /// It was written, and too few replicas have said in time that they have it.
+    Unconfirmed {
+        confirmed: u64,
+        wanted: u16,
+    },
 }
 
 impl Fault {
     fn kind(&self) -> Option<ErrorKind> {
         match self {
             Self::Connect(error) | Self::Call(error) => Some(error.kind()),
-            Self::Timeout => None,
+            Self::Timeout | Self::Late(_) | Self::Unconfirmed { .. } => None,
         }
     }
 
@@ -27,7 +35,7 @@ impl Fault {
     pub(in crate::store::redis) fn may_be_done(&self) -> bool {
         let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
         match self {
-            Self::Timeout => true,
+            Self::Timeout | Self::Late(_) | Self::Unconfirmed { .. } => true,
             Self::Connect(_) => false,
             Self::Call(_) => self.is_of_the_connection() || self.kind() == script,
         }

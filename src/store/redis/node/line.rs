@@ -68,13 +68,28 @@ impl Line {
         self.broken.store(true, Ordering::Relaxed);
     }
 
+    /// Waits until it is made.
+    pub(super) async fn ready(&self) -> Result<(), Fault> {
+        self.connection().await.map(drop)
+    }
+
     /// Calls commands; all replies, or the first that is an error.
     pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        self.call_led(pipeline, pipeline.len()).await
+    }
+
+    /// Calls commands; all replies, or the first that is an error of the first so many. Errors after
+    /// these are among the replies.
+    pub(super) async fn call_led(
+        &self,
+        pipeline: &Pipeline,
+        leading: usize,
+    ) -> Result<Vec<Value>, Fault> {
         let connection = self.connection().await?;
-        let mut replies = all(connection.call(pipeline).await);
+        let mut replies = all(connection.call(pipeline).await, leading);
         if is_missing_script(&replies) {
             replies = match load(&connection).await {
-                Ok(()) => all(connection.call(pipeline).await),
+                Ok(()) => all(connection.call(pipeline).await, leading),
                 Err(error) => Err(error),
             };
         }
@@ -144,9 +159,12 @@ async fn connect(
     }
 }
 
-/// All replies, or the first that is an error.
-fn all(replies: Result<Vec<Value>, RedisError>) -> Result<Vec<Value>, RedisError> {
-    replies?.into_iter().map(Value::extract_error).collect()
+/// All replies, or the first that is an error of the first so many.
+fn all(replies: Result<Vec<Value>, RedisError>, leading: usize) -> Result<Vec<Value>, RedisError> {
+    let mut replies = replies?;
+    let rest = replies.split_off(leading.min(replies.len()));
+    let leading = replies.into_iter().map(Value::extract_error);
+    leading.chain(rest.into_iter().map(Ok)).collect()
 }
 
 fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
@@ -156,5 +174,5 @@ fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
 
 async fn load(connection: &Wire) -> Result<(), RedisError> {
     let loaded = connection.call(&scripts::load_all()).await;
-    all(loaded).map(drop)
+    all(loaded, usize::MAX).map(drop)
 }

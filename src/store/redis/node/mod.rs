@@ -3,10 +3,11 @@
 mod fault;
 mod line;
 mod origin;
+mod pool;
 mod sentinel;
 mod wire;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use tokio::time::timeout_at;
 pub(super) use fault::Fault;
 use line::Line;
 pub(super) use origin::Origin;
+use pool::{Alone, Pool};
 pub(super) use sentinel::Sentinels;
 pub(super) use wire::Reader;
 
@@ -25,6 +27,8 @@ pub(super) use wire::Reader;
 pub(super) struct Node {
     origin: Arc<Origin>,
     current: Mutex<Option<Arc<Line>>>,
+    /// Besides, connections for calls that keep one to themselves, where there are such calls.
+    pool: OnceLock<Arc<Pool>>,
 }
 
 impl Node {
@@ -32,6 +36,7 @@ impl Node {
         Self {
             origin: Arc::new(origin),
             current: Mutex::default(),
+            pool: OnceLock::new(),
         }
     }
 
@@ -40,6 +45,7 @@ impl Node {
         Self {
             origin: Arc::clone(&self.origin),
             current: Mutex::default(),
+            pool: OnceLock::new(),
         }
     }
 
@@ -73,6 +79,12 @@ impl Node {
     ) -> Result<Vec<Value>, Fault> {
         let line = self.line();
         until(deadline, &line, line.send(pipeline)).await
+    }
+
+    /// A connection that nobody else uses, by that time.
+    pub(super) async fn alone(&self, deadline: Instant) -> Result<Alone, Fault> {
+        let pool = self.pool.get_or_init(|| Arc::new(Pool::new(&self.origin)));
+        pool.take(deadline).await
     }
 
     /// Loads all scripts again.
