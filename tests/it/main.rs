@@ -6,6 +6,8 @@ mod architecture;
 mod cli;
 #[cfg(feature = "redis")]
 mod clocks;
+#[cfg(feature = "redis")]
+mod confirmed;
 mod conformance;
 #[cfg(feature = "redis")]
 mod connections;

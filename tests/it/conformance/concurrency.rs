@@ -145,7 +145,7 @@ async fn of_ends_at_once_one_finds_the_thread(room: Room) {
     }
 }
 
-over_every_store! {
+over_every_store_and_confirmed! {
     pushes_at_once_are_all_there_in_the_order_of_versions,
     windows_hold_under_pushes_at_once,
     increments_at_once_lose_nothing,

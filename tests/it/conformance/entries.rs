@@ -262,7 +262,7 @@ async fn all_workers_see_the_same_entries(room: Room) {
     assert!(seen.is_some());
 }
 
-super::over_every_store! {
+super::over_every_store_and_confirmed! {
     what_is_put_is_read_to_the_byte,
     an_empty_body_and_the_longest_names_are_kept,
     a_put_takes_the_place_of_all_that_was_there,

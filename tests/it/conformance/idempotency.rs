@@ -418,7 +418,7 @@ async fn answers_with_metadata_are_bounded_by_its_bytes(room: Room) {
     assert!(describe(accepted).await.is_ok());
 }
 
-over_every_store! {
+over_every_store_and_confirmed! {
     answers_with_metadata_are_bounded_by_its_bytes,
     a_repeat_answers_as_the_first_in_everything,
     a_repeat_of_each_kind_of_write_is_done_once,
@@ -437,5 +437,7 @@ over_every_store! {
     the_newest_64_are_remembered_for_longer,
     a_later_answer_does_not_shorten_the_memory_of_earlier_ones,
     a_new_life_begins_with_what_is_still_remembered,
+    ;
+    hurried:
     new_keys_past_the_most_are_refused_until_a_minute_is_over,
 }

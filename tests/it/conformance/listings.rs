@@ -213,7 +213,7 @@ async fn members_can_be_thousands(room: Room) {
     assert!(all(&room, of("even")).await.is_empty());
 }
 
-super::over_every_store! {
+super::over_every_store_and_confirmed! {
     an_unknown_list_is_empty,
     the_newest_comes_first,
     members_of_one_time_are_in_one_order,

@@ -37,7 +37,37 @@ macro_rules! over_every_store {
     };
 }
 
+/// The same, and over Redis whose writes wait for a replica, alone and in a cluster: chapters in which
+/// writes of every kind are done, are done again and do nothing. Not those at the end, which must do tens
+/// of thousands of writes in a minute.
+macro_rules! over_every_store_and_confirmed {
+    ($($case:ident),* $(,)? $(; hurried: $($hurried:ident),* $(,)?)?) => {
+        crate::conformance::over_every_store! { $($case,)* $($($hurried),*)? }
+
+        #[cfg(feature = "redis")]
+        mod confirmed {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$case(crate::conformance::room::confirmed().await).await;
+                }
+            )*
+        }
+
+        #[cfg(feature = "redis")]
+        mod confirmed_cluster {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$case(crate::conformance::room::confirmed_cluster().await).await;
+                }
+            )*
+        }
+    };
+}
+
 pub(crate) use over_every_store;
+pub(crate) use over_every_store_and_confirmed;
 
 mod archives;
 mod arrays;

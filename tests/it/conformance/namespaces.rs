@@ -286,7 +286,7 @@ async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
     assert!(stayed > 0);
 }
 
-super::over_every_store! {
+super::over_every_store_and_confirmed! {
     a_put_without_a_lifetime_has_that_of_its_namespace,
     to_open_a_namespace_changes_none_that_is_there,
     the_newest_namespace_is_listed_first,

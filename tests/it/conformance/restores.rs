@@ -315,7 +315,7 @@ async fn a_watched_thread_is_watched_when_it_comes_back(room: Room) {
     );
 }
 
-super::over_every_store! {
+super::over_every_store_and_confirmed! {
     all_comes_back_as_it_was_in_a_new_life,
     the_archive_and_the_tombstone_are_gone_then,
     the_event_of_the_end_keeps_its_state,

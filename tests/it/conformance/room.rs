@@ -26,6 +26,8 @@ use tokio::task::JoinHandle;
 use crate::support::cluster::{self, RedisCluster};
 #[cfg(feature = "redis")]
 use crate::support::redis::{self, RedisServer};
+#[cfg(feature = "redis")]
+use crate::support::replicated::{self, Replicated};
 
 /// A store of its own for each test.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(crate) struct Room {
 #[derive(Debug, Clone)]
 struct Deployment {
     url: String,
+    /// Replicas that each write waits for.
+    wait_replicas: u16,
     _servers: Arc<dyn fmt::Debug + Send + Sync>,
 }
 
@@ -73,6 +77,7 @@ pub(crate) async fn redis_by(clock: Clock) -> Room {
 pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     let deployment = Deployment {
         url: server.url(),
+        wait_replicas: 0,
         _servers: server,
     };
     redis_keeping(deployment, clock, Retention::DEFAULT).await
@@ -89,6 +94,37 @@ pub(crate) async fn cluster() -> Room {
 pub(crate) async fn cluster_on(cluster: Arc<RedisCluster>) -> Room {
     let deployment = Deployment {
         url: cluster.url(),
+        wait_replicas: 0,
+        _servers: cluster,
+    };
+    redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
+}
+
+/// The Redis store whose writes wait for a replica, on a shared server that has one, under a prefix of
+/// its own.
+#[cfg(feature = "redis")]
+pub(crate) async fn confirmed() -> Room {
+    confirmed_on(replicated::shared()).await
+}
+
+/// The same on that server.
+#[cfg(feature = "redis")]
+pub(crate) async fn confirmed_on(servers: Arc<Replicated>) -> Room {
+    let deployment = Deployment {
+        url: servers.master.url(),
+        wait_replicas: 1,
+        _servers: servers,
+    };
+    redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
+}
+
+/// The Redis store whose writes wait for a replica, on the shared cluster, under a prefix of its own.
+#[cfg(feature = "redis")]
+pub(crate) async fn confirmed_cluster() -> Room {
+    let cluster = cluster::shared();
+    let deployment = Deployment {
+        url: cluster.url(),
+        wait_replicas: 1,
         _servers: cluster,
     };
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
@@ -100,6 +136,7 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
         key_prefix: redis::unique_prefix(),
         timeout: Duration::from_secs(30),
         retention,
+        wait_replicas: deployment.wait_replicas,
         ..RedisSettings::new(deployment.url.as_str())
     };
     let store = RedisStore::connect(settings, clock.clone()).await.unwrap();

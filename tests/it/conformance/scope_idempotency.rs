@@ -322,7 +322,7 @@ async fn an_end_revives_no_answer_that_was_over(room: Room) {
     assert!(place.exists().await);
 }
 
-super::over_every_store! {
+super::over_every_store_and_confirmed! {
     an_end_revives_no_answer_that_was_over,
     a_repeat_answers_as_the_first_in_everything,
     a_repeat_that_only_added_items_is_one_too,
@@ -336,7 +336,9 @@ super::over_every_store! {
     none_is_remembered_for_longer_than_a_day,
     a_minute_is_kept_even_past_the_end_of_the_scope,
     an_end_is_not_undone_by_a_late_repeat,
-    new_keys_past_the_most_are_refused_until_a_minute_is_over,
     answers_are_bounded_by_what_they_hold,
     a_write_that_is_too_large_can_come_again_smaller,
+    ;
+    hurried:
+    new_keys_past_the_most_are_refused_until_a_minute_is_over,
 }

@@ -212,7 +212,7 @@ async fn a_refused_end_leaves_the_thread_and_no_tombstone(room: Room) {
     assert_eq!(thread.state().await.unwrap(), r#"{"k":1}"#);
 }
 
-over_every_store! {
+over_every_store_and_confirmed! {
     a_destroyed_thread_reads_as_none_and_refuses_every_write,
     a_tombstone_comes_before_preconditions_and_limits,
     who_ignores_a_tombstone_begins_a_new_life_at_once,

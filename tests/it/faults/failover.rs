@@ -5,18 +5,27 @@ use std::time::{Duration, Instant};
 use futures_util::future::join;
 
 use super::load::{Account, Load};
-use super::servers;
+use super::{servers, servers_waiting};
 use crate::support::cluster::RedisCluster;
 use crate::support::redis::RedisServer;
 use crate::support::sentinel::{MASTER, Watched};
+use crate::support::until;
 
 const WRITERS: usize = 12;
 /// How long it may take on a busy machine until the replica has taken over and is found.
 const RECOVERY: Duration = Duration::from_secs(20);
 
 /// Kills a master under load; what came of it, and how long it took until all was written to again.
-async fn kill_under_load(url: &str, master: &RedisServer) -> (Account, Duration) {
-    let servers = servers(&[url.to_owned(), url.to_owned()]);
+///
+/// Writes that wait for a replica do so until the one that was promoted has one of its own: the old
+/// master, which begins anew when it is none any more.
+async fn kill_under_load(
+    url: &str,
+    wait_replicas: u16,
+    [master, replica]: [&RedisServer; 2],
+    follow: impl Fn(),
+) -> (Account, Duration) {
+    let servers = servers_waiting(&[url.to_owned(), url.to_owned()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
     let load = Load::new(WRITERS, &addresses);
     let (took, ()) = join(
@@ -24,6 +33,12 @@ async fn kill_under_load(url: &str, master: &RedisServer) -> (Account, Duration)
             load.await_more(20).await;
             master.kill();
             let start = Instant::now();
+            if wait_replicas > 0 {
+                until(async || is(replica, "role:master")).await;
+                println!("the replica was promoted after {:?}", start.elapsed());
+                master.restart();
+                follow();
+            }
             load.await_more(2).await;
             let took = start.elapsed();
             load.await_more(20).await;
@@ -36,31 +51,79 @@ async fn kill_under_load(url: &str, master: &RedisServer) -> (Account, Duration)
     (load.account().await, took)
 }
 
-#[tokio::test]
-async fn a_cluster_goes_on_after_a_master_was_killed() {
+/// What a server says of itself.
+fn is(server: &RedisServer, role: &str) -> bool {
+    server.call(&["INFO", "replication"]).contains(role)
+}
+
+async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
     // or all of it would stand still by a setting of Redis
     let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
+    let pair = [&cluster.nodes[0], &cluster.nodes[3]];
 
-    let (account, took) = kill_under_load(&cluster.url(), &cluster.nodes[0]).await;
+    // it is told by the others whom it follows
+    let follow = || {};
+    let (account, took) = kill_under_load(&cluster.url(), wait_replicas, pair, follow).await;
 
-    println!("a master of a cluster killed: written to again after {took:?}; {account:?}");
-    // it had promised to nobody that its replica has what it acknowledged
-    assert!(account.lost < account.acknowledged / 100);
+    println!(
+        "a master of a cluster killed, wait_replicas {wait_replicas}: written to again after \
+         {took:?}; {account:?}"
+    );
     assert!(took < RECOVERY, "{took:?}");
     // who is on the other masters does not wait for it
     let undisturbed = account.gaps[account.gaps.len() / 3];
     assert!(undisturbed < Duration::from_secs(1), "{undisturbed:?}");
+    account
+}
+
+#[tokio::test]
+async fn a_cluster_goes_on_after_a_master_was_killed() {
+    let account = kill_a_master_of_a_cluster(0).await;
+
+    // it had promised to nobody that its replica has what it acknowledged
+    assert!(account.lost < account.acknowledged / 100);
+}
+
+#[tokio::test]
+async fn a_cluster_loses_no_confirmed_write_with_a_master_that_was_killed() {
+    let account = kill_a_master_of_a_cluster(1).await;
+
+    assert_eq!(account.lost, 0);
+    // or nothing was put to the test
+    assert!(account.unavailable > 0);
+}
+
+async fn kill_a_master_with_sentinels(wait_replicas: u16) -> Account {
+    let watched = Watched::start();
+    let [master, replica] = &watched.servers;
+
+    // sentinels would tell it so themselves, some time later
+    let port = replica.port().to_string();
+    let follow = || drop(master.call(&["REPLICAOF", "127.0.0.1", &port]));
+    let pair = [master, replica];
+    let (account, took) = kill_under_load(&watched.url(), wait_replicas, pair, follow).await;
+
+    println!(
+        "a master with sentinels killed, wait_replicas {wait_replicas}: written to again after \
+         {took:?}; {account:?}"
+    );
+    assert!(took < RECOVERY, "{took:?}");
+    account
 }
 
 #[tokio::test]
 async fn the_replica_that_sentinels_promote_is_found() {
-    let watched = Watched::start();
+    let account = kill_a_master_with_sentinels(0).await;
 
-    let (account, took) = kill_under_load(&watched.url(), &watched.servers[0]).await;
-
-    println!("a master with sentinels killed: written to again after {took:?}; {account:?}");
     assert!(account.lost < account.acknowledged / 100);
-    assert!(took < RECOVERY, "{took:?}");
+}
+
+#[tokio::test]
+async fn the_replica_that_sentinels_promote_has_each_confirmed_write() {
+    let account = kill_a_master_with_sentinels(1).await;
+
+    assert_eq!(account.lost, 0);
+    assert!(account.unavailable > 0);
 }
 
 #[tokio::test]
@@ -71,14 +134,10 @@ async fn a_failover_by_hand_is_followed_at_once() {
     thread.put("state/k", "1").ok().await;
 
     watched.sentinels[0].call(&["SENTINEL", "FAILOVER", MASTER]);
-    crate::support::until(async || {
-        let role = watched.servers[0].call(&["INFO", "replication"]);
-        role.contains("role:slave")
-    })
-    .await;
+    until(async || is(&watched.servers[0], "role:slave")).await;
     let start = Instant::now();
     let works = async || thread.put("state/k", "2").send().await.status == 200;
-    crate::support::until(works).await;
+    until(works).await;
 
     println!(
         "after a failover by hand: written to again after {:?}",
@@ -86,6 +145,5 @@ async fn a_failover_by_hand_is_followed_at_once() {
     );
     assert!(start.elapsed() < RECOVERY);
     assert_eq!(thread.state().await, r#"{"k":2}"#);
-    let promoted = watched.servers[1].call(&["INFO", "replication"]);
-    assert!(promoted.contains("role:master"), "{promoted}");
+    assert!(is(&watched.servers[1], "role:master"));
 }

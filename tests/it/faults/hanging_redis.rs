@@ -6,10 +6,11 @@ use futures_util::future::{join, join_all};
 use tokio::time::sleep;
 
 use super::load::Load;
-use super::{OwnThread, SLACK, Server, TIMEOUT, address, servers, url};
+use super::{OwnThread, SLACK, Server, TIMEOUT, address, servers_waiting, url};
 use crate::support::client::Request;
 use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::{self, RedisServer};
+use crate::support::replicated::Replicated;
 use crate::support::server::Backend;
 use crate::support::until;
 
@@ -91,10 +92,31 @@ async fn no_request_waits_longer_than_its_timeout_on_a_dead_link() {
 /// and what is no request, and each tries anew after the 2 s of a timeout.
 const CONNECTIONS: u64 = 12;
 
+/// Connections for writes that wait for replicas which a server makes at most: each of its two workers
+/// 16 when it is written to again, and one each time that it tries before.
+const CONNECTIONS_OF_WRITES: u64 = 2 * (16 + 4);
+
 #[tokio::test]
 async fn a_redis_that_hangs_for_5_s_gets_no_storm_of_connections() {
     let redis = RedisServer::start();
-    let servers = servers(&[redis.url(), redis.url()]);
+
+    let made = hang_under_load(&redis, 0).await;
+
+    assert!(made <= 2 * CONNECTIONS, "{made}");
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_gets_no_storm_of_connections_of_writes_that_wait() {
+    let servers = Replicated::start();
+
+    let made = hang_under_load(&servers.master, 1).await;
+
+    assert!(made <= 2 * (CONNECTIONS + CONNECTIONS_OF_WRITES), "{made}");
+}
+
+/// How many connections two servers make while Redis hangs for 5 s and comes back.
+async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> u64 {
+    let servers = servers_waiting(&[redis.url(), redis.url()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();
     let load = Load::new(12, &addresses);
     let made = || {
@@ -124,8 +146,10 @@ async fn a_redis_that_hangs_for_5_s_gets_no_storm_of_connections() {
     .await;
 
     let account = load.account().await;
-    println!("{made} connections were made by 2 servers: {account:?}");
+    println!(
+        "{made} connections were made by 2 servers, wait_replicas {wait_replicas}: {account:?}"
+    );
     assert_eq!(account.lost, 0);
     assert!(made > 0);
-    assert!(made <= 2 * CONNECTIONS, "{made}");
+    made
 }

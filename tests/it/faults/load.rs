@@ -108,7 +108,9 @@ impl Load {
 impl Writer {
     async fn run(&self, is_over: &AtomicBool) {
         for number in 0.. {
-            while !self.push(number).await && self.is_sure {
+            let mut attempts = 0;
+            while !self.push(number, attempts).await && self.is_sure {
+                attempts += 1;
                 // as a client would, and so that Redis gets its share of the machine
                 sleep(Duration::from_millis(10)).await;
             }
@@ -118,10 +120,11 @@ impl Writer {
         }
     }
 
-    /// Whether it was done.
-    async fn push(&self, number: u64) -> bool {
+    /// Whether it was done. Each attempt is by another server.
+    async fn push(&self, number: u64, attempts: u64) -> bool {
         let start = Instant::now();
-        let thread = &self.threads[number as usize % self.threads.len()];
+        let place = (number + attempts) as usize % self.threads.len();
+        let thread = &self.threads[place];
         let push = thread.post("state/messages/push", &number.to_string());
         let push = match self.is_sure {
             true => push.header("idempotency-key", format!("message-{number}")),

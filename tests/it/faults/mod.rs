@@ -1,6 +1,7 @@
 //! What clients see, and what is in the store, when links and processes fail. Servers are
 //! processes of their own, and so is Redis.
 
+mod confirmed_writes;
 mod cut_links;
 mod ends;
 mod failover;
@@ -9,6 +10,7 @@ mod killed_redis;
 mod load;
 mod lost_scripts;
 mod many_writers;
+mod partitions;
 mod resharding;
 mod shutdown;
 
@@ -27,7 +29,15 @@ const SLACK: Duration = Duration::from_secs(2);
 
 /// Servers on the same Redis and prefix, each with its URL of it.
 fn servers(urls: &[String]) -> Vec<Server> {
-    let first = Server::builder(Backend::Memory).redis(&urls[0]).start();
+    servers_waiting(urls, 0)
+}
+
+/// The same, whose writes wait for so many replicas of Redis.
+fn servers_waiting(urls: &[String], replicas: u16) -> Vec<Server> {
+    let first = Server::builder(Backend::Memory)
+        .redis(&urls[0])
+        .set("THREADKEEP_WAIT_REPLICAS", replicas)
+        .start();
     let settings = first.settings();
     let mut servers = vec![first];
     for url in &urls[1..] {

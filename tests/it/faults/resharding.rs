@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
+use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
 use super::load::Load;
-use super::servers;
+use super::servers_waiting;
 use crate::support::cluster::RedisCluster;
 
 const WRITERS: usize = 12;
@@ -15,8 +16,21 @@ const LASTS: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn each_acknowledged_write_is_there_once_though_slots_move() {
+    move_slots_under_load(0, LASTS).await;
+}
+
+#[tokio::test]
+async fn writes_that_wait_for_a_replica_follow_slots_that_move() {
+    move_slots_under_load(1, LASTS / 2).await;
+}
+
+/// One at a time: each has a cluster of its own, and moving slots is work for all of it.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
+    let _turn = TURN.lock().await;
     let cluster = Arc::new(RedisCluster::start());
-    let servers = servers(&[cluster.url(), cluster.url()]);
+    let servers = servers_waiting(&[cluster.url(), cluster.url()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
     let load = Load::new(WRITERS, &addresses);
 
@@ -24,7 +38,9 @@ async fn each_acknowledged_write_is_there_once_though_slots_move() {
         async {
             load.await_more(1).await;
             let moving = Arc::clone(&cluster);
-            let moved = spawn_blocking(move || move_slots(&moving)).await.unwrap();
+            let moved = spawn_blocking(move || move_slots(&moving, lasts))
+                .await
+                .unwrap();
             load.await_more(1).await;
             load.stop();
             moved
@@ -36,7 +52,7 @@ async fn each_acknowledged_write_is_there_once_though_slots_move() {
     let account = load.account().await;
     let [asked, moved_to, again] = ["ASK", "MOVED", "TRYAGAIN"].map(|kind| cluster.errors(kind));
     println!(
-        "{moved} slots moved: {account:?}; nodes said ASK {asked}, MOVED {moved_to}, TRYAGAIN {again} \
+        "{moved} slots moved, wait_replicas {wait_replicas}: {account:?}; nodes said ASK {asked}, MOVED {moved_to}, TRYAGAIN {again} \
          times"
     );
     assert_eq!(account.lost, 0);
@@ -45,10 +61,10 @@ async fn each_acknowledged_write_is_there_once_though_slots_move() {
 }
 
 /// Moves all slots of the first master to the second and back, again and again.
-fn move_slots(cluster: &RedisCluster) -> usize {
+fn move_slots(cluster: &RedisCluster, lasts: Duration) -> usize {
     let start = Instant::now();
     let mut moved = 0;
-    while start.elapsed() < LASTS {
+    while start.elapsed() < lasts {
         let [mut from, mut to] = [&cluster.nodes[0], &cluster.nodes[1]];
         for _ in 0..2 {
             for slot in RedisCluster::filled_slots(from) {

@@ -22,7 +22,7 @@ async fn it_stops_at_a_signal_and_exits_with_zero(backend: Backend) {
 }
 
 /// The samples of the metrics whose name and labels hold all these texts, added up.
-async fn sample(client: &Client, has: &[&str]) -> f64 {
+pub(crate) async fn sample(client: &Client, has: &[&str]) -> f64 {
     let metrics = client.get("/metrics").ok().await.text();
     metrics
         .lines()

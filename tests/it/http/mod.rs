@@ -56,7 +56,7 @@ pub(crate) use {over_both_stores, with_own_servers};
 
 mod all_events;
 mod archives;
-mod around;
+pub(crate) mod around;
 mod arrays;
 mod commands;
 mod conditions;

@@ -12,6 +12,8 @@ pub(crate) mod raw;
 pub(crate) mod receiver;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+#[cfg(feature = "redis")]
+pub(crate) mod replicated;
 pub(crate) mod scopes;
 #[cfg(feature = "redis")]
 pub(crate) mod sentinel;

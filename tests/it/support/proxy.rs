@@ -1,10 +1,12 @@
 //! A TCP proxy that fails on demand.
 
+use std::future::pending;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
@@ -16,6 +18,7 @@ pub(crate) struct Proxy {
     address: SocketAddr,
     control: watch::Sender<Control>,
     holding: Arc<Mutex<Vec<u8>>>,
+    accepted: Arc<AtomicU64>,
 }
 
 /// What the proxy does with bytes and connections.
@@ -27,6 +30,9 @@ pub(crate) enum Mode {
     Refusing,
     /// Keeps connections open, takes all that comes and passes nothing on.
     Hanging,
+    /// Loses all that comes from either side, and keeps connections open. One that has lost something
+    /// carries nothing ever again, as when packets are dropped both ways for longer than anybody tries.
+    Losing,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,13 +57,16 @@ impl Proxy {
             target,
             control: control.subscribe(),
             holding: Arc::default(),
+            accepted: Arc::default(),
+            is_lost: Arc::default(),
         };
-        let holding = Arc::clone(&link.holding);
+        let (holding, accepted) = (Arc::clone(&link.holding), Arc::clone(&link.accepted));
         thread::spawn(move || link.run(listener));
         Self {
             address,
             control,
             holding,
+            accepted,
         }
     }
 
@@ -70,6 +79,11 @@ impl Proxy {
     pub(crate) fn is_holding(&self, text: &str) -> bool {
         let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
         memchr::memmem::find(&holding, text.as_bytes()).is_some()
+    }
+
+    /// Connections that were made to it so far.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
     }
 
     /// Changes what it does from now on.
@@ -89,6 +103,9 @@ struct Link {
     target: SocketAddr,
     control: watch::Receiver<Control>,
     holding: Arc<Mutex<Vec<u8>>>,
+    accepted: Arc<AtomicU64>,
+    /// Whether a connection has lost something.
+    is_lost: Arc<AtomicBool>,
 }
 
 impl Link {
@@ -108,6 +125,7 @@ impl Link {
 
     async fn accept(self, listener: TcpListener) {
         while let Ok((client, _)) = listener.accept().await {
+            self.accepted.fetch_add(1, Ordering::Relaxed);
             if self.control.borrow().mode != Mode::Refusing {
                 tokio::spawn(self.clone().serve(client));
             }
@@ -115,8 +133,13 @@ impl Link {
     }
 
     /// Carries one connection until either side or a cut ends it.
-    async fn serve(mut self, client: TcpStream) {
+    async fn serve(mut self, mut client: TcpStream) {
         let cuts = self.control.borrow().cuts;
+        self.is_lost = Arc::default();
+        if self.control.borrow().mode == Mode::Losing {
+            let _ = copy(&mut client, &mut sink()).await;
+            return;
+        }
         let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
@@ -138,6 +161,8 @@ impl Link {
             tokio::select! {
                 read = from.read(&mut buffer) => match read {
                     Ok(count @ 1..) => held.extend_from_slice(&buffer[..count]),
+                    // nor does the other side learn of the end
+                    _ if self.is_lost.load(Ordering::Relaxed) => pending().await,
                     _ => return,
                 },
                 changed = self.control.changed(), if !held.is_empty() => {
@@ -146,7 +171,12 @@ impl Link {
                     }
                 }
             }
-            if self.control.borrow().mode == Mode::Hanging {
+            if self.control.borrow().mode == Mode::Losing && !held.is_empty() {
+                self.is_lost.store(true, Ordering::Relaxed);
+            }
+            if self.is_lost.load(Ordering::Relaxed) {
+                held.clear();
+            } else if self.control.borrow().mode == Mode::Hanging {
                 let holding = self.holding.lock();
                 let mut holding = holding.unwrap_or_else(PoisonError::into_inner);
                 holding.extend_from_slice(&held);

@@ -20,9 +20,11 @@ pub(crate) struct Watched {
 impl Watched {
     /// Starts them, and waits until all know of each other.
     pub(crate) fn start() -> Self {
-        let master = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]);
+        let at_once = ["--repl-diskless-sync-delay", "0"];
+        let master = RedisServer::start_with(&at_once);
         let port = master.port().to_string();
-        let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
+        let following = ["--replicaof", "127.0.0.1", &port];
+        let replica = RedisServer::start_with(&[&following[..], &at_once].concat());
         until(|| {
             replica
                 .call(&["INFO", "replication"])

@@ -1,0 +1,152 @@
+//! No answer of a write is given before replicas have what it tells of, be it that it was written
+//! before or over another connection.
+
+use std::sync::Arc;
+
+use threadkeep::store::{Clock, Listing};
+
+use crate::conformance::room::{Room, Subject, confirmed_on, once, redis_on, set};
+use crate::support::redis::RedisServer;
+use crate::support::replicated::Replicated;
+
+/// Writes and repeats of them that change nothing any more; each is handed to whoever looks around it.
+async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
+    let written = once("a", "request");
+    let end = threadkeep::store::Destroy {
+        idempotency: Some(once("b", "request")),
+        ..thread.end()
+    };
+    let ended = Subject {
+        id: room.subject().id,
+        ..thread.clone()
+    };
+    let (space, nothing) = (room.space("space"), room.space("nothing"));
+    let scope = room.tool();
+    let whole = Listing {
+        name: "made",
+        owner: None,
+    };
+    let members = ["a".to_owned()];
+    thread.merge_once(written, &[set("k", "1")]).await.unwrap();
+    ended.merge(&[set("k", "1")]).await;
+    ended.destroy_by(&end).await.unwrap();
+    space.set_default(None).await;
+    room.backend.list_remove("made", &members).await.unwrap();
+    room.backend.list_page(&whole, 0, 1).await.unwrap();
+
+    look("nothing yet");
+    let replay = thread.merge_once(written, &[set("k", "1")]).await.unwrap();
+    assert!(replay.replayed);
+    look("a write that was done before");
+    assert!(ended.destroy_by(&end).await.unwrap().replayed);
+    look("an end that was done before");
+    assert!(!room.subject().destroy().await.existed);
+    look("an end of nothing");
+    let ended = room.backend.end_scope(&scope.scope, None).await;
+    assert!(!ended.unwrap());
+    look("an end of no scope");
+    assert!(!space.delete("no such key").await);
+    look("a deletion of no entry");
+    let opened = room.backend.open_namespace(&space.namespace).await;
+    opened.unwrap();
+    look("a namespace that is there");
+    assert_eq!(nothing.destroy().await, 0);
+    look("a deletion of no namespace");
+    room.backend.list_remove("made", &members).await.unwrap();
+    look("a removal from no list");
+    assert!(!room.backend.delete_record("kind", "a").await.unwrap());
+    look("a deletion of no record");
+}
+
+#[tokio::test]
+async fn what_changes_nothing_is_confirmed_by_something_that_is_written() {
+    let servers = Arc::new(Replicated::start());
+    let room = confirmed_on(Arc::clone(&servers)).await;
+    let thread = room.subject();
+    let before = std::cell::Cell::new(0);
+
+    change_nothing(&room, &thread, |what| {
+        let written = servers.written();
+        assert!(written > before.replace(written), "{what}");
+    })
+    .await;
+
+    assert_eq!(thread.state().await.unwrap(), r#"{"k":1}"#);
+}
+
+#[tokio::test]
+async fn without_it_nothing_is_written() {
+    let redis = Arc::new(RedisServer::start_with(&[
+        "--repl-ping-replica-period",
+        "3600",
+    ]));
+    let port = redis.port().to_string();
+    // or no stream is written for
+    let _replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
+    crate::support::until(async || redis.call(&["INFO", "replication"]).contains("online")).await;
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let thread = room.subject();
+    let written = || redis.call(&["INFO", "replication"]);
+    let offset = || {
+        let written = written();
+        let line = written
+            .lines()
+            .find(|line| line.starts_with("master_repl_offset"));
+        line.unwrap().to_owned()
+    };
+    let before = std::cell::RefCell::new(String::new());
+
+    change_nothing(&room, &thread, |what| {
+        let offset = offset();
+        let before = before.replace(offset.clone());
+        assert!(what == "nothing yet" || before == offset, "{what}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_written_for_it_leaves_no_trace() {
+    let servers = Arc::new(Replicated::start());
+    let room = confirmed_on(Arc::clone(&servers)).await;
+    let space = room.space("space");
+    let keys = || {
+        let mut connection = servers.master.connection();
+        let mut keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        keys.sort_unstable();
+        let lives = keys.iter().map(|key| {
+            let cmd = redis::cmd("TTL").arg(key).query::<i64>(&mut connection);
+            // a test may take a while
+            cmd.unwrap().clamp(-2, 100)
+        });
+        let lives: Vec<_> = lives.collect();
+        (keys, lives)
+    };
+    space.set_default(None).await;
+    let thread = room.subject();
+    let written = once("a", "request");
+    thread.merge_once(written, &[set("k", "1")]).await.unwrap();
+    let before = keys();
+
+    room.backend.open_namespace(&space.namespace).await.unwrap();
+    thread.merge_once(written, &[set("k", "1")]).await.unwrap();
+    assert!(!room.subject().destroy().await.existed);
+    assert!(!room.backend.delete_record("kind", "a").await.unwrap());
+
+    assert_eq!(keys(), before);
+    assert!(before.1.contains(&-1) && before.1.contains(&100));
+}
+
+#[tokio::test]
+async fn a_full_redis_still_ends_and_confirms() {
+    let servers = Arc::new(Replicated::start());
+    let room = confirmed_on(Arc::clone(&servers)).await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+
+    servers.master.call(&["CONFIG", "SET", "maxmemory", "1"]);
+
+    assert!(room.store.write(&thread.id, &thread.blank()).await.is_err());
+    assert!(thread.destroy().await.existed);
+    assert!(!room.subject().destroy().await.existed);
+    assert!(thread.state().await.is_none());
+}

@@ -1,0 +1,176 @@
+//! Writes that wait for a replica of Redis, and what they are told when it does not have them.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use super::{OwnThread, SLACK, TIMEOUT, servers_waiting};
+use crate::http::around::sample;
+use crate::support::client::{Client, Request};
+use crate::support::proxy::Mode;
+use crate::support::redis::RedisServer;
+use crate::support::replicated::Replicated;
+use crate::support::server::{API_SECRET, Backend, Server};
+use crate::support::until;
+
+const UNCONFIRMED: [&str; 1] = ["threadkeep_store_unconfirmed_writes_total"];
+
+fn waiting(redis: &RedisServer) -> Server {
+    servers_waiting(&[redis.url()], 1).remove(0)
+}
+
+/// A push of a number that is done once, however often it is sent.
+fn push(thread: &OwnThread, number: u64) -> Request {
+    let push = thread.post("state/messages/push", &number.to_string());
+    push.header("idempotency-key", format!("message-{number}"))
+}
+
+/// One of each kind of write; the second half of them changes nothing.
+fn writes(thread: &OwnThread, client: &Client) -> Vec<Request> {
+    let of_a_scope = |path: &str, rest: &str| {
+        let body = format!(r#"{{"scope":"thread:current"{rest}}}"#);
+        thread.post_beside(&format!("/v1/scopes/{path}"), &body)
+    };
+    let entry = |path: &str| format!("/v1/kv/space{path}");
+    let by_key = |request: Request| request.bearer(API_SECRET);
+    vec![
+        thread.put("state/k", "[1]"),
+        thread.post("state/k/push", "1"),
+        thread.merge(r#"[{"op":"set","key":"a","value":1},{"op":"delete","key":"b"}]"#),
+        thread.patch("", r#"{"metadata":{"a":1}}"#),
+        of_a_scope("kv/set", r#","key":"a","value":"1""#),
+        thread.post("history", r#"{"id":"a","value":1}"#),
+        by_key(client.request(reqwest::Method::PUT, &entry("/k")).json("1")),
+        by_key(client.post("/v1/threads").json("{}")),
+        client.thread().delete(""),
+        by_key(client.request(reqwest::Method::PUT, &entry(""))),
+        by_key(client.request(reqwest::Method::DELETE, &entry(""))),
+    ]
+}
+
+/// Each of these is answered in time, by 503.
+async fn assert_unconfirmed_in_time(requests: Vec<Request>) {
+    join_all(requests.into_iter().map(async |request| {
+        let start = Instant::now();
+        let answer = request.send().await;
+        let took = start.elapsed();
+        let problem = answer.problem(503, "store_unavailable");
+        assert!(took < TIMEOUT + SLACK, "{took:?}: {problem}");
+        assert!(answer.header("retry-after").is_some());
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_answered_is_on_the_replica() {
+    let redis = Replicated::start();
+    let server = waiting(&redis.master);
+    let client = server.client();
+
+    for number in 0..100 {
+        let thread = client.thread();
+        push(&thread, number).ok().await;
+        // now and not soon
+        let pattern = format!("*{}*", thread.id);
+        assert_ne!(redis.replica.call(&["KEYS", &pattern]), "[]");
+    }
+    let thread = client.thread();
+    for request in writes(&thread, &client) {
+        request.ok().await;
+    }
+    assert_eq!(sample(&client, &UNCONFIRMED).await, 0.0);
+}
+
+#[tokio::test]
+async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
+    let redis = Replicated::start();
+    let server = waiting(&redis.master);
+    let client = server.client();
+    let thread = client.thread();
+    for number in 0..10 {
+        push(&thread, number).ok().await;
+    }
+
+    redis.between.set(Mode::Losing);
+    let start = Instant::now();
+    let told = push(&thread, 10).refused(503, "store_unavailable").await;
+    assert!(start.elapsed() < TIMEOUT, "{:?}", start.elapsed());
+    assert!(told["detail"].as_str().unwrap().contains("confirmed"));
+    // it is done, but to repeat it over another connection does not make it safe
+    assert_unconfirmed_in_time((0..4).map(|_| push(&thread, 10)).collect()).await;
+    // nor does another server
+    let other = server.settings().start();
+    let elsewhere = other.client().thread_of(&thread.id);
+    assert_unconfirmed_in_time(vec![push(&elsewhere, 10)]).await;
+    assert_unconfirmed_in_time(writes(&thread, &client)).await;
+    assert!(sample(&client, &UNCONFIRMED).await >= 6.0);
+    // what only reads waits for nobody
+    let start = Instant::now();
+    thread.get("state").ok().await;
+    assert!(start.elapsed() < TIMEOUT / 2);
+    redis.between.set(Mode::Open);
+    redis.between.cut();
+
+    redis.await_attached();
+    let answer = push(&elsewhere, 10).ok().await;
+    assert_eq!(answer.header("idempotency-replayed"), Some("true"));
+    let found = super::distinct_numbers(&thread, "messages").await;
+    assert_eq!(found, (0..=10).collect());
+    for request in writes(&thread, &client) {
+        let status = request.send().await.status;
+        assert!([200, 201, 204].contains(&status), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write() {
+    let redis = RedisServer::start();
+    let server = Server::builder(Backend::Memory)
+        .redis(&redis.url())
+        .set("THREADKEEP_WAIT_REPLICAS", 1)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 400)
+        .start();
+    server.await_log(|line| line.contains("wait_replicas"));
+    let client = server.client();
+    let thread = client.thread();
+
+    for _ in 0..3 {
+        let start = Instant::now();
+        let refused = thread.put("state/k", "1");
+        refused.refused(503, "store_unavailable").await;
+        let took = start.elapsed();
+        assert!(took < Duration::from_millis(400) + SLACK, "{took:?}");
+    }
+    assert_eq!(sample(&client, &UNCONFIRMED).await, 3.0);
+    // one connection was enough for all of them
+    assert_eq!(of_writes(&redis), 1);
+
+    let port = redis.port().to_string();
+    let _replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
+    until(async || thread.put("state/k", "2").send().await.status == 200).await;
+    assert_eq!(thread.state().await, r#"{"k":2}"#);
+}
+
+#[tokio::test]
+async fn connections_of_writes_are_bounded_and_do_not_stay() {
+    let redis = Replicated::start();
+    let server = waiting(&redis.master);
+    let client = server.client();
+    let write = async |_| client.thread().put("state/k", "1").ok().await;
+
+    join_all((0..200).map(write)).await;
+    let made = of_writes(&redis.master);
+    // of two workers
+    assert!((1..=2 * 16).contains(&made), "{made}");
+
+    until(async || of_writes(&redis.master) == 0).await;
+    client.thread().put("state/k", "1").ok().await;
+}
+
+/// Connections whose last command was WAIT.
+fn of_writes(redis: &RedisServer) -> usize {
+    let list = redis.call(&["CLIENT", "LIST"]);
+    list.lines()
+        .filter(|line| line.contains("cmd=wait"))
+        .count()
+}

@@ -1,0 +1,82 @@
+//! A link that loses all packets, both ways and without a word.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join4;
+use tokio::time::sleep;
+
+use super::load::Load;
+use super::{SLACK, Server, TIMEOUT, address, servers, url};
+use crate::support::proxy::{Mode, Proxy};
+use crate::support::redis;
+use crate::support::until;
+
+const WRITERS: usize = 6;
+const LASTS: Duration = Duration::from_secs(6);
+/// Connections that a server makes at most meanwhile and after: it has two workers, what is no request
+/// and health checks, and each tries anew after the 2 s of a timeout.
+const CONNECTIONS: u64 = 20;
+
+#[tokio::test]
+async fn a_replica_that_is_cut_off_from_redis_disturbs_no_other() {
+    let redis = redis::shared();
+    let link = Proxy::start(address(&redis));
+    let servers = servers(&[url(link.address()), redis.url(), redis.url()]);
+    let addresses: Vec<_> = servers.iter().map(Server::address).collect();
+    // each looks at its gaps, and those of one kind at that the others stay as they are
+    let cut_off = Load::new(WRITERS, &addresses[..1]);
+    let others = Load::new(WRITERS, &addresses[1..]);
+    // whose repeats come to another replica than their first attempts
+    let around = Load::new(WRITERS, &addresses);
+
+    let (made, (), (), ()) = join4(
+        async {
+            for load in [&cut_off, &others, &around] {
+                load.await_more(20).await;
+            }
+            let before = link.accepted();
+            link.set(Mode::Losing);
+            let start = Instant::now();
+            sleep(LASTS).await;
+            others.await_more(20).await;
+            let still = servers[0].client().get("/readyz").send().await.status;
+            assert_eq!(still, 503);
+            link.set(Mode::Open);
+            println!("cut off for {:?}", start.elapsed());
+            let healed = Instant::now();
+            cut_off.await_more(1).await;
+            println!(
+                "each of its writers wrote again after {:?}",
+                healed.elapsed()
+            );
+            assert!(healed.elapsed() < TIMEOUT + SLACK);
+            for load in [&cut_off, &others, &around] {
+                load.await_more(20).await;
+                load.stop();
+            }
+            link.accepted() - before
+        },
+        cut_off.run(),
+        others.run(),
+        around.run(),
+    )
+    .await;
+
+    let [cut_off, others, around] = [cut_off.account(), others.account(), around.account()];
+    let (cut_off, others, around) = (cut_off.await, others.await, around.await);
+    println!(
+        "{made} connections were made by the one that was cut off: {cut_off:?}; others {others:?}; \
+         by turns {around:?}"
+    );
+    for account in [&cut_off, &others, &around] {
+        assert_eq!(account.lost, 0);
+    }
+    assert!(cut_off.unavailable > 0 && around.unavailable > 0);
+    assert_eq!(others.unavailable, 0);
+    let longest = others.gaps.last().unwrap();
+    assert!(*longest < Duration::from_secs(1), "{longest:?}");
+    assert!(made > 0);
+    assert!(made <= CONNECTIONS, "{made}");
+    let ready = async || servers[0].client().get("/readyz").send().await.status == 200;
+    until(ready).await;
+}
