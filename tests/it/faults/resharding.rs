@@ -73,6 +73,7 @@ fn move_slots(cluster: &RedisCluster, lasts: Duration) -> usize {
                     moved += 1;
                 }
             }
+            cluster.await_agreement();
             std::mem::swap(&mut from, &mut to);
         }
     }

@@ -151,6 +151,23 @@ impl RedisCluster {
         from.call(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
     }
 
+    /// Waits until the masters say the same of who has which slots. One that is given a slot before it
+    /// knows the last epoch of who had it would lose it again to a message of theirs that is on its way.
+    pub(crate) fn await_agreement(&self) {
+        let says = |node: &RedisServer| {
+            let nodes = node.call(&["CLUSTER", "NODES"]);
+            let masters = nodes.lines().filter(|line| line.contains("master"));
+            let mut masters: Vec<_> = masters.map(id_epoch_and_slots).collect();
+            masters.sort_unstable();
+            masters
+        };
+        until(|| {
+            let all = self.nodes[..MASTERS].iter().map(says);
+            let all: Vec<_> = all.collect();
+            all.iter().all(|said| *said == all[0])
+        });
+    }
+
     /// The slots that have keys at a node.
     pub(crate) fn filled_slots(node: &RedisServer) -> Vec<usize> {
         let mut connection = node.connection();
@@ -204,6 +221,14 @@ impl RedisCluster {
         let says = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
         until(|| self.nodes.iter().all(says));
     }
+}
+
+/// Of a line of CLUSTER NODES, without slots that are on their way.
+fn id_epoch_and_slots(line: &str) -> Vec<String> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let slots = words[8..].iter().filter(|slot| !slot.starts_with('['));
+    let words = [words[0], words[6]].into_iter().chain(slots.copied());
+    words.map(str::to_owned).collect()
 }
 
 /// Waits until a condition holds; a test whose condition never does fails.
