@@ -36,8 +36,8 @@ use crate::service::{
 };
 use crate::store::{Backend, Clock, StoreError};
 use crate::telemetry::{
-    HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events, register_process,
-    register_sockets,
+    Connections, HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events,
+    register_process, register_sockets,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 
@@ -85,6 +85,7 @@ impl Application {
         let own = registry.sub_registry_with_prefix("threadkeep");
         let http_metrics = HttpMetrics::register(own);
         let store_metrics = StoreMetrics::register(own);
+        let connections = Connections::register(own);
 
         let backend = store::open(&settings.store, own).await?;
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
@@ -138,7 +139,10 @@ impl Application {
                 .configure(|config| mcp.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         })
-        .on_connect(sockets::give_up_on_silence)
+        .on_connect(move |connection, data| {
+            sockets::give_up_on_silence(connection);
+            data.insert(connections.open());
+        })
         .disable_signals()
         .keep_alive(KEEP_ALIVE)
         .tcp_nodelay(true)

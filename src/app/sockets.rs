@@ -4,7 +4,6 @@ use std::any::Any;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-use actix_web::dev::Extensions;
 #[cfg(target_os = "linux")]
 use actix_web::rt::net::TcpStream;
 #[cfg(target_os = "linux")]
@@ -18,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Has the system end a connection whose client takes nothing for too long
 /// (`TCP_USER_TIMEOUT`, `tcp(7)`).
 #[cfg(target_os = "linux")]
-pub(super) fn give_up_on_silence(connection: &dyn Any, _: &mut Extensions) {
+pub(super) fn give_up_on_silence(connection: &dyn Any) {
     let Some(stream) = connection.downcast_ref::<TcpStream>() else {
         return;
     };
@@ -29,7 +28,7 @@ pub(super) fn give_up_on_silence(connection: &dyn Any, _: &mut Extensions) {
 
 /// There is no such option elsewhere.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn give_up_on_silence(_: &dyn Any, _: &mut Extensions) {}
+pub(super) fn give_up_on_silence(_: &dyn Any) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
@@ -43,7 +42,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let stream = TcpStream::connect(address).await.unwrap();
 
-        give_up_on_silence(&stream, &mut Extensions::new());
+        give_up_on_silence(&stream);
 
         let limit = SockRef::from(&stream).tcp_user_timeout().unwrap();
         assert_eq!(limit, Some(PATIENCE));

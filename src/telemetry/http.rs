@@ -8,17 +8,18 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labels::{Identity, Limit, Request, Route, method_label};
+use super::labels::{ErrorCode, Identity, Limit, Request, Route, method_label};
 
 const BUCKETS: [f64; 12] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5,
 ];
 
-/// Requests by route, method and status, their latency by route, and who was asking.
+/// Requests by route, method and status, their latency by route, errors by code, and who was asking.
 #[derive(Debug, Clone)]
 pub struct HttpMetrics {
     pub(super) requests: Family<Request, Counter>,
     pub(super) durations: Family<Route, Histogram>,
+    pub(super) errors: Family<ErrorCode, Counter>,
     pub(super) identities: Family<Identity, Counter>,
     pub(super) ignored_cookies: Counter,
     pub(super) refused_bytes: Family<Limit, Counter>,
@@ -31,6 +32,7 @@ impl HttpMetrics {
         let metrics = Self {
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            errors: Family::default(),
             identities: Family::default(),
             ignored_cookies: Counter::default(),
             refused_bytes: Family::default(),
@@ -39,6 +41,8 @@ impl HttpMetrics {
         registry.register("http_requests", help, metrics.requests.clone());
         let (name, help) = ("http_request_duration", "Time until the answer began");
         registry.register_with_unit(name, help, Unit::Seconds, metrics.durations.clone());
+        let help = "Requests that were answered with an error";
+        registry.register("http_errors", help, metrics.errors.clone());
         let help = "Requests by how their thread was found and which key signed it";
         registry.register("identities", help, metrics.identities.clone());
         let help = "Cookies passed over, as their signature did not hold";

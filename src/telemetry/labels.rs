@@ -18,6 +18,11 @@ pub(super) struct Request {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ErrorCode {
+    pub(super) code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Identity {
     pub(super) source: &'static str,
     pub(super) key: Arc<str>,

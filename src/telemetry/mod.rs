@@ -2,6 +2,7 @@
 
 mod chain;
 mod confirmations;
+mod connections;
 mod events;
 mod http;
 mod labelled;
@@ -11,9 +12,11 @@ mod observer;
 mod process;
 mod sockets;
 mod store;
+mod threads;
 
 pub use chain::Chain;
 pub use confirmations::register_confirmations;
+pub use connections::{Connections, OpenConnection};
 pub use events::register_events;
 pub use http::HttpMetrics;
 pub use logs::{LogError, log_json, log_text};

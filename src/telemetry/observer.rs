@@ -16,11 +16,14 @@ use tracing::field::{debug, display};
 
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
-use super::labels::{Identity, Limit, method_label};
+use super::labels::{ErrorCode, Identity, Limit, method_label};
 use crate::doors::agentuity::AgentuityError;
 use crate::doors::modelrelay::RelayError;
 use crate::http::{ApiError, SessionId};
 use crate::identity::{Caller, Source};
+
+/// The code of errors that are told in the words of another protocol, without one of ours.
+const NO_CODE: &str = "other";
 
 /// The route of requests that match none.
 const UNMATCHED: &str = "unmatched";
@@ -81,6 +84,10 @@ impl Observer {
         let pattern = request.match_pattern();
         let pattern = pattern.as_deref().unwrap_or(UNMATCHED);
         let route = self.count(pattern, request.method(), status, duration);
+        if status.as_u16() >= 400 {
+            let code = api_error.map_or(NO_CODE, |error| error.row().1);
+            self.metrics.errors.get_or_create(&ErrorCode { code }).inc();
+        }
         if let Some((limit, bytes)) = api_error.and_then(ApiError::refused_bytes) {
             let refused = self.metrics.refused_bytes.get_or_create(&Limit { limit });
             refused.inc_by(bytes);
@@ -215,12 +222,14 @@ mod tests {
             request.extensions_mut().insert(caller);
             HttpResponse::Ok().finish()
         };
+        let refuse = || async { Err::<&str, _>(ApiError::InvalidThreadId) };
         let app = App::new()
             .wrap(observer.into_middleware())
+            .route("/refused", web::get().to(refuse))
             .route("/threads/{id:[^/]*}", web::get().to(handler));
         let app = init_service(app).await;
 
-        for path in ["/threads/a", "/threads/b", "/elsewhere"] {
+        for path in ["/threads/a", "/threads/b", "/elsewhere", "/refused"] {
             call_service(&app, TestRequest::with_uri(path).to_request()).await;
         }
 
@@ -230,6 +239,8 @@ mod tests {
             r#"http_requests_total{route="/threads/{id}",method="GET",status="200"} 2"#,
             r#"http_requests_total{route="unmatched",method="GET",status="404"} 1"#,
             r#"http_request_duration_seconds_count{route="/threads/{id}"} 2"#,
+            r#"http_errors_total{code="other"} 1"#,
+            r#"http_errors_total{code="invalid_thread_id"} 1"#,
             r#"identities_total{source="cookie",key="main"} 2"#,
             "ignored_cookies_total 0",
         ] {

@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::{Failure, Operation};
+use super::threads::ThreadMetrics;
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
 use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
@@ -19,7 +20,7 @@ const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
 ];
 
-/// Latency and errors of a store by operation, looked up once.
+/// Latency and errors of a store by operation, looked up once, and what became of threads.
 #[derive(Debug)]
 pub struct StoreMetrics {
     get_state: Call,
@@ -31,6 +32,7 @@ pub struct StoreMetrics {
     write: Call,
     destroy: Call,
     ping: Call,
+    threads: ThreadMetrics,
 }
 
 /// A store whose calls are measured.
@@ -82,6 +84,7 @@ impl StoreMetrics {
             write: call("write"),
             destroy: call("destroy"),
             ping: call("ping"),
+            threads: ThreadMetrics::register(registry),
         }
     }
 }
@@ -190,12 +193,16 @@ impl Store for ObservedStore {
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let call = &self.metrics.write;
-        call.observe(self.store.write(id, write)).await
+        let written = call.observe(self.store.write(id, write)).await?;
+        self.metrics.threads.written(&written);
+        Ok(written)
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
         let call = &self.metrics.destroy;
-        call.observe(self.store.destroy(id, destroy)).await
+        let destroyed = call.observe(self.store.destroy(id, destroy)).await?;
+        self.metrics.threads.destroyed(destroyed);
+        Ok(destroyed)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

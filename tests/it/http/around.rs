@@ -1,7 +1,10 @@
 //! What stands around the threads: health, metrics, the description of the API.
 
+use tokio::net::TcpStream;
+
 use crate::support::client::{Client, new_id, signature};
 use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
+use crate::support::until;
 
 async fn the_process_and_its_store_are_reported_to_be_up(server: &Server) {
     for path in ["/healthz", "/readyz"] {
@@ -80,6 +83,59 @@ async fn latencies_are_counted_in_histograms(backend: Backend) {
 
     assert_eq!(requests, 1.0);
     assert!(store >= 1.0);
+}
+
+async fn threads_and_their_sizes_are_counted(backend: Backend) {
+    let server = Server::start(backend);
+    let client = server.client();
+    let thread = client.thread();
+    thread.put("state/k", "1").ok().await;
+    thread.put("state/k", "2").ok().await;
+    client.thread().put("state/k", "1").ok().await;
+    thread.delete("").send().await;
+    thread.delete("").send().await;
+
+    let page = client.get("/metrics").ok().await.text();
+
+    for line in [
+        "threadkeep_threads_made_total 2",
+        "threadkeep_threads_destroyed_total 1",
+        "threadkeep_state_size_bytes_count 3",
+        // {"k":1}
+        "threadkeep_state_size_bytes_sum 21.0",
+    ] {
+        assert!(page.contains(line), "{line} in {page}");
+    }
+}
+
+async fn errors_are_counted_by_code(backend: Backend) {
+    let server = Server::start(backend);
+    let client = server.client();
+    client.get("/made/up/path").send().await;
+    client.thread().put("state/k", "{").send().await;
+
+    let page = client.get("/metrics").ok().await.text();
+
+    for code in ["not_found", "invalid_json"] {
+        let line = format!("threadkeep_http_errors_total{{code=\"{code}\"}} 1");
+        assert!(page.contains(&line), "{line} in {page}");
+    }
+}
+
+async fn open_connections_are_counted(backend: Backend) {
+    let server = Server::start(backend);
+    let client = server.client();
+    let open = async || sample(&client, &["threadkeep_connections"]).await;
+    let before = open().await;
+
+    let idle = [
+        TcpStream::connect(server.address()).await.unwrap(),
+        TcpStream::connect(server.address()).await.unwrap(),
+    ];
+    until(async || open().await == before + 2.0).await;
+    drop(idle);
+
+    until(async || open().await == before).await;
 }
 
 async fn identities_are_counted_by_source_and_key(backend: Backend) {
@@ -242,6 +298,9 @@ with_own_servers!(
     it_stops_at_a_signal_and_exits_with_zero,
     requests_are_counted_by_route_and_status,
     latencies_are_counted_in_histograms,
+    threads_and_their_sizes_are_counted,
+    errors_are_counted_by_code,
+    open_connections_are_counted,
     identities_are_counted_by_source_and_key,
     cookies_that_were_ignored_are_counted,
     refused_bytes_are_counted_by_limit,

@@ -1,0 +1,36 @@
+//! How many connections clients have open.
+
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// The number of open connections. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Connections(Gauge);
+
+/// A connection, which is counted until it is dropped.
+#[derive(Debug)]
+pub struct OpenConnection(Gauge);
+
+impl Connections {
+    /// Adds the number to a registry.
+    #[must_use]
+    pub fn register(registry: &mut Registry) -> Self {
+        let open = Gauge::default();
+        let help = "Connections of clients that are open";
+        registry.register("connections", help, open.clone());
+        Self(open)
+    }
+
+    /// Counts one more.
+    #[must_use]
+    pub fn open(&self) -> OpenConnection {
+        self.0.inc();
+        OpenConnection(self.0.clone())
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

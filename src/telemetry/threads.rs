@@ -1,0 +1,110 @@
+//! What becomes of threads by requests, and how large they are.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::domain::Written;
+use crate::store::Destroyed;
+
+/// From an empty state to the most that one may have.
+const BUCKETS: [f64; 10] = [
+    256.0,
+    1_024.0,
+    4_096.0,
+    16_384.0,
+    65_536.0,
+    131_072.0,
+    262_144.0,
+    524_288.0,
+    786_432.0,
+    1_048_576.0,
+];
+
+/// Threads that were made and destroyed, and the sizes that writes have left.
+#[derive(Debug)]
+pub(super) struct ThreadMetrics {
+    made: Counter,
+    destroyed: Counter,
+    sizes: Histogram,
+}
+
+impl ThreadMetrics {
+    /// Adds the metrics to a registry.
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            made: Counter::default(),
+            destroyed: Counter::default(),
+            sizes: Histogram::new(BUCKETS),
+        };
+        let help = "Threads that began with a write";
+        registry.register("threads_made", help, metrics.made.clone());
+        let help = "Threads that were ended by a request; those that nobody used are in reaped";
+        registry.register("threads_destroyed", help, metrics.destroyed.clone());
+        let (name, help) = ("state_size", "Sizes of states after writes");
+        registry.register_with_unit(name, help, Unit::Bytes, metrics.sizes.clone());
+        metrics
+    }
+
+    /// Counts a write. An answer that was given before is none.
+    pub(super) fn written(&self, written: &Written) {
+        if written.replayed {
+            return;
+        }
+        if written.stamp.version == 1 {
+            self.made.inc();
+        }
+        self.sizes.observe(written.size_bytes as f64);
+    }
+
+    /// Counts an end, likewise.
+    pub(super) fn destroyed(&self, destroyed: Destroyed) {
+        if destroyed.existed && !destroyed.replayed {
+            self.destroyed.inc();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+    use crate::domain::Stamp;
+
+    #[test]
+    fn each_thread_counts_once_however_often_its_write_is_answered() {
+        let mut registry = Registry::default();
+        let metrics = ThreadMetrics::register(&mut registry);
+        let written = |version, replayed| Written {
+            stamp: Stamp {
+                version,
+                ..Stamp::default()
+            },
+            size_bytes: 1_000,
+            answers: Vec::new(),
+            thread: None,
+            replayed,
+        };
+        let destroyed = |existed, replayed| Destroyed { existed, replayed };
+
+        for (version, replayed) in [(1, false), (1, true), (2, false)] {
+            metrics.written(&written(version, replayed));
+        }
+        for (existed, replayed) in [(true, false), (true, true), (false, false)] {
+            metrics.destroyed(destroyed(existed, replayed));
+        }
+
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "threads_made_total 1",
+            "threads_destroyed_total 1",
+            "state_size_bytes_sum 2000.0",
+            r#"state_size_bytes_bucket{le="256.0"} 0"#,
+            r#"state_size_bytes_bucket{le="1024.0"} 2"#,
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}
