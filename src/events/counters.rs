@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::lag::Lag;
+
 /// A number that is counted up, or set, by many.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
@@ -47,6 +49,8 @@ pub struct DeliveryCounters {
     pub failed: Count,
     /// Events that were given up for now.
     pub parked: Count,
+    /// What waits.
+    pub lag: Lag,
 }
 
 impl Count {

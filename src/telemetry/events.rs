@@ -11,8 +11,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labelled::{gauge, total};
-use super::labels::{Delivery, Outcome, Stream};
+use super::labels::{Consumer, Delivery, Outcome, Stream};
 use crate::events::{Count, DeliveryCounters, EventCounters};
+use crate::store::Clock;
 
 /// Shows the counters of the events room.
 #[derive(Debug)]
@@ -49,7 +50,8 @@ impl Collector for EventMetrics {
         ] {
             gauge(&mut family, &Stream { of }, count)?;
         }
-        deliveries(counters, &mut encoder)
+        deliveries(counters, &mut encoder)?;
+        delivery_lag(counters, &mut encoder)
     }
 }
 
@@ -88,6 +90,7 @@ fn deliveries(
             delivered,
             failed,
             parked,
+            lag: _,
         } = of;
         for (outcome, count) in [
             ("delivered", delivered),
@@ -96,6 +99,25 @@ fn deliveries(
         ] {
             total(&mut family, &Delivery { consumer, outcome }, count)?;
         }
+    }
+    Ok(())
+}
+
+fn delivery_lag(
+    counters: &EventCounters,
+    encoder: &mut DescriptorEncoder<'_>,
+) -> Result<(), fmt::Error> {
+    let now_ms = Clock::system().now_ms();
+    let help = "For how long events have waited to be delivered";
+    let (name, unit) = ("delivery_lag", Some(&Unit::Seconds));
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    for (consumer, of) in [
+        ("webhook", &counters.webhooks),
+        ("subscriber", &counters.subscribers),
+    ] {
+        let seconds = of.lag.ms_at(now_ms) as f64 / 1000.0;
+        let labels = Consumer { consumer };
+        ConstGauge::new(seconds).encode(family.encode_family(&labels)?)?;
     }
     Ok(())
 }
@@ -132,6 +154,7 @@ mod tests {
             r#"threadkeep_event_streams{of="all"} 1"#,
             r#"threadkeep_deliveries_total{consumer="webhook",outcome="parked"} 3"#,
             r#"threadkeep_deliveries_total{consumer="subscriber",outcome="failed"} 0"#,
+            r#"threadkeep_delivery_lag_seconds{consumer="webhook"} 0.0"#,
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

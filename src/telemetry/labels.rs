@@ -55,6 +55,11 @@ pub(super) struct Stream {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Consumer {
+    pub(super) consumer: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Delivery {
     pub(super) consumer: &'static str,
     pub(super) outcome: &'static str,

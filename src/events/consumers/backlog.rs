@@ -221,6 +221,12 @@ impl Backlog {
         line.items.front().map(|item| item.record.event.clone())
     }
 
+    /// When the oldest event was logged that is neither delivered nor given up.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        let first = self.lines.values().filter_map(|line| line.items.front());
+        first.map(|item| item.record.event.id.position.ms).min()
+    }
+
     /// When the next event that failed is to be tried again.
     pub(super) fn next_due_ms(&self) -> Option<u64> {
         self.waiting.first().map(|(at, _)| *at)

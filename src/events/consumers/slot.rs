@@ -14,6 +14,7 @@ use super::consumer::Consumer;
 use super::handler::Failure;
 use super::record::Record;
 use crate::domain::{Fingerprint, Position};
+use crate::events::lag::Oldest;
 use crate::events::outage::Outage;
 use crate::events::tail::Follower;
 use crate::store::{Heads, Holding, Ledger, LedgerChange, StoreError};
@@ -44,6 +45,7 @@ pub(super) struct Slot {
     unsure: BTreeSet<u16>,
     /// Which log is read first, so that none is always last.
     turn: usize,
+    oldest: Arc<Oldest>,
 }
 
 /// How the work on a slot has ended.
@@ -95,6 +97,7 @@ impl Slot {
         let mut slot = Self {
             backlog: Backlog::new(consumer.timing, cursors),
             unsure: buckets.iter().copied().collect(),
+            oldest: consumer.counters().lag.share(),
             buckets,
             consumer,
             number,
@@ -113,6 +116,7 @@ impl Slot {
         let mut outage = Outage::new("a consumer cannot read the log of events");
         loop {
             self.start_deliveries();
+            self.oldest.note(self.backlog.oldest_ms());
             if !self.commit_if_due().await {
                 return Ended::Lost;
             }

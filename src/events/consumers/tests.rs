@@ -265,6 +265,38 @@ async fn a_failing_thread_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn what_waits_is_told_until_it_is_taken() {
+    let bench = Bench::new();
+    let [one, other] = threads();
+    let is_broken = Arc::new(AtomicBool::new(true));
+    let broken = Arc::clone(&is_broken);
+    let recorder = Recorder::new(move |_, _| !broken.load(Ordering::Relaxed));
+    let events = bench.consume(&recorder).await;
+    let lag_ms = || {
+        events
+            .counters()
+            .subscribers
+            .lag
+            .ms_at(bench.clock.now_ms())
+    };
+    assert_eq!(lag_ms(), 0);
+
+    bench.log(one, 0).await;
+    until(async || recorder.attempts() > 0).await;
+    bench.clock.advance(Duration::from_secs(60));
+    bench.log(other, 0).await;
+    until(async || bench.pending().await == 2).await;
+
+    // that of the older one
+    assert!(lag_ms() >= 60_000, "{}", lag_ms());
+    assert_eq!(events.counters().webhooks.lag.ms_at(u64::MAX - 1), 0);
+
+    is_broken.store(false, Ordering::Relaxed);
+    until(async || recorder.count() == 2).await;
+    until(async || lag_ms() == 0).await;
+}
+
+#[tokio::test]
 async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
     let bench = Bench::new();
     let [thread] = threads();

@@ -1,0 +1,64 @@
+//! For how long events have waited to be delivered.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Nothing waits.
+const NOTHING: u64 = u64::MAX;
+
+/// What waits the longest among all that deliver events for one purpose.
+#[derive(Debug, Default)]
+pub struct Lag(Mutex<Vec<Weak<Oldest>>>);
+
+/// When the oldest event was logged that waits in one share of the work.
+#[derive(Debug)]
+pub(super) struct Oldest(AtomicU64);
+
+impl Lag {
+    /// One share more, until it is dropped.
+    pub(super) fn share(&self) -> Arc<Oldest> {
+        let share = Arc::new(Oldest(AtomicU64::new(NOTHING)));
+        let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.retain(|share| share.strong_count() > 0);
+        shares.push(Arc::downgrade(&share));
+        share
+    }
+
+    /// For how many milliseconds the oldest event has waited; 0: none does.
+    #[must_use]
+    pub fn ms_at(&self, now_ms: u64) -> u64 {
+        let shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shares = shares.iter().filter_map(Weak::upgrade);
+        let oldest = shares.map(|share| share.0.load(Ordering::Relaxed)).min();
+        now_ms.saturating_sub(oldest.unwrap_or(NOTHING))
+    }
+}
+
+impl Oldest {
+    /// Notes when the oldest event was logged; none: nothing waits.
+    pub(super) fn note(&self, logged_ms: Option<u64>) {
+        self.0
+            .store(logged_ms.unwrap_or(NOTHING), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_wait_of_those_that_are_held_counts() {
+        let lag = Lag::default();
+        assert_eq!(lag.ms_at(1_000), 0);
+
+        let (one, other) = (lag.share(), lag.share());
+        one.note(Some(400));
+        other.note(Some(300));
+        assert_eq!(lag.ms_at(1_000), 700);
+        drop(other);
+        assert_eq!(lag.ms_at(1_000), 600);
+        one.note(None);
+
+        assert_eq!(lag.ms_at(1_000), 0);
+    }
+}
