@@ -1,0 +1,278 @@
+#!/bin/sh
+# What docker-compose.yml has in containers, as processes of this Linux machine: a Redis with an
+# append-only file, three replicas that are found by DNS, and HAProxy with deploy/haproxy.cfg.
+#
+#   scripts/cluster-local.sh up [--dir DIR] [--port PORT]   starts what does not run
+#   scripts/cluster-local.sh status [--dir DIR]             fails unless all of it does
+#   scripts/cluster-local.sh down [--dir DIR]               stops it, and leaves DIR as it is
+#
+# DIR, by default target/cluster of the project, has keys, data and logs. A threadkeep.toml in it is
+# read by the replicas. PORT is the balancer's, on the loopback address, by default 8080; 0 takes a
+# free one. THREADKEEP_BIN names another program than target/release/threadkeep.
+#
+# Needs redis-server, haproxy, dnsmasq, curl and python3.
+set -eu
+umask 077
+
+usage() {
+    sed -n 's/^#   //p' "$0" >&2
+    exit 2
+}
+
+fail() {
+    echo "cluster-local: $*" >&2
+    exit 1
+}
+
+here=$PWD
+root=$(cd "$(dirname "$0")/.." && pwd)
+dir=$root/target/cluster
+port=
+[ $# -gt 0 ] || usage
+command=$1
+shift
+while [ $# -gt 0 ]; do
+    case $1 in
+    --dir | --port)
+        [ -n "${2:-}" ] || usage
+        [ "$1" = --dir ] && dir=$2 || port=$2
+        shift 2
+        ;;
+    *) usage ;;
+    esac
+done
+case $dir in
+/*) ;;
+*) dir=$here/$dir ;;
+esac
+case $port in
+*[!0-9]*) usage ;;
+esac
+# where Debian keeps haproxy and dnsmasq
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+replicas='replica1 replica2 replica3'
+
+# Prints state and time of start of a process (proc_pid_stat(5)); its name may hold anything.
+process() {
+    [ -r "/proc/$1/stat" ] && sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 1,20
+}
+
+# Whether it runs. Its number alone may be another's by now. Sets $pid.
+is_running() {
+    pid=
+    [ -s "$dir/run/$1" ] || return 1
+    read -r pid started <"$dir/run/$1"
+    case $(process "$pid") in
+    # it has ended, and nobody has asked how
+    [ZX]*) return 1 ;;
+    *" $started") return 0 ;;
+    *) return 1 ;;
+    esac
+}
+
+is_any_running() {
+    for each in redis $replicas dns balancer; do
+        ! is_running "$each" || return 0
+    done
+    return 1
+}
+
+# start NAME COMMAND...: in the background and in a session of its own, so that it outlives this
+# terminal.
+start() {
+    name=$1
+    shift
+    [ ! -e "$dir/log/$name.log" ] || mv "$dir/log/$name.log" "$dir/log/$name.log.old"
+    (cd "$dir" && exec setsid "$@") >"$dir/log/$name.log" 2>&1 </dev/null &
+    started=$(process $!) || started=
+    echo "$! ${started#* }" >"$dir/run/$name"
+}
+
+# until_it NAME COMMAND...: waits up to 30 s until the command succeeds; NAME has to run meanwhile.
+until_it() {
+    name=$1
+    shift
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 300 ] || ! is_running "$name"; then
+            tail -n 20 "$dir/log/$name.log" >&2
+            fail "$name did not start; the rest still runs: $0 down --dir $dir"
+        fi
+        sleep 0.1
+    done
+}
+
+answers() {
+    curl --silent --fail --output /dev/null --max-time 5 "$1/readyz"
+}
+
+# place_of REPLICA: the loopback address that it has for itself.
+place_of() {
+    echo "127.0.0.$((${1#replica} + 1))"
+}
+
+# ports COUNT [PORT]: prints so many ports that are free for TCP and UDP on the addresses used here,
+# from below those that Linux gives to outgoing connections, or PORT if that is free.
+ports() {
+    python3 -c 'import random, socket, sys
+def is_free(port):
+    try:
+        for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+            for place in 1, 2, 3, 4:
+                with socket.socket(type=kind) as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, kind == socket.SOCK_STREAM)
+                    probe.bind((f"127.0.0.{place}", port))
+    except OSError:
+        return False
+    return True
+asked = [int(port) for port in sys.argv[2:]] or random.sample(range(20000, 32000), 100)
+print(*[port for port in asked if is_free(port)][:int(sys.argv[1])])' "$@"
+}
+
+# The ports stay what they are while anything runs.
+choose_ports() {
+    if is_any_running; then
+        read -r replica_port dns_port listen <"$dir/ports"
+        [ -z "$port" ] || [ "$port" = 0 ] || [ "$port" = "$listen" ] ||
+            fail "it runs already, with port $listen"
+        return
+    fi
+    # shellcheck disable=SC2046 # they are words
+    set -- $(ports 3)
+    replica_port=$1 dns_port=$2 listen=$3
+    if [ "${port:-8080}" != 0 ]; then
+        listen=$(ports 1 "${port:-8080}")
+        [ -n "$listen" ] || fail "port ${port:-8080} is taken: --port names another, 0 a free one"
+    fi
+    echo "$replica_port $dns_port $listen" >"$dir/ports"
+}
+
+need() {
+    for program in redis-server redis-cli haproxy dnsmasq curl python3 setsid; do
+        command -v "$program" >/dev/null || missing="${missing:-}$program "
+    done
+    [ -z "${missing:-}" ] || fail "missing: $missing
+On Debian: apt-get install redis-server haproxy dnsmasq-base curl python3"
+    # longer names do not fit into the address of a socket, unix(7)
+    [ "$(printf %s "$dir/redis.sock" | wc -c)" -le 107 ] || fail "$dir is too long a name"
+}
+
+up() {
+    need
+    cd "$root"
+    mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
+    choose_ports
+    bin=${THREADKEEP_BIN:-$root/target/release/threadkeep}
+    [ -n "${THREADKEEP_BIN:-}" ] || cargo build --release --locked
+    ln -sf "$(realpath "$bin")" "$dir/bin/threadkeep"
+    PATH="$dir/bin:$PATH" deploy/make-keys.sh "$dir/keys" >/dev/null
+
+    is_running redis ||
+        start redis redis-server --port 0 --unixsocket "$dir/redis.sock" --dir "$dir/redis" \
+            --appendonly yes --appendfsync everysec --save '' --maxmemory 512mb \
+            --maxmemory-policy noeviction
+    until_it redis redis-cli -e -s "$dir/redis.sock" ping
+
+    set -- --host-record=threadkeep,127.0.0.2 --host-record=threadkeep,127.0.0.3 \
+        --host-record=threadkeep,127.0.0.4
+    is_running dns ||
+        start dns dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --no-hosts \
+            --pid-file= --user= --listen-address=127.0.0.1 --bind-interfaces --port="$dns_port" \
+            --log-facility=- "$@"
+
+    for replica in $replicas; do
+        # nothing of who starts this
+        is_running "$replica" ||
+            start "$replica" env -i \
+                THREADKEEP_LISTEN="$(place_of "$replica"):$replica_port" \
+                THREADKEEP_REDIS_URL="unix://$dir/redis.sock" \
+                THREADKEEP_SIGNING_KEYS_FILE="$dir/keys/signing" \
+                THREADKEEP_API_KEYS_FILE="$dir/keys/api" \
+                THREADKEEP_TRUSTED_PROXIES=127.0.0.1 \
+                THREADKEEP_WORKERS=1 \
+                "$dir/bin/threadkeep"
+    done
+    for replica in $replicas; do
+        until_it "$replica" answers "http://$(place_of "$replica"):$replica_port"
+    done
+
+    if ! is_running balancer; then
+        start balancer env LISTEN="127.0.0.1:$listen" DNS="127.0.0.1:$dns_port" \
+            REPLICAS="threadkeep:$replica_port" haproxy -db -f "$root/deploy/haproxy.cfg"
+        for number in 1 2 3; do
+            until_it balancer grep -q "Server ready/replica$number\>.*UP" "$dir/log/balancer.log"
+        done
+    fi
+    until_it balancer answers "http://127.0.0.1:$listen"
+    tell
+}
+
+tell() {
+    echo "threadkeep answers at http://127.0.0.1:$listen"
+    for replica in $replicas; do
+        echo "  $replica      http://$(place_of "$replica"):$replica_port"
+    done
+    cat <<END
+  redis         $dir/redis.sock
+  api key       $dir/keys/api, as name:secret
+  signing key   $dir/keys/signing
+  logs          $dir/log
+  to stop it    $0 down$([ "$dir" = "$root/target/cluster" ] || echo " --dir $dir")
+END
+}
+
+status() {
+    [ -s "$dir/ports" ] || fail "there is nothing in $dir"
+    read -r replica_port dns_port listen <"$dir/ports"
+    sick=0
+    for each in redis dns $replicas balancer; do
+        case $each in
+        redis) place=$dir/redis.sock ;;
+        dns) place=127.0.0.1:$dns_port ;;
+        balancer) place=http://127.0.0.1:$listen ;;
+        *) place=http://$(place_of "$each"):$replica_port ;;
+        esac
+        state=up
+        if ! is_running "$each"; then
+            state=down
+        elif [ "${place#http}" != "$place" ] && ! answers "$place"; then
+            state='not ready'
+        fi
+        [ "$state" = up ] || sick=1
+        printf '%-10s %-10s %-8s %s\n' "$each" "$state" "$pid" "$place"
+    done
+    exit "$sick"
+}
+
+# stop NAME...: has all of them stop at once, and waits longer than replicas let requests run.
+stop() {
+    for each; do
+        ! is_running "$each" || kill "$pid"
+    done
+    for each; do
+        tries=0
+        while is_running "$each"; do
+            tries=$((tries + 1))
+            if [ "$tries" -gt 400 ]; then
+                echo "cluster-local: $each does not stop and is killed" >&2
+                kill -9 "$pid"
+            fi
+            sleep 0.1
+        done
+        rm -f "$dir/run/$each"
+    done
+}
+
+case $command in
+up) up ;;
+status) status ;;
+down)
+    stop balancer
+    # shellcheck disable=SC2086 # they are words
+    stop $replicas
+    stop dns redis
+    ;;
+*) usage ;;
+esac

@@ -1,0 +1,72 @@
+# A cluster of scripts/cluster-local.sh of a script's own: read in by the scripts beside this one,
+# from the directory of the project, after `set -eu`. It takes their trap for EXIT.
+#
+# The binary is target/debug's unless THREADKEEP_BIN names another.
+# shellcheck shell=sh
+
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked
+export THREADKEEP_BIN="${THREADKEEP_BIN:-target/debug/threadkeep}"
+dir=$(mktemp -d)
+cluster=$dir/cluster
+# what the script itself has started
+pids=
+
+# shellcheck disable=SC2317 # called by the trap
+finish() {
+    status=$?
+    for pid in $pids; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    [ "$status" = 0 ] || tail -n 20 "$dir"/*.log "$cluster"/log/*.log >&2 2>/dev/null || true
+    scripts/cluster-local.sh down --dir "$cluster"
+    rm -rf "$dir"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+fail() {
+    echo "$0: $*" >&2
+    exit 1
+}
+
+# Waits up to 30 s until a command succeeds.
+until_it() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -le 300 ] || fail "gave up: $*"
+        sleep 0.1
+    done
+}
+
+# cluster_up: starts what does not run. Sets $base, where the balancer is, and $replica_port.
+cluster_up() {
+    scripts/cluster-local.sh up --dir "$cluster" --port "${base##*:}" >/dev/null
+    read -r replica_port _ port <"$cluster/ports"
+    base=http://127.0.0.1:$port
+}
+base=:0
+
+# send SIGNAL NAME: to a process of the cluster.
+send() {
+    kill -s "$1" "$(cut -d ' ' -f 1 "$cluster/run/$2")"
+}
+
+# ends NAME: waits until it does. One that nobody asks how it has ended, stays in the list of
+# processes (Z).
+ends() {
+    until_it sh -c "! grep -q ') [^ZX]' /proc/$(cut -d ' ' -f 1 "$cluster/run/$1")/stat"
+}
+
+ask() {
+    curl --silent --show-error --max-time 10 "$@"
+}
+
+# Whether the status of an answer is $1.
+answers() {
+    expected=$1
+    shift
+    [ "$(ask --output /dev/null --write-out '%{http_code}' "$@")" = "$expected" ]
+}
