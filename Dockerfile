@@ -6,25 +6,47 @@
 ARG RUST_VERSION=1.95
 ARG DEBIAN_RELEASE=bookworm
 
-FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS build
+FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS empty
 WORKDIR /src
-# The dependencies make a layer of their own, built with an empty package: a change of the source
-# does not build them again. Examples and benchmarks are not here, so they are not mentioned; the
-# load test is, as a name: cargo wants to see each package of the workspace.
+# The dependencies make layers of their own, built with empty packages: a change of the source does
+# not build them again. Examples and benchmarks are not here, so they are not mentioned; cargo wants
+# to see each package of the workspace, so the load test is.
 COPY Cargo.toml Cargo.lock ./
 COPY load/Cargo.toml load/
 RUN sed -i '/^\[\[/,/^$/d' Cargo.toml \
     && mkdir src load/src \
     && echo 'fn main() {}' > src/main.rs \
     && cp src/main.rs load/src/ \
-    && touch src/lib.rs \
-    && cargo build --release --locked \
-    && rm -r src
+    && touch src/lib.rs
+
+FROM empty AS build
+RUN cargo build --release --locked && rm -r src
 COPY src src
 # Cargo goes by times of change, and those of the copies may be older than the empty package's.
 RUN find src -name '*.rs' -exec touch {} + && cargo build --release --locked --bin threadkeep
 
-FROM debian:${DEBIAN_RELEASE}-slim
+# The load test knows the service by HTTP alone; of the service's package only the name is here.
+FROM empty AS build-load
+RUN cargo build --release --locked --package threadkeep-load && rm -r load/src
+COPY load/src load/src
+RUN find load/src -name '*.rs' -exec touch {} + \
+    && cargo build --release --locked --package threadkeep-load
+
+# docker build --target load: the load test, for docker-compose.yml. It leaves its reports to
+# whoever has the directory /reports.
+FROM debian:${DEBIAN_RELEASE}-slim AS load
+# Its HTTP client does not start without certificates of authorities.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build-load /src/target/release/threadkeep-load /usr/local/bin/
+COPY deploy/run-load.sh /usr/local/bin/threadkeep-run-load
+WORKDIR /
+ENV LOAD_REPORT=/reports
+ENTRYPOINT ["threadkeep-run-load"]
+
+FROM debian:${DEBIAN_RELEASE}-slim AS threadkeep
 # busybox has the wget of the health check, ca-certificates verify a Redis behind TLS. Versions are
 # those of the release on the day of the build, for their security updates.
 # hadolint ignore=DL3008
