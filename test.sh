@@ -39,6 +39,7 @@ haproxy haproxy
 node nodejs
 npm npm
 openssl openssl
+prometheus prometheus
 python3 python3
 redis-server redis-server
 shellcheck shellcheck
@@ -84,7 +85,7 @@ install() {
         trap - EXIT
     fi
     # nor is it to start with the machine
-    for service in redis-server haproxy; do
+    for service in redis-server haproxy prometheus; do
         case " $packages" in
         *" $service "*) [ ! -d /run/systemd/system ] || as_root systemctl --quiet disable "$service" ;;
         esac
@@ -99,9 +100,11 @@ done
 install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
-    deploy/make-keys.sh tests/agentuity.sh tests/balancer.sh tests/docs-page.sh tests/event-stream.sh \
+    deploy/make-keys.sh deploy/run-load.sh scripts/cluster-local.sh tests/agentuity.sh \
+    tests/balancer.sh tests/cluster-load.sh tests/docs-page.sh tests/event-stream.sh \
     tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh tests/webhooks.sh
-check 'Compose file' docker-compose config --quiet
+check 'Compose file' docker-compose --profile load --profile metrics config --quiet
+check 'Prometheus file' promtool check config deploy/prometheus.yml
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Form' cargo fmt --all --check
 # that is all that is done about the peers here: a build of them takes as long as all the rest
@@ -126,6 +129,7 @@ check 'The load test, by services that lie' cargo test --locked -p threadkeep-lo
 # again, with the features that it alone asks for.
 export THREADKEEP_BIN=target/debug/threadkeep
 check 'Replicas behind the balancer' tests/balancer.sh
+check 'The load test, while replicas end and are started again' tests/cluster-load.sh
 check 'Page of the API in a browser' tests/docs-page.sh
 check 'Streams of the embedded store by a library' tests/event-stream.sh memory
 check 'Streams over Redis by a library' tests/event-stream.sh redis

@@ -44,6 +44,7 @@ until_it() {
 # cluster_up: starts what does not run. Sets $base, where the balancer is, and $replica_port.
 cluster_up() {
     scripts/cluster-local.sh up --dir "$cluster" --port "${base##*:}" >/dev/null
+    # shellcheck disable=SC2034 # for the script that reads this in
     read -r replica_port _ port <"$cluster/ports"
     base=http://127.0.0.1:$port
 }

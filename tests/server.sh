@@ -1,8 +1,11 @@
-# A server of a script's own, and Python packages: read in by the scripts beside this one, from the
+# A server of a script's own, and packages for it: read in by the scripts beside this one, from the
 # directory of the project, after `set -eu`. It takes their trap for EXIT.
 #
 # THREADKEEP_BIN names another program than target/debug/threadkeep.
 # shellcheck shell=sh
+
+# shellcheck source=tests/packages.sh
+. tests/packages.sh
 
 api_key=an-api-secret-of-the-tests-that-is-long-enough
 dir=$(mktemp -d)
@@ -34,37 +37,6 @@ until_it() {
         fi
         sleep 0.1
     done
-}
-
-# install_python PACKAGE VERSION: into the virtual environment $venv, below target/.
-install_python() {
-    venv=$PWD/target/$1
-    if ! "$venv/bin/pip" show "$1" 2>/dev/null | grep -qxF "Version: $2"; then
-        python3 -m venv "$venv"
-        "$venv/bin/pip" install --quiet "$1==$2"
-    fi
-}
-
-# also_install_python PACKAGE VERSION: into the same virtual environment.
-also_install_python() {
-    if ! "$venv/bin/pip" show "$1" 2>/dev/null | grep -qxF "Version: $2"; then
-        "$venv/bin/pip" install --quiet "$1==$2"
-    fi
-}
-
-# install_npm PACKAGE VERSION [OPTION...]: into $npm, a directory of its own below target/. Programs of
-# packages that want to be run at the installation are not, whatever the npm of this machine thinks.
-install_npm() {
-    npm=$PWD/target/npm/$1-$2
-    if ! [ -e "$npm/installed" ]; then
-        rm -rf "$npm"
-        mkdir -p "$npm"
-        package=$1@$2
-        shift 2
-        npm install --prefix "$npm" --no-save --no-audit --no-fund --loglevel=error --ignore-scripts \
-            "$@" "$package"
-        touch "$npm/installed"
-    fi
 }
 
 # run_server NAME [SETTING=VALUE...]: in the background, until it listens. Sets $pid and $listening,

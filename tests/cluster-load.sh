@@ -1,0 +1,95 @@
+#!/bin/sh
+# Has the load test ask through the balancer of scripts/cluster-local.sh while a replica is killed,
+# started again, and another one stopped; no push that was acknowledged may be missing or there twice.
+# A Prometheus with deploy/prometheus.yml watches, and has to answer what the dashboard asks.
+#
+# Needs what that script needs, prometheus, and python3 with venv. The binaries are target/debug's;
+# `cargo test -p threadkeep-load` leaves the load test there.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/cluster.sh
+. tests/cluster.sh
+# shellcheck source=tests/packages.sh
+. tests/packages.sh
+
+load=target/debug/threadkeep-load
+[ -x "$load" ] || cargo build --quiet --locked --package threadkeep-load
+install_python promql-parser 0.11.0
+dashboard=deploy/grafana/dashboards/threadkeep.json
+seconds=10
+
+cluster_up
+
+# As docker-compose.yml has it, but more often; where the replicas are is said and not looked up, as
+# it asks for names at port 53 alone.
+sed -e 's/^\(  scrape_[a-z]*:\).*/\1 1s/' -e '/dns_sd_configs:/,$d' deploy/prometheus.yml >"$dir/prometheus.yml"
+cat >>"$dir/prometheus.yml" <<END
+    static_configs:
+      - targets: [127.0.0.2:$replica_port, 127.0.0.3:$replica_port, 127.0.0.4:$replica_port]
+END
+promtool check config "$dir/prometheus.yml" >"$dir/promtool.log" 2>&1 || fail "$(cat "$dir/promtool.log")"
+port=$(python3 -c 'import socket
+with socket.create_server(("127.0.0.1", 0)) as probe:
+    print(probe.getsockname()[1])')
+prometheus=http://127.0.0.1:$port
+prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/prometheus" \
+    --web.listen-address="127.0.0.1:$port" >"$dir/prometheus.log" 2>&1 &
+pids=$!
+until_it answers 200 "$prometheus/-/ready"
+
+"$load" --host "$base" --users 20 --seconds "$seconds" --tolerate-outages --report "$dir/report" \
+    --api-key-file "$cluster/keys/api" >"$dir/load.log" 2>&1 &
+load=$!
+pids="$pids $load"
+# the first of its lines
+until_it grep -q 'pushes acknowledged' "$dir/load.log"
+
+send KILL replica1
+until_it grep -q 'Server ready/.*DOWN' "$cluster/log/balancer.log"
+cluster_up
+send TERM replica2
+ends replica2
+grep -q '"message":"stopped"' "$cluster/log/replica2.log" || fail "a replica did not stop by itself"
+kill -0 "$load" || fail "the load was over before the replicas were"
+
+wait "$load" || fail "the load test failed: $(cat "$dir/load.log")"
+sed -n '/^GOOD/,$p' "$dir/load.log"
+grep -q GOOD "$dir/report/mixed.html" || fail "the page does not have the verdict"
+python3 - "$dir/report/mixed.json" <<'END'
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    account = json.load(file)["account"]
+pushes = account["pushes"]
+assert pushes["acknowledged"] > 200, pushes
+assert pushes["verified"] == pushes["acknowledged"], pushes
+assert not any(pushes[kind] for kind in ("missing", "double", "strange", "unread")), pushes
+assert account["threads_verified"] == account["threads"] > 0, account
+assert not account["findings"], account
+END
+
+# The dashboard asks for what there is, and one that does not is found out.
+cluster_up
+set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
+    "http://127.0.0.4:$replica_port"
+until_it "$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
+"$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
+misspelt() {
+    sed "$1" "$dashboard" >"$dir/misspelt.json"
+    ! cmp -s "$dashboard" "$dir/misspelt.json" || fail "nothing is misspelt by $1"
+    shift
+    ! "$venv/bin/python" tests/dashboard.py "$dir/misspelt.json" "$@" 2>"$dir/misspelt.log" ||
+        fail "a misspelt dashboard was taken for a good one"
+}
+misspelt s/threadkeep_http_requests_total/threadkeep_http_request_total/ "$@"
+grep -q 'no replica exports threadkeep_http_request_total' "$dir/misspelt.log"
+misspelt 's/sum by (route)/sum by (rout)/' "$@"
+grep -q 'have no label rout' "$dir/misspelt.log"
+misspelt 's/outcome=/outcom=/' "$@"
+grep -q 'threadkeep_reaped_total has no label outcom' "$dir/misspelt.log"
+misspelt 's/"ended\\"/"end\\"/' "$@"
+grep -q 'is never' "$dir/misspelt.log"
+
+echo "cluster: nothing acknowledged was lost, and the dashboard asks for what there is"

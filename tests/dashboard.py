@@ -1,0 +1,136 @@
+"""Checks deploy/grafana/dashboards/threadkeep.json against replicas that have had some traffic:
+
+    dashboard.py DASHBOARD PROMETHEUS REPLICA...
+
+Each metric that a panel asks for has to be on the page of metrics of a replica, with each label that
+is named, and each label's value where it has to be equal. The Prometheus, which scrapes these
+replicas, then has to answer each query with something, and with the labels of its legend.
+"""
+
+import json
+import re
+import sys
+import urllib.parse
+import urllib.request
+from collections import defaultdict
+
+import promql_parser as promql
+
+# what Prometheus adds to what it scrapes, and its own metric of each replica
+TARGET = {"instance", "job"}
+SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
+LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
+VARIABLES = {"$__rate_interval": "20s", "$__range": "60s", "$replica": ".*"}
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def exported(replicas):
+    """Of each metric, the values of each label."""
+    metrics = defaultdict(lambda: defaultdict(set))
+    for replica in replicas:
+        for line in get(f"{replica}/metrics").splitlines():
+            if sample := SAMPLE.match(line):
+                labels = metrics[sample[1]]
+                for name, value in LABEL.findall(sample[2] or ""):
+                    labels[name].add(value)
+    metrics["up"]
+    return metrics
+
+
+def selectors(node):
+    """The selectors in an expression, and the labels that it groups by with what they are of."""
+    match node:
+        case promql.VectorSelector():
+            yield "selector", node
+        case promql.MatrixSelector():
+            yield "selector", node.vector_selector
+        case promql.Call():
+            for argument in node.args:
+                yield from selectors(argument)
+        case promql.BinaryExpr():
+            if node.modifier and node.modifier.matching:
+                raise ValueError("labels that are matched on are not checked here")
+            yield from selectors(node.lhs)
+            yield from selectors(node.rhs)
+        case promql.AggregateExpr():
+            inner = list(selectors(node.expr))
+            yield from inner
+            if node.modifier:
+                yield "labels", (node.modifier.labels, inner)
+        case promql.ParenExpr() | promql.UnaryExpr() | promql.SubqueryExpr():
+            yield from selectors(node.expr)
+        case promql.NumberLiteral() | promql.StringLiteral():
+            pass
+        case _:
+            raise ValueError(f"{type(node).__name__} is not checked here")
+
+
+def faults_of(expression, metrics):
+    """What is wrong with an expression for replicas that export these metrics."""
+    for kind, found in selectors(promql.parse(expression)):
+        if kind == "labels":
+            labels, inner = found
+            names = [part.name for of, part in inner if of == "selector"]
+            for label in labels:
+                if label not in TARGET and not any(label in metrics.get(n, ()) for n in names):
+                    yield f"{' and '.join(names)} have no label {label}"
+            continue
+        if found.name not in metrics:
+            yield f"no replica exports {found.name}"
+            continue
+        labels = metrics[found.name]
+        for matcher in found.matchers.matchers:
+            if matcher.name in TARGET:
+                continue
+            if matcher.name not in labels:
+                yield f"{found.name} has no label {matcher.name}"
+            elif matcher.op == promql.MatchOp.Equal and matcher.value not in labels[matcher.name]:
+                yield f"{found.name} is never {matcher}"
+
+
+def evaluate(prometheus, expression, legend):
+    """What is wrong with what Prometheus answers."""
+    query = urllib.parse.urlencode({"query": expression})
+    answer = json.loads(get(f"{prometheus}/api/v1/query?{query}"))
+    series = answer["data"]["result"]
+    if not series:
+        yield "there is nothing to show"
+    for label in re.findall(r"\{\{(\w+)\}\}", legend):
+        if not any(label in each["metric"] for each in series):
+            yield f"the legend names {label}, which is no label of the result"
+
+
+def queries(dashboard):
+    """Title, expression and legend of each query, those of variables first."""
+    for variable in dashboard["templating"]["list"]:
+        metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()
+        yield f"${variable['name']}", f"count by ({label}) ({metric})", f"{{{{{label}}}}}"
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", ()):
+            assert target["datasource"]["uid"] == "prometheus", panel["title"]
+            yield panel["title"], target["expr"], target["legendFormat"]
+
+
+def main(path, prometheus, *replicas):
+    with open(path, encoding="utf-8") as file:
+        dashboard = json.load(file)
+    metrics = exported(replicas)
+    faults = count = 0
+    for title, expression, legend in queries(dashboard):
+        count += 1
+        for variable, value in VARIABLES.items():
+            expression = expression.replace(variable, value)
+        found = list(faults_of(expression, metrics)) or list(evaluate(prometheus, expression, legend))
+        for fault in found:
+            print(f"dashboard: {title}: {fault}: {expression}", file=sys.stderr)
+        faults += len(found)
+    if faults or not count:
+        sys.exit(1)
+    print(f"dashboard: {count} queries ask for what there is")
+
+
+main(*sys.argv[1:])
