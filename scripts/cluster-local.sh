@@ -161,12 +161,17 @@ On Debian: apt-get install redis-server haproxy dnsmasq-base curl python3"
 
 up() {
     need
+    if [ -n "${THREADKEEP_BIN:-}" ]; then
+        bin=$(realpath "$THREADKEEP_BIN")
+        [ -x "$bin" ] || fail "there is no program $bin"
+    else
+        bin=$root/target/release/threadkeep
+    fi
     cd "$root"
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
     choose_ports
-    bin=${THREADKEEP_BIN:-$root/target/release/threadkeep}
-    [ -n "${THREADKEEP_BIN:-}" ] || cargo build --release --locked
-    ln -sf "$(realpath "$bin")" "$dir/bin/threadkeep"
+    [ -n "${THREADKEEP_BIN:-}" ] || (umask 022 && cargo build --release --locked)
+    ln -sf "$bin" "$dir/bin/threadkeep"
     PATH="$dir/bin:$PATH" deploy/make-keys.sh "$dir/keys" >/dev/null
 
     is_running redis ||

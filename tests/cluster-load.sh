@@ -17,7 +17,10 @@ load=target/debug/threadkeep-load
 [ -x "$load" ] || cargo build --quiet --locked --package threadkeep-load
 install_python promql-parser 0.11.0
 dashboard=deploy/grafana/dashboards/threadkeep.json
-seconds=10
+seconds=15
+
+grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
+    fail "the dashboard's data source is not provisioned"
 
 cluster_up
 
