@@ -2,7 +2,7 @@
 
 use actix_cors::Cors;
 use actix_web::http::header::{
-    AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH,
+    AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER,
 };
 
 use crate::config::CorsOrigins;
@@ -31,6 +31,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
         ])
         .expose_headers([
             ETAG,
+            RETRY_AFTER,
             header("idempotency-replayed"),
             header("x-expires-at"),
             header("x-session-id"),

@@ -2,6 +2,7 @@
 
 mod cors;
 mod metrics;
+mod rates;
 mod sockets;
 mod store;
 
@@ -27,7 +28,7 @@ use crate::doors::agentuity::{Agentuity, SocketCounters};
 use crate::doors::mcp::Mcp;
 use crate::doors::modelrelay::ModelRelay;
 use crate::events::{EventSettings, Events};
-use crate::http::{Api, envelope};
+use crate::http::{Api, count_by_address, envelope};
 use crate::identity::Identity;
 use crate::service::tools::Toolbox;
 use crate::service::{
@@ -90,16 +91,16 @@ impl Application {
         let backend = store::open(&settings.store, own).await?;
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
         register_events(own, events.counters());
-        let store = ObservedStore::new(Arc::clone(&backend) as _, store_metrics);
+        let store = Arc::new(ObservedStore::new(Arc::clone(&backend) as _, store_metrics));
         let patience = settings.store.timeout;
-        let service = ThreadService::new(Arc::new(store), settings.policy, patience);
+        let has_rates = !settings.rates.are_off();
+        let (store, scopes) = match has_rates {
+            true => rates::limited(&settings, &backend, store, own),
+            false => (store as _, Arc::clone(&backend) as _),
+        };
+        let service = ThreadService::new(store, settings.policy, patience);
         let api = Api {
-            scopes: ScopeService::new(
-                Arc::clone(&backend) as _,
-                service.clone(),
-                settings.scopes,
-                patience,
-            ),
+            scopes: ScopeService::new(scopes, service.clone(), settings.scopes, patience),
             service,
             archives: ArchiveService::new(Arc::clone(&backend) as _, settings.policy),
             namespaces: NamespaceService::new(Arc::clone(&backend) as _, settings.entries),
@@ -130,6 +131,7 @@ impl Application {
             // answers to preflights ours as well
             App::new()
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
+                .wrap(Condition::new(has_rates, from_fn(count_by_address)))
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
                 // the router tries what comes first before all else

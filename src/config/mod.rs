@@ -14,6 +14,7 @@ mod layers;
 mod mask;
 mod mcp;
 mod public_url;
+mod rates;
 mod redis_url;
 mod settings;
 #[cfg(test)]

@@ -14,12 +14,13 @@ use super::identity;
 use super::keys::is_name;
 use super::mcp::{self, McpSettings};
 use super::public_url;
+use super::rates;
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::Values;
 use super::warning::Warning;
 use super::webhooks;
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
-use crate::domain::{EntryPolicy, KeyRing, Lifetime, Policy, Retention};
+use crate::domain::{EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention};
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
 use crate::webhooks::Endpoint;
 
@@ -40,6 +41,8 @@ pub struct Settings {
     pub entries: EntryPolicy,
     /// Limits and lifetimes of scopes.
     pub scopes: ScopePolicies,
+    /// How often clients may write.
+    pub rates: RateLimits,
     /// Whether the ends of requests are events too.
     pub session_events: bool,
     /// What links to this service begin with; empty: they are paths alone.
@@ -134,6 +137,7 @@ impl Settings {
             policy: policy(values)?,
             entries: entries(values)?,
             scopes: scopes(values)?,
+            rates: rates::read(values)?,
             session_events: values.take("session_events").parse("true or false")?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
             api_keys: identity::api_keys(values, listen, &mut warnings)?,

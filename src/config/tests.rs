@@ -335,3 +335,21 @@ fn limits_of_scopes_are_settings() {
         assert!(load(&environment(&[(name, bad)])).is_err(), "{name} {bad}");
     }
 }
+
+#[test]
+fn a_rate_is_a_count_and_a_period_and_none_when_it_is_empty() {
+    let set = environment(&[("RATE_WRITES", "60/1m burst 10"), ("RATE_NEW_THREADS", " ")]);
+    let rates = load(&set).unwrap().rates;
+
+    assert_eq!(rates.writes, Some("60/1m burst 10".parse().unwrap()));
+    assert_eq!((rates.new_threads, rates.thread_writes), (None, None));
+    assert!(!rates.are_off());
+    assert!(load(&Layers::default()).unwrap().rates.are_off());
+    for name in ["RATE_WRITES", "RATE_NEW_THREADS", "RATE_THREAD_WRITES"] {
+        for text in ["60", "0/1m", "60/2d", "60/1m burst 61"] {
+            let told = refusal(&environment(&[(name, text)]));
+            assert!(told.contains(&format!("THREADKEEP_{name}")), "{told}");
+            assert!(told.contains("such as 60/1m"), "{told}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Why a write changed nothing.
 
+use super::rate::RateLimited;
 use super::thread::Stamp;
 
 /// A write that was understood and refused. The thread stays as it was.
@@ -68,6 +69,9 @@ pub enum Refusal {
         /// When the oldest one may be forgotten.
         retry_after_ms: u64,
     },
+    /// There are too many for now.
+    #[error(transparent)]
+    RateLimited(#[from] RateLimited),
 }
 
 impl Refusal {

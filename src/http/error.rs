@@ -227,12 +227,18 @@ impl ApiError {
         }
     }
 
-    fn retry_after_seconds(&self) -> Option<u64> {
+    /// When to ask again, if it may be different then.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::Service(
                 ServiceError::Refused(Refusal::TooManyIdempotencyKeys { retry_after_ms })
                 | ServiceError::ScopeRefused(ScopeRefusal::TooManyIdempotencyKeys { retry_after_ms }),
             ) => Some(retry_after_ms.div_ceil(1000)),
+            Self::Service(
+                ServiceError::Refused(Refusal::RateLimited(limited))
+                | ServiceError::ScopeRefused(ScopeRefusal::RateLimited(limited)),
+            ) => Some(limited.retry_after_seconds()),
             Self::Service(
                 ServiceError::Store(_)
                 | ServiceError::ScopeRefused(ScopeRefusal::NoThread | ScopeRefusal::Changed),
@@ -334,7 +340,9 @@ fn refusal_row(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::IdempotencyKeyReused => {
             (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused")
         }
-        Refusal::TooManyIdempotencyKeys { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+        Refusal::TooManyIdempotencyKeys { .. } | Refusal::RateLimited(_) => {
+            (StatusCode::TOO_MANY_REQUESTS, "rate_limited")
+        }
     }
 }
 
@@ -362,6 +370,7 @@ fn refusal_members(refusal: &Refusal) -> Value {
         | Refusal::Destroyed
         | Refusal::IdempotencyKeyReused
         | Refusal::TooManyIdempotencyKeys { .. } => json!({}),
+        Refusal::RateLimited(limited) => json!({"limit": limited.limit.as_str()}),
     }
 }
 

@@ -4,6 +4,7 @@ mod all_events;
 mod archive_object;
 mod archive_query;
 mod archives;
+mod asker;
 mod asking;
 mod back_end;
 mod body;
@@ -73,6 +74,7 @@ use crate::service::tools::Toolbox;
 use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use crate::webhooks::Webhooks;
 
+pub use asker::count_by_address;
 pub(crate) use body::Body;
 pub(crate) use decode::{decode_parameter, parameters, path_part};
 pub(crate) use entry_content::{EntryContent, entry_body, entry_head};

@@ -228,7 +228,10 @@ impl IntoResponses for WriteProblems {
                 "422",
                 "The idempotency key came with another request before.",
             ),
-            ("429", "Too many idempotency keys are remembered."),
+            (
+                "429",
+                "There are too many writes, or new threads, or idempotency keys for now.",
+            ),
             (
                 "503",
                 "The store is not available; an idempotency key makes a retry safe.",

@@ -54,7 +54,7 @@ pub(super) fn scope_row(refusal: &ScopeRefusal) -> (StatusCode, &'static str) {
         ScopeRefusal::IdempotencyKeyReused => {
             (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused")
         }
-        ScopeRefusal::TooManyIdempotencyKeys { .. } => {
+        ScopeRefusal::TooManyIdempotencyKeys { .. } | ScopeRefusal::RateLimited(_) => {
             (StatusCode::TOO_MANY_REQUESTS, "rate_limited")
         }
     }
@@ -88,6 +88,7 @@ pub(super) fn scope_members(refusal: &ScopeRefusal) -> Value {
         | ScopeRefusal::Changed
         | ScopeRefusal::IdempotencyKeyReused
         | ScopeRefusal::TooManyIdempotencyKeys { .. } => json!({}),
+        ScopeRefusal::RateLimited(limited) => json!({"limit": limited.limit.as_str()}),
     }
 }
 

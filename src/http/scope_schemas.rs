@@ -266,7 +266,10 @@ impl IntoResponses for ScopeProblems {
                 "422",
                 "An idempotency key or the id of an item came with something else before.",
             ),
-            ("429", "Too many idempotency keys are remembered."),
+            (
+                "429",
+                "There are too many writes, or new threads, or idempotency keys for now.",
+            ),
             (
                 "503",
                 "The store is not available; an idempotency key makes a retry safe.",

@@ -2,6 +2,7 @@
 
 mod api_keys;
 mod caller;
+mod client_network;
 mod cookie;
 mod jwt;
 mod provider;

@@ -9,6 +9,7 @@ mod messages;
 mod namespace_ranking;
 mod namespaces;
 mod patch;
+pub mod rates;
 mod read;
 mod run;
 mod runs;

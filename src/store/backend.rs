@@ -1,13 +1,24 @@
 //! All that a back end does.
 
 use super::{
-    Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Registry, Scopes, Store, Upkeep,
+    Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Rates, Registry, Scopes, Store,
+    Upkeep,
 };
 
 /// Threads, and all that is around them. Each part is a trait of its own, for those who need no
 /// more of it.
 pub trait Backend:
-    Store + EventLog + Archives + Upkeep + Leases + Ledgers + Registry + Scopes + Listings + Namespaces
+    Store
+    + EventLog
+    + Archives
+    + Upkeep
+    + Leases
+    + Ledgers
+    + Registry
+    + Scopes
+    + Listings
+    + Namespaces
+    + Rates
 {
 }
 
@@ -22,5 +33,6 @@ impl<T> Backend for T where
         + Scopes
         + Listings
         + Namespaces
+        + Rates
 {
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::domain::Refusal;
+use crate::domain::{RateLimited, Refusal};
 
 /// A store that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -49,4 +49,10 @@ pub enum WriteError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<RateLimited> for WriteError {
+    fn from(limited: RateLimited) -> Self {
+        Self::Refused(limited.into())
+    }
 }

@@ -13,6 +13,7 @@ mod listings;
 mod memory;
 mod namespaces;
 mod passing_scope;
+mod rates;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
@@ -46,6 +47,7 @@ pub use namespaces::{
     NewEntry, Put, Reading, Usage,
 };
 pub use passing_scope::PassingScope;
+pub use rates::{Counted, Rates};
 #[cfg(feature = "redis")]
 pub use redis::{RedisSettings, RedisStore, RedisUrlError, check_redis_url};
 pub use registry::Registry;

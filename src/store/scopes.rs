@@ -11,7 +11,7 @@ use crate::domain::scope::{
     HistorySummary, Kept, KeptScope, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
     TaskList,
 };
-use crate::domain::{Life, Stamp, ThreadId};
+use crate::domain::{Life, RateLimited, Stamp, ThreadId};
 
 /// Which parts of a scope are read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -128,6 +128,12 @@ pub enum ScopeWriteError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<RateLimited> for ScopeWriteError {
+    fn from(limited: RateLimited) -> Self {
+        Self::Refused(limited.into())
+    }
 }
 
 /// Scopes: keys, tasks, a history and a record each.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Connection;
-use threadkeep::domain::{Position, Retention};
-use threadkeep::store::{Clock, Holding, LedgerChange, Reading};
+use threadkeep::domain::{Fingerprint, Position, RateName, Retention};
+use threadkeep::store::{Clock, Counted, Holding, LedgerChange, Reading};
 
 use crate::conformance::room::{redis_on, set};
 use crate::conformance::scope_room::{self, set_for};
@@ -106,4 +106,26 @@ async fn a_scope_is_read_and_ended_though_a_key_got_another_lifetime() {
 
     assert_eq!(scope.value("k").await.unwrap(), "2");
     assert!(scope.end().await);
+}
+
+/// Or a thread could not be destroyed.
+#[tokio::test]
+async fn what_is_written_is_counted() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    fill(&mut redis.connection());
+    let digest = Fingerprint([1; 16]);
+    let (address, rates) = (
+        Counted::Address(&digest),
+        [(RateName::Writes, "2/1d".parse().unwrap())],
+    );
+
+    for _ in 0..2 {
+        let taken = room.backend.take_rates(address, &rates).await;
+        assert_eq!(taken.unwrap(), None);
+    }
+
+    let refused = room.backend.take_rates(address, &rates).await;
+    assert!(refused.unwrap().is_some());
+    room.backend.give_back_rates(address, &rates).await.unwrap();
 }

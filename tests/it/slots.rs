@@ -11,10 +11,12 @@ use threadkeep::domain::scope::{
     ScopeValue, ScopeWrite, TaskList, TasksChange,
 };
 use threadkeep::domain::{
-    Completed, Event, EventId, MetadataChange, Operation, Position, Precondition, Slice, Write,
+    Completed, Event, EventId, Fingerprint, MetadataChange, Operation, Position, Precondition,
+    RateName, Slice, Write,
 };
 use threadkeep::store::{
-    Clock, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeParts, WriteError,
+    Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeParts,
+    WriteError,
 };
 
 use crate::conformance::room::{
@@ -221,6 +223,7 @@ async fn do_everything(room: &Room) {
     room.advance(thread.policy.tombstone);
     thread.merge(&[set("k", "1")]).await;
     end_and_restore(room, &thread).await;
+    count(room, &thread).await;
     keep_a_ledger(room).await;
 }
 
@@ -345,6 +348,29 @@ async fn keep_entries(room: &Room, name: &str) {
     assert_eq!(space.counts().await, (1, 2));
     space.put("c", "1").await;
     assert_eq!(space.destroy().await, 2);
+}
+
+/// What is counted of an address and of a scope.
+async fn count(room: &Room, thread: &Subject) {
+    let (digest, scope) = (Fingerprint(rand::random()), KeptScope::Thread(thread.id));
+    let rates = RateName::ALL.map(|name| (name, "1/1m".parse().unwrap()));
+    for whose in [Counted::Address(&digest), Counted::Scope(&scope)] {
+        assert!(
+            room.backend
+                .take_rates(whose, &rates)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            room.backend
+                .take_rates(whose, &rates)
+                .await
+                .unwrap()
+                .is_some()
+        );
+        room.backend.give_back_rates(whose, &rates).await.unwrap();
+    }
 }
 
 async fn keep_a_ledger(room: &Room) {

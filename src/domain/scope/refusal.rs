@@ -1,6 +1,6 @@
 //! Why a write to a scope changed nothing.
 
-use crate::domain::Stamp;
+use crate::domain::{RateLimited, Stamp};
 
 /// A write that was understood and refused. The scope stays as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -77,4 +77,7 @@ pub enum ScopeRefusal {
         /// When the oldest one may be forgotten.
         retry_after_ms: u64,
     },
+    /// There are too many writes for now.
+    #[error(transparent)]
+    RateLimited(#[from] RateLimited),
 }

@@ -14,17 +14,20 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
     let text = error.to_string();
     let error = ApiError::from(error);
     let (status, code) = error.row();
-    let data = Some(json!({"code": code}));
+    let mut data = json!({"code": code});
     if status.is_server_error() {
         tracing::warn!(
             error = &error as &dyn Error,
             code,
             "a message of MCP failed"
         );
-        return ErrorData::internal_error("the store is not available", data);
+        return ErrorData::internal_error("the store is not available", Some(data));
     }
     if code == "scope_not_found" {
-        return ErrorData::resource_not_found(text, data);
+        return ErrorData::resource_not_found(text, Some(data));
     }
-    ErrorData::invalid_request(text, data)
+    if let Some(seconds) = error.retry_after_seconds() {
+        data["retry_after_seconds"] = seconds.into();
+    }
+    ErrorData::invalid_request(text, Some(data))
 }

@@ -12,6 +12,7 @@ use super::message::fault;
 use super::{Mcp, Opened};
 use crate::domain::scope::Scope;
 use crate::http::{About, ApiError, Body};
+use crate::service::rates::Asker;
 
 /// The middleware around the protocol. Without a credential nothing of it is answered, and nobody is
 /// told that it does not take a method.
@@ -44,7 +45,8 @@ fn admit(request: &mut ServiceRequest, body: &Body) -> Result<Option<JsonRpcErro
     {
         request.extensions_mut().insert(About(*thread));
     }
-    request.extensions_mut().insert(Opened(scope));
+    let address = Asker::address();
+    request.extensions_mut().insert(Opened { scope, address });
     if !matches!(request.match_info().unprocessed(), "" | "/") {
         return Err(ApiError::NotFound);
     }

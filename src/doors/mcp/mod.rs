@@ -21,6 +21,7 @@ use actix_web::web::{self, ServiceConfig};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp_actix_web::transport::StreamableHttpService;
 
+use crate::domain::Fingerprint;
 use crate::domain::scope::Scope;
 use crate::http::{Api, Body};
 use crate::identity::{ApiKeys, Identity};
@@ -42,9 +43,13 @@ pub struct Mcp {
     pub allowed_origins: Vec<String>,
 }
 
-/// The scope of a request, once it was opened.
+/// The scope of a request, once it was opened, and what its client's address counts as: the protocol
+/// goes on in another task.
 #[derive(Debug, Clone)]
-struct Opened(Scope);
+struct Opened {
+    scope: Scope,
+    address: Option<Fingerprint>,
+}
 
 impl Mcp {
     /// The door to the same scopes, for those who may come in by the API.

@@ -17,6 +17,7 @@ use super::failure::told;
 use super::{Opened, resources};
 use crate::domain::scope::Scope;
 use crate::service::ScopeService;
+use crate::service::rates::Asker;
 use crate::service::tools::{Format, Outcome, Tool, Toolbox, definitions};
 
 /// What a model is told before it calls anything.
@@ -59,12 +60,16 @@ impl Server {
     }
 }
 
-/// The scope that the gate has opened.
-fn scope(context: &RequestContext<RoleServer>) -> Result<Scope, ErrorData> {
+/// What the gate has opened.
+fn opened(context: &RequestContext<RoleServer>) -> Result<Opened, ErrorData> {
     let opened = on_request_extensions(&context.extensions);
     let opened = opened.and_then(|extensions| extensions.get::<Opened>());
     let closed = || ErrorData::internal_error("the request has no scope", None);
-    opened.map(|opened| opened.0.clone()).ok_or_else(closed)
+    opened.cloned().ok_or_else(closed)
+}
+
+fn scope(context: &RequestContext<RoleServer>) -> Result<Scope, ErrorData> {
+    Ok(opened(context)?.scope)
 }
 
 /// Of what comes in one part, there is no part that a cursor leads to.
@@ -115,8 +120,9 @@ impl ServerHandler for Server {
             .arguments
             .map(|object| Value::from(object).to_string());
         let arguments = arguments.unwrap_or_default();
-        let scope = scope(&context)?;
-        let outcome = self.tools.call(&scope, tool, &arguments).await;
+        let Opened { scope, address } = opened(&context)?;
+        let call = self.tools.call(&scope, tool, &arguments);
+        let outcome = Asker::at(address).around(call).await;
         let result = match outcome.map_err(told)? {
             Outcome::Result(result) => CallToolResult::structured(result),
             Outcome::Mistake(text) => CallToolResult::error(vec![ContentBlock::text(text)]),

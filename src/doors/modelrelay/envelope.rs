@@ -10,6 +10,7 @@ use actix_web::{Error, HttpMessage, web};
 
 use super::{ModelRelay, RelayError};
 use crate::http::{Body, SessionId};
+use crate::service::rates::Asker;
 
 /// The id of a request, chosen by the client or by us.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-modelrelay-request-id");
@@ -39,6 +40,7 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
     let key_name = relay.and_then(|relay| key_name(relay, request.headers()));
     let mut response = match key_name {
         Some(key_name) => {
+            Asker::is_a_back_end();
             let exchange = Exchange { body, key_name };
             request.extensions_mut().insert(exchange);
             next.call(request).await?.map_into_left_body()

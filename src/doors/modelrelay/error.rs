@@ -82,6 +82,10 @@ impl RelayError {
             Self::Service(ServiceError::ScopeRefused(ScopeRefusal::TooManyIdempotencyKeys {
                 retry_after_ms,
             })) => Some(retry_after_ms.div_ceil(1_000)),
+            Self::Service(
+                ServiceError::Refused(Refusal::RateLimited(limited))
+                | ServiceError::ScopeRefused(ScopeRefusal::RateLimited(limited)),
+            ) => Some(limited.retry_after_seconds()),
             _ if self.row() == UNAVAILABLE => Some(1),
             _ => None,
         }
@@ -119,7 +123,7 @@ fn refusal_row(refusal: &Refusal) -> Row {
         | Refusal::TooManyKeys { .. }
         | Refusal::MetadataTooLarge { .. } => TOO_LARGE,
         Refusal::ValueChanged => UNAVAILABLE,
-        Refusal::TooManyIdempotencyKeys { .. } => RATE_LIMIT,
+        Refusal::TooManyIdempotencyKeys { .. } | Refusal::RateLimited(_) => RATE_LIMIT,
     }
 }
 
@@ -138,7 +142,7 @@ fn scope_row(refusal: &ScopeRefusal) -> Row {
         ScopeRefusal::KvTooLarge { .. }
         | ScopeRefusal::TooManyKeys { .. }
         | ScopeRefusal::HistoryTooLarge { .. } => TOO_LARGE,
-        ScopeRefusal::TooManyIdempotencyKeys { .. } => RATE_LIMIT,
+        ScopeRefusal::TooManyIdempotencyKeys { .. } | ScopeRefusal::RateLimited(_) => RATE_LIMIT,
     }
 }
 

@@ -75,7 +75,8 @@ fn of_refusal(tool: Tool, refusal: &ScopeRefusal) -> Option<String> {
         | ScopeRefusal::Changed
         | ScopeRefusal::ItemIdReused { .. }
         | ScopeRefusal::IdempotencyKeyReused
-        | ScopeRefusal::TooManyIdempotencyKeys { .. } => return None,
+        | ScopeRefusal::TooManyIdempotencyKeys { .. }
+        | ScopeRefusal::RateLimited(_) => return None,
     })
 }
 

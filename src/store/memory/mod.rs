@@ -13,6 +13,7 @@ mod log;
 mod names;
 mod namespaces;
 mod past;
+mod rates;
 mod records;
 mod registry;
 mod scope_entry;
@@ -36,6 +37,7 @@ use crate::domain::{Key, Position, Retention, Slice, Thread, ThreadId, Value, Wr
 use ledgers::Work;
 use listings::Lists;
 use living::Living;
+use rates::Counters;
 use registry::Kinds;
 use shard::Shard;
 use spaces::Spaces;
@@ -59,6 +61,7 @@ struct Shards {
     kinds: Mutex<Kinds>,
     lists: Mutex<Lists>,
     spaces: Mutex<Spaces>,
+    counters: Mutex<Counters>,
 }
 
 impl MemoryStore {
@@ -81,18 +84,19 @@ impl MemoryStore {
             kinds: Mutex::default(),
             lists: Mutex::default(),
             spaces: Mutex::default(),
+            counters: Mutex::default(),
         });
         sweeper::start(&shards);
         Self(shards)
     }
 
     /// What takes up memory: ids (of threads, tombstones, remembered answers and threads that are
-    /// watched), scopes that are not of threads, final states, events, members of lists, and entries of
-    /// namespaces.
+    /// watched), scopes that are not of threads, final states, events, members of lists, entries of
+    /// namespaces, and counters of rates.
     #[must_use]
     pub fn len(&self) -> usize {
         let shards: usize = self.0.each().map(|shard| shard.len()).sum();
-        shards + self.0.lists().len() + self.0.spaces().len()
+        shards + self.0.lists().len() + self.0.spaces().len() + self.0.counters().len()
     }
 
     /// Whether nothing takes up memory.
@@ -162,6 +166,10 @@ impl Shards {
 
     fn spaces(&self) -> MutexGuard<'_, Spaces> {
         lock(&self.spaces)
+    }
+
+    fn counters(&self) -> MutexGuard<'_, Counters> {
+        lock(&self.counters)
     }
 
     fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {

@@ -34,5 +34,6 @@ fn sweep(shards: &Weak<Shards>) -> bool {
         while shards.tidy(place as u16, slowest, now_ms) {}
     }
     while shards.purge(now_ms) {}
+    while shards.counters().sweep(now_ms) {}
     true
 }

@@ -2,8 +2,8 @@
 //! can change in one script.
 
 use crate::domain::scope::KeptScope;
-use crate::domain::{EntryKey, Fingerprint, Life, Namespace, ThreadId};
-use crate::store::Listing;
+use crate::domain::{EntryKey, Fingerprint, Life, Namespace, RateName, ThreadId};
+use crate::store::{Counted, Listing};
 
 /// Buckets of a deployment. Recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
@@ -172,6 +172,22 @@ impl KeyNames {
         let name = digest(&scope.to_string());
         let bucket = &self.buckets[hash(name.as_bytes())];
         bucket.scope(&name)
+    }
+
+    /// A counter. Those of an address share a slot; that of a scope lies in the slot of the scope.
+    pub(super) fn rate(&self, whose: Counted<'_>, name: RateName) -> String {
+        let (start, id) = match whose {
+            Counted::Address(Fingerprint(digest)) => {
+                let tag = hex::encode(digest);
+                return format!("{}:{{rate.{tag}}}:{}", self.prefix, name.as_str());
+            }
+            Counted::Scope(KeptScope::Thread(id)) => (&self.bucket_of(id).start, id.to_string()),
+            Counted::Scope(scope) => {
+                let id = digest(&scope.to_string());
+                (&self.buckets[hash(id.as_bytes())].start, id)
+            }
+        };
+        format!("{start}:l:{id}:{}", name.as_str())
     }
 
     /// What a list is kept in.
@@ -359,6 +375,25 @@ mod tests {
         ] {
             assert_eq!(tag(key), tag(&thread));
         }
+    }
+
+    #[test]
+    fn the_counters_of_a_thread_are_in_its_slot_and_those_of_an_address_in_one() {
+        let names = KeyNames::new("tk");
+        let (id, digest) = (ThreadId::random(), Fingerprint([7; 16]));
+        let scope = KeptScope::Thread(id);
+
+        let of_thread = names.rate(Counted::Scope(&scope), RateName::ThreadWrites);
+        let of_address = RateName::ALL.map(|name| names.rate(Counted::Address(&digest), name));
+
+        let slot = |key: &str| slot_of(key.as_bytes());
+        assert_eq!(slot(&of_thread), slot(&names.thread(&id)));
+        let slots = of_address.iter().map(|key| slot(key));
+        assert!(
+            slots
+                .clone()
+                .all(|other| Some(other) == slots.clone().next())
+        );
     }
 
     #[test]

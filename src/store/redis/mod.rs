@@ -25,6 +25,7 @@ mod namespace_list;
 mod namespace_usage;
 mod namespaces;
 mod node;
+mod rates;
 mod registry;
 mod replies;
 mod scope_arguments;

@@ -9,6 +9,7 @@ const RECORDS: &str = include_str!("lua/records.lua");
 const LOG: &str = include_str!("lua/log.lua");
 const INTEGERS: &str = include_str!("lua/integers.lua");
 const SCOPE: &str = include_str!("lua/scope.lua");
+const RATES: &str = include_str!("lua/rates.lua");
 const ENTRIES: &str = include_str!("lua/entries.lua");
 
 /// A script.
@@ -52,9 +53,11 @@ pub(super) enum Script {
     Measure,
     OpenNamespace,
     CloseNamespace,
+    TakeRates,
+    GiveBackRates,
 }
 
-const ALL: [Script; 38] = [
+const ALL: [Script; 40] = [
     Script::Touch,
     Script::ReadThread,
     Script::ReadKeys,
@@ -93,6 +96,8 @@ const ALL: [Script; 38] = [
     Script::Measure,
     Script::OpenNamespace,
     Script::CloseNamespace,
+    Script::TakeRates,
+    Script::GiveBackRates,
 ];
 
 /// A command with room for the arguments that most have, so that adding them moves nothing.
@@ -153,6 +158,8 @@ impl Script {
             Self::Measure => (&[ENTRIES], include_str!("lua/measure.lua")),
             Self::OpenNamespace => (&[], include_str!("lua/open_namespace.lua")),
             Self::CloseNamespace => (&[], include_str!("lua/close_namespace.lua")),
+            Self::TakeRates => (&[RATES], include_str!("lua/take_rates.lua")),
+            Self::GiveBackRates => (&[RATES], include_str!("lua/give_back_rates.lua")),
         };
         [PRELUDE, &shared.concat(), code].concat()
     }

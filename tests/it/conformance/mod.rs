@@ -91,6 +91,7 @@ mod listings;
 mod namespaces;
 mod operations;
 mod preconditions;
+mod rates;
 mod reads;
 mod registry;
 mod restores;

@@ -78,6 +78,7 @@ mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
 mod providers;
+mod rates;
 #[cfg(feature = "redis")]
 mod replicas;
 mod scopes;

@@ -14,6 +14,7 @@ use super::pings::Pings;
 use super::reply::{done, refused};
 use super::request::{Action, Request, Unreadable};
 use crate::domain::{Json, ThreadId};
+use crate::service::rates::Asker;
 use crate::service::{Asked, Copies, Receipt, Restored, ServiceError};
 use crate::store::{StoreError, Whole};
 
@@ -52,7 +53,9 @@ impl Desk {
         let Request { id, thread, action } = request;
         let (start, name) = (Instant::now(), action.name());
         let counters = self.counters.of(&action);
-        let answer = self.perform(&thread, action, asked).await;
+        // one message is one write to those who count them, however often it is tried
+        let performed = self.perform(&thread, action, asked);
+        let answer = Asker::back_end().around(performed).await;
         counters.count(&answer);
         let (about_bytes, receipt) = match &answer {
             Ok(answer) => (SHORT_BYTES + answer.bytes(), answer.receipt),

@@ -29,6 +29,7 @@
 --   :x         archives: ID-LIFE by when it was archived, so that those of one time are sorted by
 --              id and life: no character of an id is below `-`
 --   :k: :y: :z: :j: what scopes are kept in: see scope.lua
+--   :l:ID:NAME how often something was done to a thread or another scope: see rates.lua
 --   :w:ID      there while a thread is watched, so that a life which begins meanwhile is too
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format

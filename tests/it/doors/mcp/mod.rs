@@ -8,6 +8,7 @@ mod logs;
 mod outage;
 mod protocol;
 mod providers;
+mod rates;
 #[cfg(feature = "redis")]
 mod replicas;
 mod resources;

@@ -1,6 +1,7 @@
 //! `ModelRelay`'s wire, by its published crate, and by hand where the crate does not reach.
 
 mod events;
+mod rates;
 mod refusals;
 mod runs;
 mod sessions;

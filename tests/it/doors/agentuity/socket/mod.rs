@@ -10,4 +10,5 @@ mod oddities;
 mod order;
 #[cfg(feature = "redis")]
 mod outage;
+mod rates;
 mod threads;

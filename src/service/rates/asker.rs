@@ -1,0 +1,150 @@
+//! Who is writing.
+
+use std::cell::RefCell;
+use std::future::Future;
+
+use crate::domain::scope::KeptScope;
+use crate::domain::{Fingerprint, ThreadId};
+
+tokio::task_local! {
+    static ASKER: Asker;
+}
+
+/// One request, as the limits see it.
+#[derive(Debug)]
+pub struct Asker(RefCell<Asking>);
+
+#[derive(Debug, Default)]
+struct Asking {
+    /// A digest of the client's address; none: its address does not count.
+    address: Option<Fingerprint>,
+    has_counted_address: bool,
+    scopes: Vec<KeptScope>,
+    made: Vec<ThreadId>,
+}
+
+/// What of a write was not counted yet.
+#[derive(Debug)]
+pub(super) struct Uncounted {
+    /// Whose write it is, unless the address does not count.
+    pub(super) address: Option<Fingerprint>,
+    /// Whether it is the request's first write.
+    pub(super) is_first: bool,
+    /// Whether it is the request's first to this scope.
+    pub(super) is_first_to_scope: bool,
+    /// Whether it was not looked at before whether it makes this thread.
+    pub(super) may_make: bool,
+}
+
+impl Asker {
+    /// A client of that address, of which only a digest is known here.
+    #[must_use]
+    pub fn at(address: Option<Fingerprint>) -> Self {
+        Self(RefCell::new(Asking {
+            address,
+            ..Asking::default()
+        }))
+    }
+
+    /// A back end: its address is that of many.
+    #[must_use]
+    pub fn back_end() -> Self {
+        Self::at(None)
+    }
+
+    /// Does something for this request.
+    pub async fn around<T>(self, work: impl Future<Output = T>) -> T {
+        ASKER.scope(self, work).await
+    }
+
+    /// The address of whoever this task does something for, to be taken to another task.
+    #[must_use]
+    pub fn address() -> Option<Fingerprint> {
+        let address = ASKER.try_with(|asker| asker.0.borrow().address);
+        address.ok().flatten()
+    }
+
+    /// Lets the address of whoever this task does something for count no more: it has shown itself to
+    /// be a back end.
+    pub fn is_a_back_end() {
+        // without limits nobody is asking
+        ASKER
+            .try_with(|asker| asker.0.borrow_mut().address = None)
+            .ok();
+    }
+
+    /// What is to be counted of a write. Without anybody who asks, each write counts by itself.
+    pub(super) fn uncounted(scope: &KeptScope) -> Uncounted {
+        let known = ASKER.try_with(|asker| {
+            let asking = asker.0.borrow();
+            Uncounted {
+                address: asking.address,
+                is_first: !asking.has_counted_address,
+                is_first_to_scope: !asking.scopes.contains(scope),
+                may_make: scope.thread().is_some_and(|id| !asking.made.contains(id)),
+            }
+        });
+        known.unwrap_or(Uncounted {
+            address: None,
+            is_first: true,
+            is_first_to_scope: true,
+            may_make: false,
+        })
+    }
+
+    /// Notes that it was counted.
+    pub(super) fn has_counted(scope: &KeptScope, making: bool) {
+        let note = |asker: &Self| {
+            let mut asking = asker.0.borrow_mut();
+            asking.has_counted_address = true;
+            if !asking.scopes.contains(scope) {
+                asking.scopes.push(scope.clone());
+            }
+            if making && let Some(id) = scope.thread() {
+                asking.made.push(*id);
+            }
+        };
+        // where nobody asks, the next write counts too
+        ASKER.try_with(note).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_counts_once_and_each_of_its_scopes_once() {
+        let address = Fingerprint([1; 16]);
+        let [one, other] = [ThreadId::random(), ThreadId::random()].map(KeptScope::Thread);
+
+        let (first, second, third) = Asker::at(Some(address))
+            .around(async {
+                let first = Asker::uncounted(&one);
+                Asker::has_counted(&one, true);
+                (first, Asker::uncounted(&one), Asker::uncounted(&other))
+            })
+            .await;
+
+        assert_eq!(first.address, Some(address));
+        assert!(first.is_first && first.is_first_to_scope && first.may_make);
+        assert!(!second.is_first && !second.is_first_to_scope && !second.may_make);
+        assert!(!third.is_first && third.is_first_to_scope && third.may_make);
+    }
+
+    #[tokio::test]
+    async fn a_back_end_has_no_address_and_nobody_has_none() {
+        let address = Some(Fingerprint([1; 16]));
+        let shown = async {
+            Asker::is_a_back_end();
+            Asker::address()
+        };
+
+        assert_eq!(Asker::at(address).around(shown).await, None);
+        assert_eq!(
+            Asker::at(address).around(async { Asker::address() }).await,
+            address
+        );
+        assert_eq!(Asker::address(), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Scopes that are written to as often as the limits say.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::RateGate;
+use crate::domain::scope::{KeptScope, ScopeWrite, ScopeWritten};
+use crate::domain::{Life, ThreadId};
+use crate::store::{
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+};
+
+/// Scopes behind a gate. What is read passes by.
+#[derive(Debug, Clone)]
+pub struct LimitedScopes {
+    scopes: Arc<dyn Scopes>,
+    gate: RateGate,
+}
+
+impl LimitedScopes {
+    /// Those scopes behind that gate.
+    #[must_use]
+    pub fn new(scopes: Arc<dyn Scopes>, gate: RateGate) -> Self {
+        Self { scopes, gate }
+    }
+}
+
+#[async_trait]
+impl Scopes for LimitedScopes {
+    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
+        Arc::new(Self {
+            scopes: self.scopes.scopes_for_worker(),
+            gate: self.gate.for_worker(),
+        })
+    }
+
+    async fn read_scope(
+        &self,
+        scope: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError> {
+        self.scopes.read_scope(scope, parts).await
+    }
+
+    async fn read_history(
+        &self,
+        scope: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        self.scopes.read_history(scope, from, most).await
+    }
+
+    /// A write to the scope of a thread that does not exist makes the thread.
+    async fn write_scope(
+        &self,
+        scope: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ScopeWriteError> {
+        let written = self.scopes.write_scope(scope, write);
+        self.gate.pass(scope, true, written).await
+    }
+
+    async fn end_scope(
+        &self,
+        scope: &KeptScope,
+        expected: Option<u64>,
+    ) -> Result<bool, ScopeWriteError> {
+        let ended = self.scopes.end_scope(scope, expected);
+        self.gate.pass(scope, false, ended).await
+    }
+
+    async fn read_final_history(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        self.scopes.read_final_history(id, life, from, most).await
+    }
+}

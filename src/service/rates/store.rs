@@ -1,0 +1,86 @@
+//! Threads that are written to as often as the limits say.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::RateGate;
+use crate::domain::scope::KeptScope;
+use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
+use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
+
+/// A store behind a gate. What is read passes by.
+#[derive(Debug, Clone)]
+pub struct LimitedStore {
+    store: Arc<dyn Store>,
+    gate: RateGate,
+}
+
+impl LimitedStore {
+    /// That store behind that gate.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, gate: RateGate) -> Self {
+        Self { store, gate }
+    }
+}
+
+#[async_trait]
+impl Store for LimitedStore {
+    fn for_worker(&self) -> Arc<dyn Store> {
+        let store = self.store.for_worker();
+        let gate = self.gate.for_worker().over(Arc::clone(&store));
+        Arc::new(Self { store, gate })
+    }
+
+    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
+        self.store.get_state(id).await
+    }
+
+    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
+        self.store.get_whole(id).await
+    }
+
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
+        self.store.get_values(id, keys).await
+    }
+
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
+        self.store.get_value(id, key, slice).await
+    }
+
+    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
+        self.store.get_keys(id).await
+    }
+
+    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        self.store.get_thread(id).await
+    }
+
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        let scope = KeptScope::Thread(*id);
+        self.gate
+            .pass(&scope, true, self.store.write(id, write))
+            .await
+    }
+
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        let scope = KeptScope::Thread(*id);
+        self.gate
+            .pass(&scope, false, self.store.destroy(id, destroy))
+            .await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.store.ping().await
+    }
+}

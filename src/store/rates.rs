@@ -1,0 +1,52 @@
+//! How often something was done.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::scope::KeptScope;
+use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
+
+/// Whose counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Counted<'a> {
+    /// Those of a client's address, which the store only knows by a digest.
+    Address(&'a Fingerprint),
+    /// Those of a thread, or of a scope that is none of a thread.
+    Scope(&'a KeptScope),
+}
+
+/// Counters of how often something was done, by the store's own clock. Those of one address, or of
+/// one scope, change together. A counter of what was not done for long takes no room.
+#[async_trait]
+pub trait Rates: fmt::Debug + Send + Sync {
+    /// The counters as one worker thread should use them; see [`Store::for_worker`].
+    ///
+    /// [`Store::for_worker`]: super::Store::for_worker
+    fn rates_for_worker(&self) -> Arc<dyn Rates>;
+
+    /// Takes one of each of these rates, or none of any when one has none left: which, and for how
+    /// long. Of several that have none left it is the one with the longest wait.
+    ///
+    /// A connection that breaks may have one taken twice.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn take_rates(
+        &self,
+        whose: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Result<Option<RateLimited>, StoreError>;
+
+    /// Gives one of each back that was taken.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn give_back_rates(
+        &self,
+        whose: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Result<(), StoreError>;
+}

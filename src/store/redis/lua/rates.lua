@@ -1,0 +1,18 @@
+-- A rate's counter is a text: the microsecond at which all that was taken is given out anew, and which
+-- is the end of the key too (see domain/rate.rs, which means the same).
+local function now_us(ahead)
+  local t = call('TIME')
+  return t[1] * 1000000 + t[2] + ahead * 1000
+end
+
+-- When all is given out anew, as it is for who has taken nothing yet.
+local function full_us(key, t, tolerance)
+  local full = tonumber(call('GET', key) or 0)
+  -- more than what may be used up is known only to a clock that has gone back, or a wider limit before
+  return math.min(math.max(full, t), t + tolerance)
+end
+
+local function set_full(key, full, t)
+  if full <= t then return call('DEL', key) end
+  call('SET', key, fmt('%.0f', full), 'PX', fmt('%.0f', math.ceil((full - t) / 1000)))
+end

@@ -1,0 +1,194 @@
+//! Rates: so many at once, and then one more after each interval, by the clock of the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep::domain::scope::KeptScope;
+use threadkeep::domain::{Fingerprint, Rate, RateLimited, RateName, ThreadId};
+use threadkeep::store::{Counted, Rates};
+
+use super::room::Room;
+
+type Named = (RateName, Rate);
+
+fn new_threads(rate: &str) -> Named {
+    (RateName::NewThreads, rate.parse().unwrap())
+}
+
+fn writes(rate: &str) -> Named {
+    (RateName::Writes, rate.parse().unwrap())
+}
+
+fn to_thread(rate: &str) -> Named {
+    (RateName::ThreadWrites, rate.parse().unwrap())
+}
+
+fn an_address() -> Fingerprint {
+    Fingerprint(rand::random())
+}
+
+async fn take(room: &Room, whose: Counted<'_>, rates: &[Named]) -> Option<RateLimited> {
+    room.backend.take_rates(whose, rates).await.unwrap()
+}
+
+/// How many can be taken at once, at most ten.
+async fn left(room: &Room, whose: Counted<'_>, rate: Named) -> usize {
+    let mut taken = 0;
+    while taken < 10 && take(room, whose, &[rate]).await.is_none() {
+        taken += 1;
+    }
+    taken
+}
+
+/// Waits as long as was told, by the clock of the store; what is told is a moment old.
+fn wait(room: &Room, limited: RateLimited) {
+    room.advance(Duration::from_millis(limited.retry_after_ms));
+}
+
+async fn so_many_may_come_at_once_and_then_one_after_each_interval(room: Room) {
+    let address = an_address();
+    let (address, rate) = (Counted::Address(&address), [writes("4/1h")]);
+    for _ in 0..4 {
+        assert_eq!(take(&room, address, &rate).await, None);
+    }
+
+    let refused = take(&room, address, &rate).await.unwrap();
+    assert_eq!(refused.limit, RateName::Writes);
+    assert!(
+        (850_000..=900_000).contains(&refused.retry_after_ms),
+        "{refused:?}"
+    );
+    // being refused costs nothing
+    for _ in 0..5 {
+        assert!(take(&room, address, &rate).await.is_some());
+    }
+    wait(&room, refused);
+    assert_eq!(left(&room, address, rate[0]).await, 1);
+    room.advance(Duration::from_secs(2_700));
+    assert_eq!(left(&room, address, rate[0]).await, 3);
+    room.advance(Duration::from_secs(100_000));
+    assert_eq!(left(&room, address, rate[0]).await, 4);
+}
+
+async fn a_burst_may_be_smaller_than_the_count(room: Room) {
+    let address = an_address();
+    let (address, rate) = (Counted::Address(&address), writes("60/1h burst 2"));
+
+    assert_eq!(left(&room, address, rate).await, 2);
+    room.advance(Duration::from_secs(60));
+    assert_eq!(left(&room, address, rate).await, 1);
+}
+
+async fn all_of_an_address_are_taken_or_none(room: Room) {
+    let address = an_address();
+    let address = Counted::Address(&address);
+    let both = [writes("5/1d"), new_threads("2/1d")];
+    for _ in 0..2 {
+        assert_eq!(take(&room, address, &both).await, None);
+    }
+
+    for _ in 0..4 {
+        let refused = take(&room, address, &both).await.unwrap();
+        assert_eq!(refused.limit, RateName::NewThreads);
+    }
+
+    assert_eq!(left(&room, address, both[0]).await, 3);
+}
+
+async fn of_two_that_are_used_up_the_one_with_the_longest_wait_is_named(room: Room) {
+    let address = an_address();
+    let address = Counted::Address(&address);
+    let both = [writes("1/10s"), new_threads("1/1h")];
+    assert_eq!(take(&room, address, &both).await, None);
+
+    let refused = take(&room, address, &both).await.unwrap();
+
+    assert_eq!(refused.limit, RateName::NewThreads);
+    assert!(refused.retry_after_ms > 3_000_000, "{refused:?}");
+}
+
+async fn what_is_given_back_can_be_taken_again(room: Room) {
+    let address = an_address();
+    let address = Counted::Address(&address);
+    let both = [writes("3/1d"), new_threads("3/1d")];
+    for _ in 0..3 {
+        assert_eq!(take(&room, address, &both).await, None);
+    }
+
+    for _ in 0..2 {
+        room.backend
+            .give_back_rates(address, &both[1..])
+            .await
+            .unwrap();
+    }
+    let never_taken = an_address();
+    let never_taken = Counted::Address(&never_taken);
+    room.backend
+        .give_back_rates(never_taken, &both)
+        .await
+        .unwrap();
+
+    assert_eq!(left(&room, address, both[0]).await, 0);
+    assert_eq!(left(&room, address, both[1]).await, 2);
+    assert_eq!(left(&room, never_taken, both[0]).await, 3);
+}
+
+async fn addresses_threads_and_other_scopes_count_apart(room: Room) {
+    let (one, other) = (an_address(), an_address());
+    let [first, second] = [ThreadId::random(), ThreadId::random()].map(KeptScope::Thread);
+    let session: KeptScope = format!("session:{}", ThreadId::random()).parse().unwrap();
+    let rate = to_thread("2/1d");
+    let all = [
+        Counted::Address(&one),
+        Counted::Address(&other),
+        Counted::Scope(&first),
+        Counted::Scope(&second),
+        Counted::Scope(&session),
+    ];
+
+    for whose in all {
+        assert_eq!(left(&room, whose, rate).await, 2, "{whose:?}");
+    }
+}
+
+async fn a_narrower_limit_holds_at_once(room: Room) {
+    let address = an_address();
+    let address = Counted::Address(&address);
+    assert_eq!(left(&room, address, writes("9/1d")).await, 9);
+
+    let refused = take(&room, address, &[writes("10/10s")]).await.unwrap();
+
+    assert!(refused.retry_after_ms <= 1_000, "{refused:?}");
+}
+
+async fn of_many_who_come_at_once_no_more_are_let_through(room: Room) {
+    let (room, address) = (Arc::new(room), an_address());
+    let workers: Vec<_> = (0..4).map(|_| room.backend.rates_for_worker()).collect();
+    let all = (0..40).map(|number: usize| {
+        let rates: Arc<dyn Rates> = Arc::clone(&workers[number % workers.len()]);
+        tokio::spawn(async move {
+            let rate = [writes("7/1d")];
+            rates
+                .take_rates(Counted::Address(&address), &rate)
+                .await
+                .unwrap()
+        })
+    });
+    let mut let_through = 0;
+    for one in all.collect::<Vec<_>>() {
+        let_through += usize::from(one.await.unwrap().is_none());
+    }
+
+    assert_eq!(let_through, 7);
+}
+
+super::over_every_store! {
+    so_many_may_come_at_once_and_then_one_after_each_interval,
+    a_burst_may_be_smaller_than_the_count,
+    all_of_an_address_are_taken_or_none,
+    of_two_that_are_used_up_the_one_with_the_longest_wait_is_named,
+    what_is_given_back_can_be_taken_again,
+    addresses_threads_and_other_scopes_count_apart,
+    a_narrower_limit_holds_at_once,
+    of_many_who_come_at_once_no_more_are_let_through,
+}

@@ -1,0 +1,48 @@
+//! Limits on how often clients write.
+
+use serde_json::json;
+
+use super::{Mcp, unique};
+use crate::http::with_own_servers;
+use crate::support::server::{Backend, Server};
+
+async fn calls_that_write_count_for_the_scope_and_for_the_address(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_RATE_WRITES", "3/1d")
+        .set("THREADKEEP_RATE_THREAD_WRITES", "2/1d")
+        .start();
+    let client = server.client();
+    let write = json!({"name": "kv_write", "arguments": {"key": "k", "value": "1"}});
+    let refused = async |mcp: &Mcp, text: &str| {
+        let error = mcp.error("tools/call", write.clone()).await;
+        assert_eq!(error["data"]["code"], "rate_limited", "{error}");
+        assert!(error["data"]["retry_after_seconds"].as_u64() >= Some(1));
+        assert!(error["message"].as_str().unwrap().contains(text), "{error}");
+    };
+    let thread = Mcp::thread(&client, &client.thread());
+    for _ in 0..2 {
+        thread
+            .call("kv_write", json!({"key": "k", "value": "1"}))
+            .await;
+        thread.keys().await;
+    }
+
+    refused(&thread, "to this thread").await;
+    let other = Mcp::thread(&client, &client.thread());
+    other
+        .call("kv_write", json!({"key": "k", "value": "1"}))
+        .await;
+    refused(&other, "from this address").await;
+    // back ends have no address
+    let name = unique();
+    let session = Mcp::session(&client, &name);
+    for _ in 0..2 {
+        session
+            .call("kv_write", json!({"key": "k", "value": "1"}))
+            .await;
+    }
+    refused(&session, "to this thread").await;
+    assert_eq!(thread.keys().await.as_array().unwrap().len(), 1);
+}
+
+with_own_servers!(calls_that_write_count_for_the_scope_and_for_the_address);
