@@ -1,20 +1,27 @@
 //! Request bodies, read whole before a handler runs.
 //!
 //! A refusal that is sent while the client is still sending is often lost with the connection, so
-//! the body is read to its end first, whatever the answer will be; past the limit it is dropped.
+//! the body is read to its end first, whatever the answer will be; past the limit it is dropped. What is announced to
+//! be too large is not kept at all, and what nobody waits to the end for is answered at once.
 
 use std::time::Duration;
 
 use actix_web::HttpMessage;
 use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, timeout_at};
 
+use super::early::announced_bytes;
 use super::error::ApiError;
 
 /// A body that takes longer than this to arrive is given up.
 const TIME: Duration = Duration::from_secs(30);
+/// And one of which nothing arrives for so long.
+const SILENCE: Duration = Duration::from_secs(10);
 /// A body that goes on for longer is not worth reading on: the connection is closed instead.
 const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
@@ -64,18 +71,36 @@ impl Body {
         if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
             return Self::Whole(Bytes::new());
         }
+        let announced_bytes = announced_bytes(request).unwrap_or_default();
         let payload = request.take_payload();
-        tokio::time::timeout(TIME, Self::collect(payload, limit_bytes))
-            .await
-            .unwrap_or(Self::Unreadable)
+        if announced_bytes > limit_bytes {
+            return Self::refuse(payload, limit_bytes, announced_bytes).await;
+        }
+        Self::collect(payload, limit_bytes).await
+    }
+
+    /// Of what is announced to be too large nothing is kept, and nothing read that would not be read
+    /// to its end.
+    async fn refuse(payload: Payload, limit_bytes: u64, announced_bytes: u64) -> Self {
+        if announced_bytes > DRAIN_BYTES as u64 {
+            let read_bytes = 0;
+            return Self::TooLarge {
+                limit_bytes,
+                read_bytes,
+            };
+        }
+        Self::drain(payload, limit_bytes, 0).await
     }
 
     async fn collect(mut payload: Payload, limit_bytes: u64) -> Self {
+        let end = Instant::now() + TIME;
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
-        while let Some(chunk) = payload.next().await {
-            let Ok(chunk) = chunk else {
-                return Self::Unreadable;
+        loop {
+            let chunk = match next_before(&mut payload, end).await {
+                Ok(None) => break,
+                Ok(Some(Ok(chunk))) => chunk,
+                Ok(Some(Err(_))) | Err(_) => return Self::Unreadable,
             };
             let read_bytes = first.len() + rest.len() + chunk.len();
             if read_bytes as u64 > limit_bytes {
@@ -98,19 +123,26 @@ impl Body {
     }
 
     async fn drain(mut payload: Payload, limit_bytes: u64, mut read_bytes: usize) -> Self {
-        let drained = tokio::time::timeout(DRAIN_TIME, async {
-            while let Some(Ok(chunk)) = payload.next().await {
-                read_bytes += chunk.len();
-                if read_bytes > DRAIN_BYTES {
-                    break;
-                }
+        let end = Instant::now() + DRAIN_TIME;
+        // whether the end is reached changes nothing but how likely the answer arrives
+        while let Ok(Some(Ok(chunk))) = next_before(&mut payload, end).await {
+            read_bytes += chunk.len();
+            if read_bytes > DRAIN_BYTES {
+                break;
             }
-        });
-        // whether the end was reached changes nothing but how likely the answer arrives
-        drained.await.ok();
+        }
         Self::TooLarge {
             limit_bytes,
             read_bytes: read_bytes as u64,
         }
     }
+}
+
+/// What comes next, by that time and before the silence gets too long.
+async fn next_before(
+    payload: &mut Payload,
+    end: Instant,
+) -> Result<Option<Result<Bytes, PayloadError>>, Elapsed> {
+    let silent = Instant::now() + SILENCE;
+    timeout_at(end.min(silent), payload.next()).await
 }

@@ -15,6 +15,7 @@ use super::body::Body;
 use super::error::with_problem;
 use super::exchange::{About, Exchange, Streaming, Successor};
 use super::session::{SESSION_ID, SessionId};
+use super::{early, head};
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 
@@ -25,18 +26,27 @@ use crate::identity::{Caller, Source};
 pub async fn envelope<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+) -> Result<ServiceResponse<EitherBody<EitherBody<B>>>, Error> {
     let start = Instant::now();
     let session = SessionId::random();
-    let body = if is_ours(request.match_info().as_str()) {
-        let limit_bytes = limit_bytes(&request);
+    let refusal = head::refusal(&request);
+    let body = if refusal.is_some() {
+        Body::read(&mut request, 0).await
+    } else if is_ours(request.match_info().as_str()) {
+        let limit_bytes = match early::is_hopeless(&request) {
+            true => 0,
+            false => limit_bytes(&request),
+        };
         Body::read(&mut request, limit_bytes).await
     } else {
         Body::none()
     };
     request.extensions_mut().insert(session);
     request.extensions_mut().insert(Exchange { body });
-    let response = next.call(request).await?;
+    let response = match refusal {
+        Some(refusal) => request.error_response(refusal).map_into_right_body(),
+        None => next.call(request).await?.map_into_left_body(),
+    };
     let mut response = with_problem(response, &session);
     mark(&mut response, session);
     end(&response, session, start);

@@ -127,6 +127,20 @@ pub enum ApiError {
         /// What was read of it.
         read_bytes: u64,
     },
+    /// The URL is too long.
+    #[error("The URL is longer than {limit_bytes} bytes.")]
+    UrlTooLong {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// The headers are too many or too large.
+    #[error("There are more than {limit} headers, or they have more than {limit_bytes} bytes.")]
+    HeadersTooLarge {
+        /// How many there may be.
+        limit: usize,
+        /// What they may have with the URL.
+        limit_bytes: usize,
+    },
     /// The body ended before it was whole, or was malformed as HTTP.
     #[error("The body could not be read.")]
     BodyUnreadable,
@@ -177,6 +191,11 @@ impl ApiError {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
             }
             Self::BodyTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::UrlTooLong { .. } => (StatusCode::URI_TOO_LONG, "url_too_long"),
+            Self::HeadersTooLarge { .. } => (
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "headers_too_large",
+            ),
             Self::Service(error) => service_row(error),
             Self::Internal { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
         }
@@ -279,6 +298,10 @@ impl ApiError {
                 ..
             } => json!({"operation": operation}),
             Self::BodyTooLarge { limit_bytes, .. } => json!({"limit_bytes": limit_bytes}),
+            Self::UrlTooLong { limit_bytes } => json!({"limit_bytes": limit_bytes}),
+            Self::HeadersTooLarge { limit, limit_bytes } => {
+                json!({"limit": limit, "limit_bytes": limit_bytes})
+            }
             Self::ScopePart { error, index } => part_members(error, *index),
             Self::TooManyWebhooks { limit } => json!({"limit": limit}),
             Self::Service(ServiceError::EntryTooLarge { limit_bytes, .. }) => {

@@ -23,8 +23,14 @@ pub(super) async fn gate<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let body = Body::read(&mut request, Body::LIMIT_BYTES).await;
-    let mut response = match admit(&mut request, &body) {
+    let opened = request
+        .app_data::<web::Data<Mcp>>()
+        .ok_or(ApiError::NotFound)
+        .and_then(|mcp| mcp.open(request.request()));
+    // nothing of a stranger is kept, but it is read: see `Body`
+    let limit_bytes = opened.as_ref().map_or(0, |_| Body::LIMIT_BYTES);
+    let body = Body::read(&mut request, limit_bytes).await;
+    let mut response = match opened.and_then(|scope| admit(&mut request, scope, &body)) {
         Ok(None) => named_text(next.call(request).await?).map_into_left_body(),
         Ok(Some(fault)) => request
             .into_response(HttpResponse::BadRequest().json(fault))
@@ -36,10 +42,12 @@ pub(super) async fn gate<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// Opens the scope of a request, and gives the request its body back, unless that is no message.
-fn admit(request: &mut ServiceRequest, body: &Body) -> Result<Option<JsonRpcError>, ApiError> {
-    let mcp = request.app_data::<web::Data<Mcp>>();
-    let scope = mcp.ok_or(ApiError::NotFound)?.open(request.request())?;
+/// Notes the scope of a request, and gives the request its body back, unless that is no message.
+fn admit(
+    request: &mut ServiceRequest,
+    scope: Scope,
+    body: &Body,
+) -> Result<Option<JsonRpcError>, ApiError> {
     if let Scope::Kept(kept) = &scope
         && let Some(thread) = kept.thread()
     {

@@ -215,6 +215,90 @@ async fn a_client_that_is_still_sending_can_read_why_it_is_refused(server: &Serv
     assert_eq!(thread.object().await["exists"], false);
 }
 
+async fn a_large_body_of_a_stranger_gets_the_answer_of_a_small_one(server: &Server) {
+    let thread = server.client().thread();
+    let wrong = thread.signed.replace("thrd_", "thrd_0");
+    let path = |path: &str, more: &str| format!("{path} HTTP/1.1\r\nhost: x\r\n{more}");
+    let by_id = format!("PUT /v1/threads/{}/state", thread.id);
+    let forged = format!("x-thread-id: {wrong}\r\n");
+    let bearer = "authorization: Bearer wrong\r\n";
+    let signature = "invalid_thread_signature";
+    for (head, code) in [
+        (path("PUT /v1/kv/n/k", ""), "api_key_required"),
+        (path("PUT /v1/kv/n/k", bearer), "api_key_required"),
+        (path("POST /v1/webhooks", ""), "api_key_required"),
+        (path(&by_id, ""), "api_key_required"),
+        (path(&by_id, bearer), "api_key_required"),
+        (path(&by_id, &forged), "api_key_required"),
+        (path("PUT /v1/threads/current/state", &forged), signature),
+        (path("POST /mcp", ""), "api_key_required"),
+    ] {
+        for size in [65_536, BODY_BYTES, 4 * BODY_BYTES] {
+            let head = format!("{head}content-length: {size}\r\n\r\n");
+
+            let answer = send_all_then_read(server.address(), &head, size).await;
+
+            assert_eq!(raw::status(&answer), 401, "{head}: {answer}");
+            assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
+        }
+    }
+    let relay = path("POST /api/v1/sessions", "content-length: 65536\r\n\r\n");
+    let answer = send_all_then_read(server.address(), &relay, 65_536).await;
+    assert_eq!(raw::status(&answer), 401, "{answer}");
+}
+
+async fn what_is_announced_to_be_without_end_is_answered_before_it_comes(server: &Server) {
+    let thread = server.client().thread();
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let head = head(&thread, "state/k", "content-length: 1000000000000\r\n");
+
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let answer = raw::read_response(&mut stream).await;
+
+    assert_eq!(raw::status(&answer), 413, "{answer}");
+    assert!(answer.contains("\"code\":\"body_too_large\""), "{answer}");
+}
+
+/// A request with so many headers of that size beside its own.
+async fn with_headers(server: &Server, path: &str, count: usize, bytes: usize) -> String {
+    let headers: String = (0..count)
+        .map(|number| format!("x-{number:04}: {}\r\n", "v".repeat(bytes)))
+        .collect();
+    let close = "host: x\r\nconnection: close\r\n";
+    let request = format!("GET {path} HTTP/1.1\r\n{close}{headers}\r\n");
+    raw::exchange(server.address(), request).await
+}
+
+async fn a_head_that_is_too_large_is_a_problem_of_its_own(server: &Server) {
+    let own = "/v1/threads/current";
+    let long = format!("{own}?key={}", "k".repeat(16_384));
+    for (path, status, code, count, bytes) in [
+        (own, 431, "headers_too_large", 65, 1),
+        (own, 431, "headers_too_large", 5, 8_000),
+        ("/healthz", 431, "headers_too_large", 65, 1),
+        (&long, 414, "url_too_long", 0, 0),
+    ] {
+        let answer = with_headers(server, path, count, bytes).await;
+
+        assert_eq!(raw::status(&answer), status, "{answer}");
+        assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
+        assert!(answer.contains("application/problem+json"), "{answer}");
+        assert!(answer.contains("x-session-id"), "{answer}");
+    }
+    let fits = with_headers(server, own, 60, 400).await;
+    assert_eq!(raw::status(&fits), 200, "{fits}");
+}
+
+/// What the parser itself refuses, before anything of ours is asked.
+async fn a_head_that_no_parser_takes_has_no_body(server: &Server) {
+    let answer = with_headers(server, "/v1/threads/current", 97, 1).await;
+    assert_eq!(raw::status(&answer), 431, "{answer}");
+    assert!(answer.contains("content-length: 0"), "{answer}");
+    let url = format!("/v1/{}", "u".repeat(70_000));
+    let answer = with_headers(server, &url, 0, 0).await;
+    assert_eq!(raw::status(&answer), 400, "{answer}");
+}
+
 async fn a_body_of_untold_length_is_limited_too(server: &Server) {
     let thread = server.client().thread();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -298,6 +382,10 @@ over_both_stores!(
     a_state_has_at_most_10000_keys,
     a_body_has_at_most_two_mebibytes,
     a_client_that_is_still_sending_can_read_why_it_is_refused,
+    a_large_body_of_a_stranger_gets_the_answer_of_a_small_one,
+    what_is_announced_to_be_without_end_is_answered_before_it_comes,
+    a_head_that_is_too_large_is_a_problem_of_its_own,
+    a_head_that_no_parser_takes_has_no_body,
     a_body_of_untold_length_is_limited_too,
     a_refused_client_may_go_on_with_the_same_connection,
     a_client_may_wait_for_the_word_to_go_on,
