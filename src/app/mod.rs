@@ -1,22 +1,23 @@
 //! The server, put together from settings.
 
+mod connections;
 mod cors;
 mod metrics;
 mod rates;
-mod sockets;
 mod store;
 
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::App;
 use actix_web::dev::Server;
 use actix_web::middleware::{Condition, from_fn};
-use actix_web::{App, HttpServer};
 use futures_util::future::join;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
@@ -41,10 +42,7 @@ use crate::telemetry::{
     register_process, register_sockets,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
-
-/// Longer than load balancers keep an idle connection (60 s is common): who closes first must not
-/// be the server, or a request that is on its way at that moment is lost.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
+use connections::{ConnectionSettings, Listener};
 
 /// How often it is looked whether those who have left are served.
 const GLANCE: Duration = Duration::from_millis(10);
@@ -120,7 +118,10 @@ impl Application {
         } = settings.mcp.clone();
         let mcp = Mcp::new(&api, allowed_hosts, allowed_origins);
         let origins = settings.cors.clone();
-        let mut server = HttpServer::new(move || {
+        let listener = Listener::bind(settings.listen);
+        let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;
+        let address = listener.address();
+        let app = move || {
             let api = api.for_worker();
             let agentuity = agentuity.for_worker(&api);
             let relay = relay.for_worker(&api.scopes);
@@ -140,24 +141,16 @@ impl Application {
                 .configure(|config| relay.configure(config))
                 .configure(|config| mcp.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
-        })
-        .on_connect(move |connection, data| {
-            sockets::give_up_on_silence(connection);
-            data.insert(connections.open());
-        })
-        .disable_signals()
-        .keep_alive(KEEP_ALIVE)
-        .tcp_nodelay(true)
-        .shutdown_timeout(settings.shutdown.as_secs());
-        if let Some(workers) = settings.workers {
-            server = server.workers(workers.get());
-        }
-        let failed = |error| AppError::Listen(settings.listen, error);
-        let server = server.bind(settings.listen).map_err(failed)?;
-        let address = server.addrs().first().copied();
+        };
+        let served = ConnectionSettings {
+            workers: settings.workers.map(NonZeroUsize::get),
+            most: settings.max_connections,
+            keep_alive: settings.keep_alive,
+            shutdown: settings.shutdown,
+        };
         Ok(Self {
-            address: address.unwrap_or(settings.listen),
-            server: server.run(),
+            address,
+            server: listener.serve(&served, connections, app)?,
             events,
             sockets,
             shutdown: settings.shutdown,

@@ -31,6 +31,10 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Threads that serve requests; none: one for each core.
     pub workers: Option<NonZeroUsize>,
+    /// Connections that each of them holds at once.
+    pub max_connections: usize,
+    /// How long a connection may be idle between requests.
+    pub keep_alive: Duration,
     /// How long running requests may take to finish after SIGTERM.
     pub shutdown: Duration,
     /// Where threads are kept.
@@ -121,6 +125,10 @@ impl Settings {
         let workers = values
             .take("workers")
             .within(0..=512, "a number of threads, 0 to 512")?;
+        let rule = "a number of connections, 1 to 1000000";
+        let max_connections = values.take("max_connections").within(1..=1_000_000, rule)?;
+        let rule = "a number of seconds, 1 to 3600";
+        let keep_alive_seconds = values.take("keep_alive_seconds").within(1..=3_600, rule)?;
         let (webhooks, webhook_allow_private) = webhooks::endpoints(values)?;
         let public_url = public_url::read(&values.take("public_url"))?;
         let cors = CorsOrigins::read(&values.take("cors_origins"))?;
@@ -132,6 +140,8 @@ impl Settings {
             webhooks,
             webhook_allow_private,
             workers: NonZeroUsize::new(workers as usize),
+            max_connections: max_connections as usize,
+            keep_alive: Duration::from_secs(keep_alive_seconds),
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
             store: store(values)?,
             policy: policy(values)?,

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use actix_web::body::{EitherBody, MessageBody};
+use actix_web::body::{BodySize, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
@@ -15,6 +15,7 @@ use super::body::Body;
 use super::error::with_problem;
 use super::exchange::{About, Exchange, Streaming, Successor};
 use super::session::{SESSION_ID, SessionId};
+use super::turn::Turn;
 use super::{early, head};
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
@@ -28,6 +29,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<EitherBody<B>>>, Error> {
     let start = Instant::now();
+    let taken = Turn::take(&request);
     let session = SessionId::random();
     let refusal = head::refusal(&request);
     let body = if refusal.is_some() {
@@ -50,6 +52,9 @@ pub async fn envelope<B: MessageBody + 'static>(
     let mut response = with_problem(response, &session);
     mark(&mut response, session);
     end(&response, session, start);
+    if goes_on(&response) {
+        taken.keep();
+    }
     Ok(response)
 }
 
@@ -77,6 +82,12 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     {
         api.identity.hand_back(caller, &request, headers);
     }
+}
+
+/// Whether the request goes on after its answer has begun.
+fn goes_on<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
+    let is_switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    is_switched || response.response().body().size() == BodySize::Stream
 }
 
 /// Has the end of a request about a thread logged, if that is wanted.

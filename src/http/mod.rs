@@ -66,6 +66,7 @@ mod tool_calls;
 mod tool_messages;
 mod tool_schemas;
 mod tools;
+mod turn;
 mod webhook_body;
 mod webhook_object;
 mod webhooks;
@@ -85,6 +86,7 @@ pub use error::{ApiError, with_problem};
 pub(crate) use exchange::About;
 pub use openapi::openapi_json;
 pub use session::{SESSION_ID, SessionId};
+pub use turn::Turn;
 
 /// What the handlers work with.
 #[derive(Debug, Clone)]

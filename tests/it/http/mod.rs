@@ -82,6 +82,7 @@ mod rates;
 #[cfg(feature = "redis")]
 mod replicas;
 mod scopes;
+mod slow_clients;
 mod starting;
 mod state;
 mod thread_object;

@@ -1,10 +1,8 @@
 //! What is asked of the system for each connection.
 
-use std::any::Any;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
 use actix_web::rt::net::TcpStream;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
@@ -17,10 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Has the system end a connection whose client takes nothing for too long
 /// (`TCP_USER_TIMEOUT`, `tcp(7)`).
 #[cfg(target_os = "linux")]
-pub(super) fn give_up_on_silence(connection: &dyn Any) {
-    let Some(stream) = connection.downcast_ref::<TcpStream>() else {
-        return;
-    };
+pub(super) fn give_up_on_silence(stream: &TcpStream) {
     if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(PATIENCE)) {
         tracing::debug!(%error, "a connection has no time limit for what it sends");
     }
@@ -28,7 +23,7 @@ pub(super) fn give_up_on_silence(connection: &dyn Any) {
 
 /// There is no such option elsewhere.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn give_up_on_silence(_: &dyn Any) {}
+pub(super) fn give_up_on_silence(_: &TcpStream) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

@@ -1,0 +1,108 @@
+//! For how long a client may take its time.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::http::Turn;
+
+/// How long the head of a request may take, from its first byte on.
+pub(super) const HEAD: Duration = Duration::from_secs(5);
+
+/// Watches a connection while it is its client's turn.
+///
+/// Between requests actix looks after it, but forgets it when a part of a head has come together
+/// with the request before; so there is an end to that here too.
+#[derive(Debug)]
+pub(super) struct Idleness {
+    turn: Turn,
+    keep_alive: Duration,
+    waiting: Option<Waiting>,
+    /// Set at most once in each [`HEAD`] of a busy connection, however many requests it has.
+    alarm: Option<Pin<Box<Sleep>>>,
+    is_set: bool,
+}
+
+/// What a client is waited for.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    /// How many requests there were before.
+    requests: u64,
+    has_begun: bool,
+    since: Instant,
+}
+
+impl Idleness {
+    pub(super) fn new(turn: Turn, keep_alive: Duration) -> Self {
+        Self {
+            turn,
+            keep_alive,
+            waiting: None,
+            alarm: None,
+            is_set: false,
+        }
+    }
+
+    pub(super) fn turn(&self) -> Turn {
+        self.turn.clone()
+    }
+
+    /// Notes that something came.
+    pub(super) fn heard(&mut self) {
+        self.wait(true);
+    }
+
+    /// Notes that nothing has come.
+    ///
+    /// # Errors
+    /// When that has gone on for too long.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.wait(false);
+        loop {
+            let Some(waiting) = self.waiting else {
+                return Poll::Pending;
+            };
+            let end = waiting.since + self.patience(&waiting);
+            let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(end)));
+            if !self.is_set || alarm.deadline() > end {
+                alarm.as_mut().reset(end);
+                self.is_set = true;
+            }
+            if alarm.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.is_set = false;
+            if Instant::now() >= end {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+    }
+
+    fn patience(&self, waiting: &Waiting) -> Duration {
+        match waiting.has_begun {
+            true => HEAD,
+            false => self.keep_alive + HEAD,
+        }
+    }
+
+    fn wait(&mut self, has_begun: bool) {
+        let Some(requests) = self.turn.of_client() else {
+            self.waiting = None;
+            return;
+        };
+        let is_known = self.waiting.is_some_and(|waiting| {
+            waiting.requests == requests && (waiting.has_begun || !has_begun)
+        });
+        if !is_known {
+            self.waiting = Some(Waiting {
+                requests,
+                has_begun,
+                since: Instant::now(),
+            });
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Listening, and serving what connects.
+
+use std::fmt;
+use std::future::ready;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use actix_http::{HttpService, KeepAlive, Request};
+use actix_server::ServerBuilder;
+use actix_service::{
+    IntoServiceFactory, Service, ServiceFactory, ServiceFactoryExt, fn_service, map_config,
+};
+use actix_web::Error;
+use actix_web::body::MessageBody;
+use actix_web::dev::{AppConfig, Response, Server};
+use actix_web::rt::net::TcpStream;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::idleness::{HEAD, Idleness};
+use super::sockets::give_up_on_silence;
+use super::stream::PacedStream;
+use crate::http::Turn;
+use crate::telemetry::Connections;
+
+/// Connections that wait to be taken.
+const BACKLOG: i32 = 1_024;
+/// How long a connection that is closed before a request was read to its end is still read from, so
+/// that the answer is not lost with it.
+const LINGERING: Duration = Duration::from_secs(5);
+
+/// What connections are served by.
+#[derive(Debug, Clone)]
+pub(in crate::app) struct ConnectionSettings {
+    /// Threads; none: one for each core.
+    pub(in crate::app) workers: Option<usize>,
+    /// How many each of them serves at once.
+    pub(in crate::app) most: usize,
+    /// How long one may be idle between requests.
+    pub(in crate::app) keep_alive: Duration,
+    /// How long running requests may take to finish.
+    pub(in crate::app) shutdown: Duration,
+}
+
+/// A port that is listened on.
+#[derive(Debug)]
+pub(in crate::app) struct Listener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Listens.
+    ///
+    /// # Errors
+    /// [`io::Error`].
+    pub(in crate::app) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let domain = Domain::for_address(address);
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        // a port whose last server has just ended can be taken again
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        let listener = TcpListener::from(socket);
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it listens.
+    pub(in crate::app) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves apps from this factory, one for each worker, and counts the connections.
+    ///
+    /// # Errors
+    /// [`io::Error`].
+    pub(in crate::app) fn serve<F, I, S, B>(
+        self,
+        settings: &ConnectionSettings,
+        connections: Connections,
+        app: F,
+    ) -> io::Result<Server>
+    where
+        F: Fn() -> I + Send + Clone + 'static,
+        I: IntoServiceFactory<S, Request>,
+        S: ServiceFactory<Request, Config = AppConfig> + 'static,
+        S::Error: Into<Error> + 'static,
+        S::InitError: fmt::Debug,
+        S::Response: Into<Response<B>> + 'static,
+        S::Service: 'static,
+        <S::Service as Service<Request>>::Future: 'static,
+        B: MessageBody + 'static,
+    {
+        let ConnectionSettings {
+            workers,
+            most,
+            keep_alive,
+            shutdown,
+        } = settings.clone();
+        let mut builder: ServerBuilder = Server::build()
+            .disable_signals()
+            .max_concurrent_connections(most)
+            .shutdown_timeout(shutdown.as_secs());
+        if let Some(workers) = workers {
+            builder = builder.workers(workers);
+        }
+        let (address, ending) = (self.address, builder.graceful_shutdown_signal());
+        let serve = move || {
+            let (ending, connections) = (ending.clone(), connections.clone());
+            let app = app().into_factory();
+            let app = app.map_err(|error| error.into().error_response());
+            let http = HttpService::build()
+                .graceful_shutdown_signal(move || {
+                    let ending = ending.clone();
+                    async move { ending.notified().await }
+                })
+                .keep_alive(KeepAlive::Timeout(keep_alive))
+                .client_request_timeout(HEAD)
+                .client_disconnect_timeout(LINGERING)
+                .local_addr(address)
+                .on_connect_ext(move |stream: &PacedStream, data| {
+                    data.insert(stream.turn());
+                    data.insert(connections.open());
+                })
+                .finish(map_config(app, |()| AppConfig::default()));
+            let paced = fn_service(move |stream: TcpStream| {
+                let peer = stream.peer_addr().ok();
+                let stream = prepare(stream, keep_alive);
+                ready(Ok((stream, actix_http::Protocol::Http1, peer)))
+            });
+            paced.and_then(http)
+        };
+        let builder = builder.listen("threadkeep", self.listener, serve)?;
+        Ok(builder.run())
+    }
+}
+
+fn prepare(stream: TcpStream, keep_alive: Duration) -> PacedStream {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection holds small answers back");
+    }
+    give_up_on_silence(&stream);
+    let idleness = Idleness::new(Turn::default(), keep_alive);
+    PacedStream::new(stream, idleness)
+}

@@ -1,0 +1,190 @@
+//! Clients that take their time, over real connections.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::support::raw;
+use crate::support::server::{Backend, Server};
+
+/// What a head may take, and what a busy machine may add.
+const HEAD: Duration = Duration::from_secs(5);
+const SLACK: Duration = Duration::from_secs(4);
+const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+
+fn start() -> Server {
+    Server::builder(Backend::Memory)
+        .set("THREADKEEP_KEEP_ALIVE_SECONDS", 1)
+        .start()
+}
+
+async fn connect(server: &Server) -> TcpStream {
+    TcpStream::connect(server.address()).await.unwrap()
+}
+
+/// Expects the connection to be closed after that time, and gives what came before.
+async fn closed_after(stream: &mut TcpStream, least: Duration, most: Duration) -> String {
+    let (start, mut rest) = (Instant::now(), Vec::new());
+    let read = timeout(most + SLACK, stream.read_to_end(&mut rest)).await;
+    // an end by a reset is an end
+    drop(read.expect("the server should close the connection"));
+    let took = start.elapsed();
+    assert!(took >= least, "{took:?}");
+    String::from_utf8(rest).unwrap()
+}
+
+#[tokio::test]
+async fn a_first_head_that_does_not_end_is_given_up() {
+    let server = start();
+    let mut stream = connect(&server).await;
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost:")
+        .await
+        .unwrap();
+
+    let answer = closed_after(&mut stream, HEAD / 2, HEAD).await;
+
+    assert_eq!(raw::status(&answer), 408, "{answer}");
+}
+
+#[tokio::test]
+async fn a_later_head_that_comes_byte_by_byte_is_given_up() {
+    let server = start();
+    let mut stream = connect(&server).await;
+    stream.write_all(GET.as_bytes()).await.unwrap();
+    let answer = raw::read_response(&mut stream).await;
+    assert_eq!(raw::status(&answer), 200);
+    let (mut reader, mut writer) = stream.into_split();
+    let start = Instant::now();
+    let dripping = async {
+        let head = "GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: ".bytes();
+        for byte in head.chain(std::iter::repeat(b'x')) {
+            if writer.write_all(&[byte]).await.is_err() {
+                break;
+            }
+            sleep(Duration::from_millis(200)).await;
+        }
+    };
+
+    let mut rest = Vec::new();
+    tokio::select! {
+        () = dripping => {}
+        read = reader.read_to_end(&mut rest) => drop(read),
+        () = sleep(HEAD + SLACK) => panic!("it waits for more"),
+    }
+
+    assert!(start.elapsed() >= HEAD / 2, "{:?}", start.elapsed());
+    assert!(rest.is_empty(), "{rest:?}");
+}
+
+#[tokio::test]
+async fn a_part_of_a_head_behind_a_request_is_given_up() {
+    let server = start();
+    let mut stream = connect(&server).await;
+    stream
+        .write_all(format!("{GET}GET /hea").as_bytes())
+        .await
+        .unwrap();
+    let answer = raw::read_response(&mut stream).await;
+    assert_eq!(raw::status(&answer), 200);
+
+    let keep_alive = Duration::from_secs(1);
+    closed_after(&mut stream, Duration::ZERO, keep_alive + HEAD).await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed() {
+    let server = start();
+    let mut stream = connect(&server).await;
+    stream.write_all(GET.as_bytes()).await.unwrap();
+    raw::read_response(&mut stream).await;
+
+    let rest = closed_after(&mut stream, Duration::from_millis(500), 2 * HEAD).await;
+
+    assert_eq!(rest, "");
+}
+
+#[tokio::test]
+async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
+    let server = start();
+    let put = |path: &str| {
+        let length = "content-length: 10\r\n";
+        format!("PUT /v1/threads/current/{path} HTTP/1.1\r\nhost: x\r\n{length}\r\n")
+    };
+    let mut still = connect(&server).await;
+    still
+        .write_all(format!("{}12345", put("state/k")).as_bytes())
+        .await
+        .unwrap();
+    let mut slow = connect(&server).await;
+    // a reused connection
+    slow.write_all(GET.as_bytes()).await.unwrap();
+    raw::read_response(&mut slow).await;
+    slow.write_all(put("state/k").as_bytes()).await.unwrap();
+
+    let start = Instant::now();
+    for _ in 0..10 {
+        slow.write_all(b"1").await.unwrap();
+        sleep(Duration::from_millis(700)).await;
+    }
+    let done = raw::read_response(&mut slow).await;
+    let refused = raw::read_response(&mut still).await;
+
+    assert_eq!(raw::status(&done), 200, "{done}");
+    assert_eq!(raw::status(&refused), 400, "{refused}");
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(10) + SLACK, "{took:?}");
+}
+
+#[tokio::test]
+async fn a_stream_of_events_may_be_silent_for_as_long_as_it_likes() {
+    let server = start();
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let mut stream = connect(&server).await;
+    let (path, accept) = (
+        "/v1/threads/current/events",
+        "accept: text/event-stream\r\n",
+    );
+    let own = format!("x-thread-id: {}\r\n", thread.signed);
+    let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\n{accept}{own}\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(raw::status(&raw::read_head(&mut stream).await), 200);
+    sleep(2 * HEAD).await;
+
+    thread.put("state/k", "2").ok().await;
+
+    let mut seen = String::new();
+    let told = async {
+        let mut buffer = [0; 1_024];
+        while !seen.contains("thread.updated") {
+            let count = stream.read(&mut buffer).await.unwrap();
+            assert_ne!(count, 0, "it was closed after {seen}");
+            seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+    };
+    timeout(2 * HEAD, told).await.expect("an event");
+}
+
+#[tokio::test]
+async fn connections_past_the_most_wait_for_their_turn() {
+    let server = Server::builder(Backend::Memory)
+        .set("THREADKEEP_WORKERS", 1)
+        .set("THREADKEEP_MAX_CONNECTIONS", 1)
+        .start();
+    let mut first = connect(&server).await;
+    first.write_all(GET.as_bytes()).await.unwrap();
+    raw::read_response(&mut first).await;
+    let mut second = connect(&server).await;
+    second.write_all(GET.as_bytes()).await.unwrap();
+    let mut byte = [0];
+    let early = timeout(Duration::from_secs(1), second.peek(&mut byte)).await;
+    assert!(early.is_err(), "{early:?}");
+
+    drop(first);
+
+    let answer = raw::read_response(&mut second).await;
+    assert_eq!(raw::status(&answer), 200, "{answer}");
+}
