@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
@@ -261,15 +261,7 @@ fn with_port(info: ConnectionInfo, host: &str, port: u16) -> ConnectionInfo {
 }
 
 fn connection(url: &str) -> Result<ConnectionInfo, RedisUrlError> {
-    let info = url
-        .into_connection_info()
-        .map_err(|_| RedisUrlError::Host)?;
-    // the protocol in which the library tells of a lost connection
-    let resp3 = info
-        .redis_settings()
-        .clone()
-        .set_protocol(ProtocolVersion::RESP3);
-    Ok(info.set_redis_settings(resp3))
+    url.into_connection_info().map_err(|_| RedisUrlError::Host)
 }
 
 #[cfg(test)]

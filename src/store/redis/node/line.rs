@@ -26,7 +26,7 @@ pub(super) struct Line {
     /// It is being made, or it is made. All who wait for it wait for the same attempt, which goes on
     /// when one of them gives up: a Redis that hangs gets one connection, not one for each request.
     connection: Shared<BoxFuture<'static, Result<Wire, RedisError>>>,
-    broken: Arc<AtomicBool>,
+    is_given_up: AtomicBool,
     /// The server said that it takes no writes.
     is_unwilling: AtomicBool,
     made: Instant,
@@ -35,13 +35,10 @@ pub(super) struct Line {
 impl Line {
     /// A connection that is made when it is first waited for, on the runtime of who does.
     pub(super) fn new(origin: &Arc<Origin>, after: Option<&Self>) -> Self {
-        let broken = Arc::default();
         let made = after.map_or_else(Instant::now, Self::next_attempt);
         Self {
-            connection: connect(Arc::clone(origin), made, Arc::clone(&broken))
-                .boxed()
-                .shared(),
-            broken,
+            connection: connect(Arc::clone(origin), made).boxed().shared(),
+            is_given_up: AtomicBool::new(false),
             is_unwilling: AtomicBool::new(false),
             made,
         }
@@ -59,13 +56,17 @@ impl Line {
     /// Whether it is still to be used. What an attempt failed with is told to all who come shortly
     /// after it.
     pub(super) fn is_usable(&self) -> bool {
-        let has_failed = || matches!(self.connection.peek(), Some(Err(_)));
-        !self.broken.load(Ordering::Relaxed) && (!has_failed() || self.made.elapsed() < PATIENCE)
+        let is_usable = match self.connection.peek() {
+            None => true,
+            Some(Ok(wire)) => !wire.has_ended(),
+            Some(Err(_)) => self.made.elapsed() < PATIENCE,
+        };
+        is_usable && !self.is_given_up.load(Ordering::Relaxed)
     }
 
     /// It is not used again.
     pub(super) fn give_up(&self) {
-        self.broken.store(true, Ordering::Relaxed);
+        self.is_given_up.store(true, Ordering::Relaxed);
     }
 
     /// Waits until it is made.
@@ -139,15 +140,11 @@ impl Line {
 }
 
 /// Makes the connection, not before that time.
-async fn connect(
-    origin: Arc<Origin>,
-    at: Instant,
-    broken: Arc<AtomicBool>,
-) -> Result<Wire, RedisError> {
+async fn connect(origin: Arc<Origin>, at: Instant) -> Result<Wire, RedisError> {
     if at > Instant::now() {
         sleep_until(at.into()).await;
     }
-    let connection = origin.connect(broken).await?;
+    let connection = origin.connect().await?;
     match load(&connection).await {
         Ok(()) => Ok(connection),
         // what else it says is that it knows no scripts

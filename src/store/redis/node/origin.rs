@@ -1,8 +1,6 @@
 //! Where a connection is made to.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use redis::{ConnectionInfo, RedisError};
 
@@ -18,11 +16,11 @@ pub(in crate::store::redis) enum Origin {
 }
 
 impl Origin {
-    /// Makes a connection. What is lent tells from then on whether it has ended.
-    pub(super) async fn connect(&self, broken: Arc<AtomicBool>) -> Result<Wire, RedisError> {
+    /// Makes a connection.
+    pub(super) async fn connect(&self) -> Result<Wire, RedisError> {
         match self {
-            Self::Server(info) => Wire::connect(info, broken).await,
-            Self::Sentinels(sentinels) => sentinels.connect(&broken).await,
+            Self::Server(info) => Wire::connect(info).await,
+            Self::Sentinels(sentinels) => sentinels.connect().await,
         }
     }
 }

@@ -2,8 +2,6 @@
 //! ([protocol](https://redis.io/docs/latest/develop/reference/sentinel-clients/)).
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -40,7 +38,7 @@ impl Sentinels {
 
     /// Connects to the master. All sentinels are asked at once; the first server that they name and
     /// that says of itself that it is a master is it. One that was cut off may name an old one.
-    pub(super) async fn connect(&self, broken: &Arc<AtomicBool>) -> Result<Wire, RedisError> {
+    pub(super) async fn connect(&self) -> Result<Wire, RedisError> {
         let asked = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
         let mut answers: FuturesUnordered<_> = asked.collect();
         let mut tried = HashSet::new();
@@ -49,7 +47,7 @@ impl Sentinels {
             let made = match answer {
                 Ok(host) if tried.contains(&host) => continue,
                 Ok(host) => {
-                    let made = self.connect_to(&host, broken).await;
+                    let made = self.connect_to(&host).await;
                     tried.insert(host);
                     made
                 }
@@ -65,7 +63,7 @@ impl Sentinels {
 
     async fn ask(&self, sentinel: &ConnectionInfo) -> Result<Host, RedisError> {
         let ask = async {
-            let connection = Wire::connect(sentinel, Arc::default()).await?;
+            let connection = Wire::connect(sentinel).await?;
             let mut address = Pipeline::new();
             address
                 .cmd("SENTINEL")
@@ -82,10 +80,10 @@ impl Sentinels {
         }
     }
 
-    async fn connect_to(&self, host: &Host, broken: &Arc<AtomicBool>) -> Result<Wire, RedisError> {
+    async fn connect_to(&self, host: &Host) -> Result<Wire, RedisError> {
         let server = host.reached_like(&self.server);
         let connecting = async {
-            let connection = Wire::connect(&server, Arc::clone(broken)).await?;
+            let connection = Wire::connect(&server).await?;
             match has_role(&connection, b"master").await? {
                 true => Ok(connection),
                 false => Err(failed("the server that a sentinel names is no master")),

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
@@ -19,8 +19,8 @@ use super::scan::{Scan, malformed};
 const READ_BYTES: usize = 64 * 1024;
 /// With less room than this, more is made.
 const MIN_READ_BYTES: usize = 4 * 1024;
-/// A buffer for commands that was larger once is not kept.
-const KEPT_BYTES: usize = 256 * 1024;
+/// A buffer that was larger once is not kept.
+const KEPT_BYTES: usize = 64 * 1024;
 
 /// One end of a connection.
 pub(super) struct Driver<S> {
@@ -52,22 +52,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 
     /// Runs until the connection ends or nobody is left who calls.
-    pub(super) async fn run(mut self, broken: Arc<AtomicBool>) {
+    pub(super) async fn run(mut self) {
         let error = poll_fn(|context| self.poll(context)).await;
-        broken.store(true, Ordering::Relaxed);
-        self.queue.end(&error);
-        for waiter in self.waiting {
-            waiter.answer(Err(error.clone()));
-        }
+        self.end(&error);
     }
 
     /// Ready when it has ended, and with what. A server that sends replies is read from, also while
-    /// it takes no more commands.
+    /// it takes no more commands, and first: what it has answered before it hung up is told, and
+    /// nothing is sent to one that has.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
-        if let Poll::Ready(error) = self.poll_send(context) {
+        if let Poll::Ready(error) = self.poll_read(context) {
             return Poll::Ready(error);
         }
-        self.poll_read(context)
+        self.poll_send(context)
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
@@ -79,6 +76,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 match self.queue.take(&mut self.calls, context.waker()) {
                     Taken::Calls => self.waiting.extend(self.calls.waiters.drain(..)),
                     Taken::Nothing if self.is_flushed => return Poll::Pending,
+                    // encryption holds back what it has not yet put into records
                     Taken::Nothing => {
                         let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
                         if let Err(error) = flushed {
@@ -140,11 +138,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 break;
             };
             let replies = self.read.split_to(end).freeze();
+            if end > KEPT_BYTES {
+                // what comes next does not lie in the same memory
+                let rest = mem::replace(&mut self.read, BytesMut::with_capacity(READ_BYTES));
+                self.read.extend_from_slice(&rest);
+            }
             self.scan = None;
             if let Some(waiter) = self.waiting.pop_front() {
                 waiter.answer(Ok(replies));
             }
         }
         Ok(())
+    }
+}
+
+impl<S> Driver<S> {
+    fn end(&mut self, error: &RedisError) {
+        self.queue.end(error);
+        for waiter in self.waiting.drain(..) {
+            waiter.answer(Err(error.clone()));
+        }
+    }
+}
+
+/// Also when its runtime ends before it.
+impl<S> Drop for Driver<S> {
+    fn drop(&mut self) {
+        self.end(&super::ended());
     }
 }

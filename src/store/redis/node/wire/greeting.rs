@@ -1,30 +1,48 @@
 //! What a connection begins with.
 
-use redis::{Pipeline, RedisConnectionInfo, RedisError};
+use redis::{ErrorKind, Pipeline, RedisConnectionInfo, RedisError};
 
 use super::Wire;
 
 /// Says who connects, and takes the database.
 pub(super) async fn greet(wire: &Wire, settings: &RedisConnectionInfo) -> Result<(), RedisError> {
-    let mut needed = Pipeline::new();
-    needed.cmd("HELLO").arg(3);
+    let mut hello = Pipeline::new();
+    hello.cmd("HELLO").arg(3);
     if let Some(password) = settings.password() {
         let user = settings.username().unwrap_or("default");
-        needed.arg("AUTH").arg(user).arg(password);
+        hello.arg("AUTH").arg(user).arg(password);
     }
+    let mut rest = Pipeline::new();
     if settings.db() != 0 {
-        needed.cmd("SELECT").arg(settings.db());
+        rest.cmd("SELECT").arg(settings.db());
     }
-    let count = needed.len();
+    let needed = rest.len();
     // what older servers do not know: it is for who looks at the list of clients
     for (name, value) in [
         ("LIB-NAME", "threadkeep"),
         ("LIB-VER", env!("CARGO_PKG_VERSION")),
     ] {
-        needed.cmd("CLIENT").arg("SETINFO").arg(name).arg(value);
+        rest.cmd("CLIENT").arg("SETINFO").arg(name).arg(value);
     }
-    for reply in wire.call(&needed).await?.into_iter().take(count) {
+    // a server that has too many clients says so in place of the first reply, and hangs up
+    let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
+    for reply in hello? {
+        reply.extract_error().map_err(unechoed)?;
+    }
+    for reply in rest?.into_iter().take(needed) {
         reply.extract_error()?;
     }
     Ok(())
+}
+
+/// A server that does not know HELLO says what came with it, the password included.
+fn unechoed(error: RedisError) -> RedisError {
+    match error.detail() {
+        Some(detail) if detail.starts_with("unknown command") => (
+            ErrorKind::RESP3NotSupported,
+            "this server does not know HELLO 3",
+        )
+            .into(),
+        _ => error,
+    }
 }

@@ -17,7 +17,6 @@ mod value;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use redis::{ConnectionInfo, Pipeline, RedisError, Value};
@@ -28,7 +27,8 @@ pub(in crate::store::redis) use reader::Reader;
 /// A connection that is used by all its clones, until the last of them is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
-    queue: Arc<Caller>,
+    /// Counted here, beside the task's own, so that the last one's end is seen.
+    caller: Arc<Caller>,
 }
 
 /// The end of the queue that is called at.
@@ -36,17 +36,19 @@ pub(super) struct Wire {
 struct Caller(Arc<Queue>);
 
 impl Wire {
-    /// Makes a connection. When it has ended, `broken` is set.
-    pub(super) async fn connect(
-        info: &ConnectionInfo,
-        broken: Arc<AtomicBool>,
-    ) -> Result<Self, RedisError> {
-        let queue = stream::open(info.addr(), broken).await?;
+    /// Makes a connection.
+    pub(super) async fn connect(info: &ConnectionInfo) -> Result<Self, RedisError> {
+        let queue = stream::open(info.addr()).await?;
         let wire = Self {
-            queue: Arc::new(Caller(queue)),
+            caller: Arc::new(Caller(queue)),
         };
         greeting::greet(&wire, info.redis_settings()).await?;
         Ok(wire)
+    }
+
+    /// Whether it is of no more use.
+    pub(super) fn has_ended(&self) -> bool {
+        self.caller.0.has_ended()
     }
 
     /// Calls commands; one reply for each, be it an error.
@@ -56,7 +58,7 @@ impl Wire {
 
     /// Calls commands; their replies as they came, one after the other.
     pub(super) async fn call_raw(&self, pipeline: &Pipeline) -> Result<Bytes, RedisError> {
-        let replies = self.queue.0.call(pipeline)?;
+        let replies = self.caller.0.call(pipeline)?;
         replies.await.unwrap_or_else(|_| Err(ended()))
     }
 }

@@ -107,10 +107,15 @@ impl Queue {
         }
     }
 
+    /// Whether nothing more is sent.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
     /// Takes no more calls, and tells those that were not sent why.
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
-        state.end = Some(error.clone());
+        state.end.get_or_insert_with(|| error.clone());
         let calls = mem::take(&mut state.calls);
         drop(state);
         for waiter in calls.waiters {

@@ -38,8 +38,8 @@ impl<'a> Reader<'a> {
 
     /// So many bytes and the end of their line.
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], RedisError> {
-        let bytes = self.rest.get(..length).ok_or_else(malformed)?;
-        self.rest = self.rest.get(length + 2..).ok_or_else(malformed)?;
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(malformed)?;
+        self.rest = rest.strip_prefix(b"\r\n").ok_or_else(malformed)?;
         Ok(bytes)
     }
 

@@ -52,7 +52,7 @@ impl Scan {
                     };
                     end + 1
                 }
-                // what stands for nothing that was called, or is said about a value, was not asked for
+                // pushes and attributes, to which nobody here has subscribed, or no kind at all
                 _ => return Err(malformed()),
             };
             self.at += 1 + used;

@@ -1,7 +1,6 @@
 //! Connections whose other end is here, and replies of all kinds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 use redis::{Pipeline, Value, parse_redis_value};
@@ -12,14 +11,13 @@ use super::queue::Queue;
 use super::scan::Scan;
 use super::{Caller, Wire, value};
 
-/// A connection, its other end, and whether it is broken.
-fn connected(buffer_bytes: usize) -> (Wire, DuplexStream, Arc<AtomicBool>) {
+/// A connection and its other end.
+fn connected(buffer_bytes: usize) -> (Wire, DuplexStream) {
     let (ours, theirs) = duplex(buffer_bytes);
     let queue = Arc::<Queue>::default();
-    let broken = Arc::<AtomicBool>::default();
-    tokio::spawn(Driver::new(ours, Arc::clone(&queue)).run(Arc::clone(&broken)));
-    let queue = Arc::new(Caller(queue));
-    (Wire { queue }, theirs, broken)
+    tokio::spawn(Driver::new(ours, Arc::clone(&queue)).run());
+    let caller = Arc::new(Caller(queue));
+    (Wire { caller }, theirs)
 }
 
 fn ping(count: usize) -> Pipeline {
@@ -37,7 +35,7 @@ async fn read_pings(theirs: &mut DuplexStream, count: usize) {
 
 #[tokio::test]
 async fn replies_go_to_who_called_in_order_however_they_come() {
-    let (wire, mut theirs, _) = connected(1024);
+    let (wire, mut theirs) = connected(1024);
     let (one, two) = (ping(1), ping(2));
     let calls = async { tokio::join!(wire.call(&one), wire.call(&two), wire.call(&one)) };
     let answer = async {
@@ -61,7 +59,7 @@ async fn replies_go_to_who_called_in_order_however_they_come() {
 
 #[tokio::test]
 async fn the_reply_to_a_call_that_was_given_up_is_nobody_elses() {
-    let (wire, mut theirs, _) = connected(1024);
+    let (wire, mut theirs) = connected(1024);
     let one = ping(1);
     tokio::select! {
         biased;
@@ -80,7 +78,7 @@ async fn the_reply_to_a_call_that_was_given_up_is_nobody_elses() {
 
 #[tokio::test]
 async fn the_end_of_the_connection_is_told_to_all_who_wait_and_who_come() {
-    let (wire, mut theirs, broken) = connected(1024);
+    let (wire, mut theirs) = connected(1024);
     let one = ping(1);
     let end = async {
         read_pings(&mut theirs, 2).await;
@@ -92,7 +90,7 @@ async fn the_end_of_the_connection_is_told_to_all_who_wait_and_who_come() {
 
     assert_eq!(first.unwrap(), [Value::Int(1)]);
     assert!(second.unwrap_err().is_io_error());
-    assert!(broken.load(Ordering::Relaxed));
+    assert!(wire.has_ended());
     assert!(wire.call(&one).await.unwrap_err().is_io_error());
 }
 
@@ -104,7 +102,7 @@ async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
         "$x\r\n",
         ">1\r\n:1\r\n",
     ] {
-        let (wire, mut theirs, broken) = connected(1024);
+        let (wire, mut theirs) = connected(1024);
         let two = ping(2);
         let answer = async {
             read_pings(&mut theirs, 2).await;
@@ -116,13 +114,13 @@ async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
 
         tokio::join!(async { wire.call(&two).await.ok() }, answer);
 
-        assert!(broken.load(Ordering::Relaxed), "{reply}");
+        assert!(wire.has_ended(), "{reply}");
     }
 }
 
 #[tokio::test]
 async fn more_is_sent_and_read_than_fits_at_once() {
-    let (wire, mut theirs, _) = connected(64);
+    let (wire, mut theirs) = connected(64);
     let large = vec![b'x'; 3_000_000];
     let mut echo = Pipeline::new();
     echo.cmd("ECHO").arg(&large);
@@ -142,7 +140,7 @@ async fn more_is_sent_and_read_than_fits_at_once() {
 #[tokio::test]
 async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be_sent() {
     for buffer_bytes in [4, 1024] {
-        let (wire, mut theirs, broken) = connected(buffer_bytes);
+        let (wire, mut theirs) = connected(buffer_bytes);
         let one = ping(1);
         tokio::select! {
             biased;
@@ -154,7 +152,6 @@ async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be
 
         let mut rest = Vec::new();
         theirs.read_to_end(&mut rest).await.unwrap();
-        assert!(broken.load(Ordering::Relaxed));
     }
 }
 
