@@ -28,13 +28,17 @@ async fn open_redis(
     settings: &StoreSettings,
     registry: &mut Registry,
 ) -> Result<Arc<dyn Backend>, StoreError> {
-    use crate::store::{RedisSettings, RedisStore};
+    use crate::store::{Bounds, RedisSettings, RedisStore};
     use crate::telemetry::register_confirmations;
 
     let settings = RedisSettings {
         url: url.expose().into(),
         key_prefix: settings.key_prefix.clone(),
         timeout: settings.timeout,
+        bounds: Bounds {
+            in_flight: settings.max_in_flight,
+            waiting: settings.max_waiting,
+        },
         retention: settings.retention,
         wait_replicas: settings.wait_replicas,
     };

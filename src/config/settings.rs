@@ -84,6 +84,10 @@ pub struct StoreSettings {
     pub key_prefix: String,
     /// How long a call may take.
     pub timeout: Duration,
+    /// How many calls each connection to Redis that requests share takes at a time.
+    pub max_in_flight: usize,
+    /// How many calls wait there for their turn at most.
+    pub max_waiting: usize,
     /// How long what is over is kept.
     pub retention: Retention,
     /// Replicas of Redis that must have a write before it is answered; 0: none.
@@ -175,10 +179,20 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     let wait_replicas = values
         .take("wait_replicas")
         .within(0..=100, "a number of replicas, 0 to 100")?;
+    let rule = "a number of calls, 1 to 65536";
+    let max_in_flight = values
+        .take("store_max_in_flight")
+        .within(1..=65_536, rule)?;
+    let rule = "a number of calls, 0 to 1048576";
+    let max_waiting = values
+        .take("store_max_waiting")
+        .within(0..=1_048_576, rule)?;
     Ok(StoreSettings {
         redis_url,
         key_prefix: key_prefix.text().into(),
         timeout: Duration::from_millis(timeout_ms),
+        max_in_flight: max_in_flight as usize,
+        max_waiting: max_waiting as usize,
         retention: Retention {
             grace: seconds(&values.take("grace_seconds"), 1)?,
             archive: seconds(&values.take("archive_seconds"), 0)?,

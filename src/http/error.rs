@@ -258,10 +258,8 @@ impl ApiError {
                 ServiceError::Refused(Refusal::RateLimited(limited))
                 | ServiceError::ScopeRefused(ScopeRefusal::RateLimited(limited)),
             ) => Some(limited.retry_after_seconds()),
-            Self::Service(
-                ServiceError::Store(_)
-                | ServiceError::ScopeRefused(ScopeRefusal::NoThread | ScopeRefusal::Changed),
-            ) => Some(1),
+            // a store that is away is looked at again within that time
+            _ if self.status_code() == StatusCode::SERVICE_UNAVAILABLE => Some(1),
             _ => None,
         }
     }

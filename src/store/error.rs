@@ -7,7 +7,8 @@ use crate::domain::{RateLimited, Refusal};
 /// A store that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The store surely did nothing: it was not reached, or it said so.
+    /// The store surely did nothing: it was not reached, or it said so, or it was not even asked
+    /// ([`NotAsked`](super::NotAsked)).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
     /// The connection ended after the call was sent: it was done or not.

@@ -9,9 +9,11 @@ mod event_log;
 mod held_scope;
 mod leases;
 mod ledgers;
+mod links;
 mod listings;
 mod memory;
 mod namespaces;
+mod not_asked;
 mod passing_scope;
 mod rates;
 #[cfg(feature = "redis")]
@@ -40,16 +42,18 @@ pub use error::{StoreError, WriteError};
 pub use event_log::{EventLog, Heads, Watched};
 pub use leases::Leases;
 pub use ledgers::{Holding, Ledger, LedgerChange, Ledgers};
+pub use links::Links;
 pub use listings::{Listing, Listings};
 pub use memory::MemoryStore;
 pub use namespaces::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
     NewEntry, Put, Reading, Usage,
 };
+pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
 pub use rates::{Counted, Rates};
 #[cfg(feature = "redis")]
-pub use redis::{RedisSettings, RedisStore, RedisUrlError, check_redis_url};
+pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
 pub use registry::Registry;
 pub use scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes};
 pub(crate) use tls::install_tls_provider;
@@ -178,4 +182,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`StoreError`] when it does not.
     async fn ping(&self) -> Result<(), StoreError>;
+    /// How its connections are doing, if it has any.
+    fn links(&self) -> Option<Links> {
+        None
+    }
 }

@@ -21,6 +21,7 @@ use crate::doors::agentuity::AgentuityError;
 use crate::doors::modelrelay::RelayError;
 use crate::http::{ApiError, SessionId};
 use crate::identity::{Caller, Source};
+use crate::store::NotAsked;
 
 /// The code of errors that are told in the words of another protocol, without one of ours.
 const NO_CODE: &str = "other";
@@ -156,6 +157,12 @@ fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
         .or_else(|| known::<RelayError>(error))
 }
 
+/// Whether the store did not even ask.
+fn is_of_a_call_that_was_not_sent(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut errors = std::iter::successors(Some(error), |error| error.source());
+    errors.any(<dyn std::error::Error>::is::<NotAsked>)
+}
+
 /// A line for the request. The path is left out, since it may hold a whole id and keys.
 fn log(
     request: &HttpRequest,
@@ -177,7 +184,9 @@ fn log(
             "a cookie does not verify and is ignored"
         );
     }
-    if status >= 500 {
+    // a store that is away has said so once
+    let is_told = error.is_some_and(is_of_a_call_that_was_not_sent);
+    if status >= 500 && !is_told {
         let error = error.map(|error| display(Chain(error)));
         tracing::warn!(
             request.id = request_id,
@@ -190,6 +199,7 @@ fn log(
             "failed"
         );
     } else {
+        let error = error.map(|error| display(Chain(error)));
         tracing::debug!(
             request.id = request_id,
             route,
@@ -197,6 +207,7 @@ fn log(
             status,
             duration_ms,
             thread.id = thread_id,
+            error,
             "answered"
         );
     }

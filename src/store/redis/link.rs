@@ -1,5 +1,6 @@
 //! How the store calls Redis, whatever form it has.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Pipeline, RedisError, Value};
@@ -8,9 +9,9 @@ use super::address::Address;
 use super::cluster::{Cluster, Repeat};
 use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
-use super::node::{Fault, Node, Origin, Sentinels};
+use super::node::{Bounds, Fault, Node, Origin, Roll, Sentinels, Server};
 use super::replies;
-use crate::store::{StoreError, install_tls_provider, millis};
+use crate::store::{Links, StoreError, install_tls_provider, millis};
 
 /// Connections of one user of the store.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Link {
     timeout: Duration,
     /// Whether writes wait for replicas.
     confirmation: Option<Confirmation>,
+    bounds: Bounds,
+    roll: Arc<Roll>,
 }
 
 /// How many servers there are.
@@ -38,39 +41,68 @@ pub(super) struct Calls<'a> {
 }
 
 impl Link {
-    pub(super) fn new(address: Address, timeout: Duration) -> Result<Self, StoreError> {
+    pub(super) fn new(
+        address: Address,
+        timeout: Duration,
+        bounds: Bounds,
+    ) -> Result<Self, StoreError> {
         install_tls_provider();
+        let roll = Arc::<Roll>::default();
+        let node = |origin| {
+            let server = Arc::new(Server::new(origin, timeout, Arc::clone(&roll)));
+            Form::Node(Node::new(server, bounds))
+        };
         let form = match address {
-            Address::Server(info) => Form::Node(Node::new(Origin::Server(info))),
+            Address::Server(info) => node(Origin::Server(info)),
             Address::Sentinels {
                 sentinels,
                 master,
                 server,
             } => {
                 let sentinels = Sentinels::new(sentinels, master, server, timeout / 4);
-                Form::Node(Node::new(Origin::Sentinels(sentinels)))
+                node(Origin::Sentinels(sentinels))
             }
-            Address::Cluster { seeds, node } => {
-                Form::Cluster(Cluster::new(seeds, node, timeout / 8))
-            }
+            Address::Cluster { seeds, node } => Form::Cluster(Cluster::new(
+                seeds,
+                node,
+                timeout,
+                bounds,
+                Arc::clone(&roll),
+            )),
         };
         Ok(Self {
             form,
             timeout,
             confirmation: None,
+            bounds,
+            roll,
         })
     }
 
     /// Other connections to the same place.
     pub(super) fn another(&self) -> Self {
+        self.bounded(self.bounds)
+    }
+
+    /// Such connections for what is no request, and bounds itself.
+    pub(super) fn aside(&self) -> Self {
+        self.bounded(Bounds::NONE)
+    }
+
+    fn bounded(&self, bounds: Bounds) -> Self {
         let form = match &self.form {
-            Form::Node(node) => Form::Node(node.another()),
-            Form::Cluster(cluster) => Form::Cluster(cluster.another()),
+            Form::Node(node) => {
+                let server = Arc::clone(node.server());
+                Form::Node(Node::new(server, bounds))
+            }
+            Form::Cluster(cluster) => Form::Cluster(cluster.another(bounds)),
         };
         Self {
             form,
             timeout: self.timeout,
             confirmation: self.confirmation.clone(),
+            bounds,
+            roll: Arc::clone(&self.roll),
         }
     }
 
@@ -79,6 +111,18 @@ impl Link {
         Self {
             confirmation,
             ..self
+        }
+    }
+
+    /// How all connections to that place are doing.
+    pub(super) fn links(&self) -> Links {
+        let open = match &self.form {
+            Form::Node(node) => node.server().is_open().into(),
+            Form::Cluster(cluster) => cluster.open(),
+        };
+        Links {
+            open,
+            ..self.roll.count()
         }
     }
 
@@ -310,6 +354,10 @@ impl Calls<'_> {
             Fault::Connect(error) | Fault::Call(error) => unavailable(error),
             Fault::Unconfirmed { confirmed, wanted } => {
                 StoreError::Unconfirmed { confirmed, wanted }
+            }
+            Fault::Refused { why, .. } => {
+                self.link.roll.refused(&why);
+                StoreError::Unavailable(Box::new(why))
             }
         }
     }

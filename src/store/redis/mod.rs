@@ -46,7 +46,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redis::Cmd;
 
-use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
+use super::{Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError};
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use address::Address;
 use arguments::Circumstances;
@@ -58,6 +58,7 @@ use link::{Calls, Link};
 use scripts::{Script, command};
 
 pub use address::{RedisUrlError, check_redis_url};
+pub use node::Bounds;
 
 /// Where Redis is and how it is used.
 #[derive(Clone)]
@@ -69,6 +70,8 @@ pub struct RedisSettings {
     pub key_prefix: String,
     /// How long a call may take in all, a repeated read included.
     pub timeout: Duration,
+    /// How many calls each connection takes at a time.
+    pub bounds: Bounds,
     /// How long what is over is kept.
     pub retention: Retention,
     /// How many replicas must have what a request has written before it is answered; 0: none.
@@ -87,6 +90,7 @@ impl RedisSettings {
             url: url.into(),
             key_prefix: "tk".into(),
             timeout: Duration::from_secs(2),
+            bounds: Bounds::DEFAULT,
             retention: Retention::DEFAULT,
             wait_replicas: 0,
         }
@@ -118,13 +122,13 @@ impl RedisStore {
         let names = KeyNames::new(&settings.key_prefix);
         let address =
             Address::parse(&settings.url).map_err(|error| StoreError::Unavailable(error.into()))?;
-        let link = Link::new(address, settings.timeout)?;
-        let administration = link.another();
+        let link = Link::new(address, settings.timeout, settings.bounds)?;
+        let administration = link.aside();
         startup::check(&administration, &names, settings.wait_replicas).await?;
         let unconfirmed = Arc::default();
         let confirmation = Confirmation::of(settings.wait_replicas, &unconfirmed);
         Ok(Self {
-            aside: Arc::new(link.another()),
+            aside: Arc::new(link.aside()),
             link: Arc::new(link.confirming(confirmation)),
             administration: Arc::new(administration),
             names: Arc::new(names),
@@ -321,6 +325,10 @@ impl Store for RedisStore {
 
     async fn ping(&self) -> Result<(), StoreError> {
         self.administration.calls().ping().await
+    }
+
+    fn links(&self) -> Option<Links> {
+        Some(self.link.links())
     }
 }
 

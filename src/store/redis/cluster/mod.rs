@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
 use super::confirmation::Confirmation;
-use super::node::{Fault, Node};
+use super::node::{Bounds, Fault, Node, Roll};
 use topology::Topology;
 pub(super) use unit::key_of;
 use unit::{Outcome, To, Unit};
@@ -32,11 +32,16 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(1
 pub(super) struct Cluster {
     topology: Arc<Topology>,
     nodes: Nodes,
+    timeout: Duration,
 }
 
 /// Nodes by their host, as far as they were used.
-#[derive(Debug, Default)]
-struct Nodes(Mutex<HashMap<Host, Arc<Node>>>);
+#[derive(Debug)]
+struct Nodes {
+    used: Mutex<HashMap<Host, Arc<Node>>>,
+    bounds: Bounds,
+    roll: Arc<Roll>,
+}
 
 /// Whether what may have been run may be run again, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,19 +68,32 @@ struct Round {
 }
 
 impl Cluster {
-    pub(super) fn new(seeds: Vec<Host>, like: Box<ConnectionInfo>, patience: Duration) -> Self {
+    pub(super) fn new(
+        seeds: Vec<Host>,
+        like: Box<ConnectionInfo>,
+        timeout: Duration,
+        bounds: Bounds,
+        roll: Arc<Roll>,
+    ) -> Self {
         Self {
-            topology: Arc::new(Topology::new(seeds, like, patience)),
-            nodes: Nodes::default(),
+            topology: Arc::new(Topology::new(seeds, like, timeout)),
+            nodes: Nodes::new(bounds, roll),
+            timeout,
         }
     }
 
     /// The same cluster by connections of their own.
-    pub(super) fn another(&self) -> Self {
+    pub(super) fn another(&self, bounds: Bounds) -> Self {
         Self {
             topology: Arc::clone(&self.topology),
-            nodes: Nodes::default(),
+            nodes: Nodes::new(bounds, Arc::clone(&self.nodes.roll)),
+            timeout: self.timeout,
         }
+    }
+
+    /// How many of its servers are known not to answer.
+    pub(super) fn open(&self) -> u64 {
+        self.topology.open()
     }
 
     /// Calls commands one after the other, those of one slot as one.
@@ -232,6 +250,10 @@ impl Cluster {
                 }
                 Err(fault) => {
                     self.topology.doubt();
+                    // a node that was replaced or restarted is back by then
+                    if fault.lasts(self.timeout) && !errands.iter().all(Errand::is_for_any) {
+                        return Err(fault);
+                    }
                     if fault.may_be_done() {
                         if may_repeat == Repeat::Never || matches!(fault, Fault::Timeout) {
                             return Err(fault);
@@ -315,6 +337,11 @@ impl Errand {
     fn is_asking(&self) -> bool {
         matches!(self.sent_to, Some((_, true)))
     }
+
+    /// Whether it can be sent to another node too.
+    fn is_for_any(&self) -> bool {
+        matches!((&self.unit.to, &self.sent_to), (To::Any, None))
+    }
 }
 
 impl Round {
@@ -330,14 +357,23 @@ impl Round {
 }
 
 impl Nodes {
+    fn new(bounds: Bounds, roll: Arc<Roll>) -> Self {
+        Self {
+            used: Mutex::default(),
+            bounds,
+            roll,
+        }
+    }
+
     /// The node at that host. Those that the cluster does not have any more are forgotten.
     fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
-        let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {
             return Arc::clone(node);
         }
         nodes.retain(|host, _| topology.knows(host));
-        let node = Arc::new(topology.node(host));
+        let server = topology.server(host, &self.roll);
+        let node = Arc::new(Node::new(server, self.bounds));
         nodes.insert(host.clone(), Arc::clone(&node));
         node
     }

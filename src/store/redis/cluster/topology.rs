@@ -1,7 +1,8 @@
 //! What is known of a cluster, by all who use it.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use redis::{ConnectionInfo, ErrorKind, Pipeline, RedisError};
@@ -11,7 +12,7 @@ use tokio::time::timeout;
 use super::Nodes;
 use super::slots::SlotMap;
 use crate::store::redis::address::Host;
-use crate::store::redis::node::{Fault, Node, Origin};
+use crate::store::redis::node::{Fault, Node, Origin, Roll, Server};
 
 /// How often the nodes are asked at most.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -22,6 +23,8 @@ pub(super) struct Topology {
     /// How a node is reached, but for its host.
     like: Box<ConnectionInfo>,
     map: RwLock<Arc<SlotMap>>,
+    /// What is known of servers, for as long as anybody has a connection to them.
+    servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
     /// How often something came about that the map does not say, and how often when it was made.
     doubts: AtomicU64,
     settled: AtomicU64,
@@ -31,28 +34,46 @@ pub(super) struct Topology {
     failure: std::sync::Mutex<Option<RedisError>>,
     /// Whom to ask first.
     turn: AtomicUsize,
-    /// How long a node that is asked may take.
-    patience: Duration,
+    /// How long a call may take.
+    timeout: Duration,
 }
 
 impl Topology {
-    pub(super) fn new(seeds: Vec<Host>, like: Box<ConnectionInfo>, patience: Duration) -> Self {
+    pub(super) fn new(seeds: Vec<Host>, like: Box<ConnectionInfo>, timeout: Duration) -> Self {
         Self {
             seeds,
             like,
             map: RwLock::new(Arc::new(SlotMap::empty())),
+            servers: std::sync::Mutex::default(),
             doubts: AtomicU64::new(1),
             settled: AtomicU64::new(0),
             asked: Mutex::new(None),
             failure: std::sync::Mutex::default(),
             turn: AtomicUsize::new(0),
-            patience,
+            timeout,
         }
     }
 
-    /// A node, not yet connected to.
-    pub(super) fn node(&self, host: &Host) -> Node {
-        Node::new(Origin::Server(Box::new(host.reached_like(&self.like))))
+    /// The server at that host, which all share who connect to it. One that nobody connects to any
+    /// more is forgotten.
+    pub(super) fn server(&self, host: &Host, roll: &Arc<Roll>) -> Arc<Server> {
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = servers.get(host).and_then(Weak::upgrade) {
+            return server;
+        }
+        servers.retain(|_, server| server.strong_count() > 0);
+        let origin = Origin::Server(Box::new(host.reached_like(&self.like)));
+        let server = Arc::new(Server::new(origin, self.timeout, Arc::clone(roll)));
+        servers.insert(host.clone(), Arc::downgrade(&server));
+        server
+    }
+
+    /// How many of its servers are known not to answer.
+    pub(super) fn open(&self) -> u64 {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = servers.iter().filter(|(host, _)| self.knows(host));
+        let known = known.filter_map(|(_, server)| server.upgrade());
+        known.filter(|server| server.is_open()).count() as u64
     }
 
     pub(super) fn map(&self) -> Arc<SlotMap> {
@@ -128,8 +149,9 @@ impl Topology {
     async fn ask_one(&self, node: &Node, host: &Host) -> Option<SlotMap> {
         let mut slots = Pipeline::new();
         slots.cmd("CLUSTER").arg("SLOTS");
-        let deadline = Instant::now() + 2 * self.patience;
-        let replies = timeout(self.patience, node.send(&slots, deadline)).await;
+        let patience = self.timeout / 8;
+        let deadline = Instant::now() + 2 * patience;
+        let replies = timeout(patience, node.ask(&slots, deadline)).await;
         let reply = match replies {
             Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
             Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),

@@ -1,9 +1,13 @@
 //! What can go wrong with a call.
 
+use std::time::{Duration, Instant};
+
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use crate::store::NotAsked;
+
 /// What failed: reaching the server, or a call that it may have run, or the time, or what was to come
-/// after a write that was done.
+/// after a write that was done; or it was not even tried.
 #[derive(Debug)]
 pub(in crate::store::redis) enum Fault {
     Connect(RedisError),
@@ -16,18 +20,28 @@ pub(in crate::store::redis) enum Fault {
         confirmed: u64,
         wanted: u16,
     },
+    /// It was not sent, and since when no connection can be made, if that is why.
+    Refused {
+        why: NotAsked,
+        since: Option<Instant>,
+    },
 }
 
 impl Fault {
     fn kind(&self) -> Option<ErrorKind> {
         match self {
             Self::Connect(error) | Self::Call(error) => Some(error.kind()),
-            Self::Timeout | Self::Late(_) | Self::Unconfirmed { .. } => None,
+            Self::Timeout | Self::Late(_) | Self::Unconfirmed { .. } | Self::Refused { .. } => None,
         }
     }
 
     pub(in crate::store::redis) fn is_of_the_connection(&self) -> bool {
         matches!(self.kind(), Some(ErrorKind::Io | ErrorKind::Parse))
+    }
+
+    /// Whether it is what the server said.
+    pub(super) fn is_an_answer(&self) -> bool {
+        matches!(self, Self::Call(_)) && !self.is_of_the_connection()
     }
 
     /// Whether the server may have done what was sent: the connection ended before it said so, or
@@ -36,7 +50,7 @@ impl Fault {
         let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
         match self {
             Self::Timeout | Self::Late(_) | Self::Unconfirmed { .. } => true,
-            Self::Connect(_) => false,
+            Self::Connect(_) | Self::Refused { .. } => false,
             Self::Call(_) => self.is_of_the_connection() || self.kind() == script,
         }
     }
@@ -51,5 +65,19 @@ impl Fault {
                     | ServerErrorKind::BusyLoading
             ))
         )
+    }
+
+    /// Whether it was refused for a reason that will not pass in such a time.
+    pub(in crate::store::redis) fn lasts(&self, time: Duration) -> bool {
+        match self {
+            Self::Refused { since, .. } => since.is_none_or(|since| since.elapsed() >= time),
+            _ => false,
+        }
+    }
+}
+
+impl From<NotAsked> for Fault {
+    fn from(why: NotAsked) -> Self {
+        Self::Refused { why, since: None }
     }
 }

@@ -11,8 +11,8 @@ use redis::{ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::time::sleep_until;
 
 use super::fault::Fault;
-use super::origin::Origin;
 use super::sentinel::has_role;
+use super::server::Server;
 use super::wire::Wire;
 use crate::store::redis::scripts;
 
@@ -34,10 +34,10 @@ pub(super) struct Line {
 
 impl Line {
     /// A connection that is made when it is first waited for, on the runtime of who does.
-    pub(super) fn new(origin: &Arc<Origin>, after: Option<&Self>) -> Self {
+    pub(super) fn new(server: &Arc<Server>, after: Option<&Self>) -> Self {
         let made = after.map_or_else(Instant::now, Self::next_attempt);
         Self {
-            connection: connect(Arc::clone(origin), made).boxed().shared(),
+            connection: connect(Arc::clone(server), made).boxed().shared(),
             is_given_up: AtomicBool::new(false),
             is_unwilling: AtomicBool::new(false),
             made,
@@ -62,6 +62,11 @@ impl Line {
             Some(Err(_)) => self.made.elapsed() < PATIENCE,
         };
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was made, and is still to be used.
+    pub(super) fn is_made(&self) -> bool {
+        self.is_usable() && matches!(self.connection.peek(), Some(Ok(_)))
     }
 
     /// It is not used again.
@@ -139,12 +144,22 @@ impl Line {
     }
 }
 
-/// Makes the connection, not before that time.
-async fn connect(origin: Arc<Origin>, at: Instant) -> Result<Wire, RedisError> {
+/// Makes the connection, not before that time, and tells the breaker what came of it.
+async fn connect(server: Arc<Server>, at: Instant) -> Result<Wire, RedisError> {
     if at > Instant::now() {
         sleep_until(at.into()).await;
     }
-    let connection = origin.connect().await?;
+    let made = connect_ready(&server).await;
+    match &made {
+        Ok(_) => server.breaker.reached(),
+        Err(error) => server.breaker.failed(error, Instant::now()),
+    }
+    made
+}
+
+/// Makes a connection to a server that has the scripts.
+async fn connect_ready(server: &Server) -> Result<Wire, RedisError> {
+    let connection = server.origin.connect().await?;
     match load(&connection).await {
         Ok(()) => Ok(connection),
         // what else it says is that it knows no scripts

@@ -1,52 +1,67 @@
 //! One server, by a connection that comes back by itself.
 
+mod breaker;
 mod fault;
 mod line;
 mod origin;
 mod pool;
+mod roll;
 mod sentinel;
+mod server;
+mod turns;
 mod wire;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
 use redis::{Pipeline, Value};
 use tokio::time::timeout_at;
 
+use breaker::Verdict;
 pub(super) use fault::Fault;
 use line::Line;
 pub(super) use origin::Origin;
 use pool::{Alone, Pool};
+pub(super) use roll::Roll;
 pub(super) use sentinel::Sentinels;
+pub(super) use server::Server;
+pub use turns::Bounds;
+use turns::{Turn, Turns};
 pub(super) use wire::Reader;
 
 /// One server: one multiplexed connection, made at its first use on the runtime that uses it, and
 /// made anew after it broke.
 #[derive(Debug)]
 pub(super) struct Node {
-    origin: Arc<Origin>,
-    current: Mutex<Option<Arc<Line>>>,
+    server: Arc<Server>,
+    current: Mutex<Option<Current>>,
+    turns: Arc<Turns>,
     /// Besides, connections for calls that keep one to themselves, where there are such calls.
     pool: OnceLock<Arc<Pool>>,
 }
 
+/// A connection, and how often the server had been silent when it was made: one that is older than a
+/// silence may have lost its other end then.
+#[derive(Debug)]
+struct Current {
+    line: Arc<Line>,
+    silences: u64,
+}
+
 impl Node {
-    pub(super) fn new(origin: Origin) -> Self {
+    pub(super) fn new(server: Arc<Server>, bounds: Bounds) -> Self {
         Self {
-            origin: Arc::new(origin),
+            turns: server.roll.turns(bounds),
+            server,
             current: Mutex::default(),
             pool: OnceLock::new(),
         }
     }
 
-    /// The same server by a connection of its own.
-    pub(super) fn another(&self) -> Self {
-        Self {
-            origin: Arc::clone(&self.origin),
-            current: Mutex::default(),
-            pool: OnceLock::new(),
-        }
+    /// The server, which others use too.
+    pub(super) fn server(&self) -> &Arc<Server> {
+        &self.server
     }
 
     /// Calls commands until that time; all replies, or the first that is an error. A script that the
@@ -56,8 +71,8 @@ impl Node {
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let line = self.line();
-        until(deadline, &line, line.call(pipeline)).await
+        let (line, _turn) = self.in_turn(deadline).await?;
+        self.until(deadline, &line, line.call(pipeline)).await
     }
 
     /// Calls commands until that time; their replies as they came, one after the other, be they
@@ -67,8 +82,8 @@ impl Node {
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<Bytes, Fault> {
-        let line = self.line();
-        until(deadline, &line, line.call_raw(pipeline)).await
+        let (line, _turn) = self.in_turn(deadline).await?;
+        self.until(deadline, &line, line.call_raw(pipeline)).await
     }
 
     /// Calls commands until that time; all replies, be they errors.
@@ -77,43 +92,129 @@ impl Node {
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let line = self.line();
-        until(deadline, &line, line.send(pipeline)).await
+        let (line, _turn) = self.in_turn(deadline).await?;
+        self.until(deadline, &line, line.send(pipeline)).await
     }
 
-    /// A connection that nobody else uses, by that time.
+    /// Sends commands as [`Self::send`] does, but not in turn: what others wait for.
+    pub(super) async fn ask(
+        &self,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let line = self.line(deadline).await?;
+        self.until(deadline, &line, line.send(pipeline)).await
+    }
+
+    /// A connection that nobody else uses, by that time, unless the server is known not to answer.
     pub(super) async fn alone(&self, deadline: Instant) -> Result<Alone, Fault> {
-        let pool = self.pool.get_or_init(|| Arc::new(Pool::new(&self.origin)));
+        self.admit(deadline).await?;
+        let pool = self.pool.get_or_init(|| Arc::new(Pool::new(&self.server)));
         pool.take(deadline).await
     }
 
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
-        let line = self.line();
-        until(deadline, &line, line.load()).await
+        let line = self.line(deadline).await?;
+        self.until(deadline, &line, line.load()).await
     }
 
-    fn line(&self) -> Arc<Line> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A connection, and the right to use it.
+    async fn in_turn(&self, deadline: Instant) -> Result<(Arc<Line>, Turn<'_>), Fault> {
+        // before it waits: who would be refused has nothing to wait for
+        let line = self.line(deadline).await?;
+        if let Some(turn) = self.turns.take() {
+            return Ok((line, turn));
+        }
+        let turn = self.turns.wait(deadline).await?;
+        // which may have broken meanwhile
+        Ok((self.line(deadline).await?, turn))
+    }
+
+    /// A connection, unless the server is known not to answer.
+    async fn line(&self, deadline: Instant) -> Result<Arc<Line>, Fault> {
+        self.admit(deadline).await?;
+        Ok(self.usable_line())
+    }
+
+    /// Refuses when the server is known not to answer, after a probe if one is on its way.
+    async fn admit(&self, deadline: Instant) -> Result<(), Fault> {
+        if !self.server.breaker.is_closed() {
+            self.probe_if_due();
+            let verdict = match self.judge() {
+                Verdict::Refused(_, Some(probed)) => {
+                    timeout_at(deadline.into(), probed).await.ok();
+                    self.judge()
+                }
+                verdict => verdict,
+            };
+            if let Verdict::Refused(fault, _) = verdict {
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self) -> Verdict<'_> {
+        let has_connection = self.has_connection();
+        self.server.breaker.judge(has_connection)
+    }
+
+    /// On the runtime of who calls, and to its end, even if the caller gives up.
+    fn probe_if_due(&self) {
+        let Some(probe) = self.server.probe() else {
+            return;
+        };
+        let line = Arc::new(Line::new(&self.server, None));
+        if !probe.spares_connections() || !self.has_connection() {
+            self.put(&mut self.current(), Arc::clone(&line));
+        }
+        tokio::spawn(probe.run(line));
+    }
+
+    fn has_connection(&self) -> bool {
+        let current = self.current();
+        let line = current.as_ref().map(|current| &current.line);
+        line.is_some_and(|line| line.is_made())
+    }
+
+    fn usable_line(&self) -> Arc<Line> {
+        let mut current = self.current();
+        let silences = self.server.breaker.silences();
         match &*current {
-            Some(line) if line.is_usable() => Arc::clone(line),
+            Some(current) if current.silences == silences && current.line.is_usable() => {
+                Arc::clone(&current.line)
+            }
             before => {
-                let line = Line::new(&self.origin, before.as_deref());
-                Arc::clone(current.insert(Arc::new(line)))
+                let before = before.as_ref().map(|before| &*before.line);
+                let line = Arc::new(Line::new(&self.server, before));
+                self.put(&mut current, Arc::clone(&line));
+                line
             }
         }
     }
-}
 
-/// After a timeout that connection is not used again: one that has lost its other end without a word
-/// would stay so for a quarter of an hour.
-async fn until<T>(
-    deadline: Instant,
-    line: &Line,
-    call: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Fault> {
-    timeout_at(deadline.into(), call).await.unwrap_or_else(|_| {
-        line.give_up();
-        Err(Fault::Timeout)
-    })
+    fn put(&self, current: &mut Option<Current>, line: Arc<Line>) {
+        *current = Some(Current {
+            line,
+            silences: self.server.breaker.silences(),
+        });
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn until<T>(
+        &self,
+        deadline: Instant,
+        line: &Line,
+        call: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let called = self.server.until(deadline, line, call).await;
+        if matches!(called, Err(Fault::Timeout)) {
+            self.probe_if_due();
+        }
+        called
+    }
 }

@@ -16,6 +16,14 @@ pub(in crate::store::redis) enum Origin {
 }
 
 impl Origin {
+    /// What it is called in logs.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Server(info) => info.addr().to_string(),
+            Self::Sentinels(sentinels) => sentinels.master().to_owned(),
+        }
+    }
+
     /// Makes a connection.
     pub(super) async fn connect(&self) -> Result<Wire, RedisError> {
         match self {

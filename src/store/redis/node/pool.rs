@@ -10,8 +10,7 @@ use tokio::time::{sleep, timeout_at};
 
 use super::fault::Fault;
 use super::line::Line;
-use super::origin::Origin;
-use super::until;
+use super::server::Server;
 
 /// Connections of one user of the store to one server, at most.
 const MOST: usize = 16;
@@ -24,7 +23,7 @@ const UNUSED: Duration = Duration::from_secs(10);
 /// hangs gets one for each time that an operation may take, and one that comes back no storm of them.
 #[derive(Debug)]
 pub(super) struct Pool {
-    origin: Arc<Origin>,
+    server: Arc<Server>,
     free: Arc<Semaphore>,
     lines: Mutex<Lines>,
 }
@@ -50,9 +49,9 @@ pub(in crate::store::redis) struct Alone {
 }
 
 impl Pool {
-    pub(super) fn new(origin: &Arc<Origin>) -> Self {
+    pub(super) fn new(server: &Arc<Server>) -> Self {
         Self {
-            origin: Arc::clone(origin),
+            server: Arc::clone(server),
             free: Arc::new(Semaphore::new(MOST)),
             lines: Mutex::default(),
         }
@@ -78,7 +77,7 @@ impl Pool {
             _permit: permit.expect("nobody closes it"),
         };
         loop {
-            let next = match self.lines().idle_or_next(&self.origin, patience) {
+            let next = match self.lines().idle_or_next(&self.server, patience) {
                 Found::Idle(line) => return Ok(alone(line)),
                 Found::Next(line) => line,
             };
@@ -104,7 +103,7 @@ impl Pool {
         lines.idle.clear();
         if lines.next.is_none() {
             // who it was is known here alone: it may have to be waited for
-            let next = Line::new(&self.origin, Some(line));
+            let next = Line::new(&self.server, Some(line));
             lines.next = Some((Arc::new(next), Instant::now()));
         }
     }
@@ -138,7 +137,7 @@ enum Found {
 }
 
 impl Lines {
-    fn idle_or_next(&mut self, origin: &Arc<Origin>, patience: Duration) -> Found {
+    fn idle_or_next(&mut self, server: &Arc<Server>, patience: Duration) -> Found {
         while let Some((line, _)) = self.idle.pop() {
             if line.is_usable() {
                 return Found::Idle(line);
@@ -150,7 +149,7 @@ impl Lines {
             }
             before => {
                 let before = before.as_ref().map(|(line, _)| &**line);
-                let line = Arc::new(Line::new(origin, before));
+                let line = Arc::new(Line::new(server, before));
                 self.next = Some((Arc::clone(&line), Instant::now()));
                 Found::Next(line)
             }
@@ -174,7 +173,7 @@ impl Alone {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let call = self.line.call_led(pipeline, leading);
-        let replies = until(deadline, &self.line, call).await;
+        let replies = self.pool.server.until(deadline, &self.line, call).await;
         if self.line.is_usable() {
             self.pool.put_back(self.line);
         } else {

@@ -36,6 +36,11 @@ impl Sentinels {
         }
     }
 
+    /// What they call the master.
+    pub(super) fn master(&self) -> &str {
+        &self.master
+    }
+
     /// Connects to the master. All sentinels are asked at once; the first server that they name and
     /// that says of itself that it is a master is it. One that was cut off may name an old one.
     pub(super) async fn connect(&self) -> Result<Wire, RedisError> {

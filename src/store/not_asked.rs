@@ -1,0 +1,21 @@
+//! Calls that a store does not even send.
+
+use std::error::Error;
+use std::sync::Arc;
+
+/// Why a call was not sent. It was surely not done.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NotAsked {
+    /// The server could not be connected to of late.
+    #[error("the server cannot be reached")]
+    Unreachable(#[source] Arc<dyn Error + Send + Sync>),
+    /// The server has answered nothing of late.
+    #[error("the server does not answer")]
+    Silent,
+    /// As many calls as may wait for their turn do.
+    #[error("too many calls wait for their turn")]
+    Full,
+    /// The time was up before its turn came.
+    #[error("the call had no turn in time")]
+    Late,
+}

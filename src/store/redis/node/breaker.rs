@@ -1,0 +1,414 @@
+//! When a server is not asked, because it would not answer.
+//!
+//! It opens when a connection could not be made, or when a call got no answer in time, none has got
+//! one since, and a probe gets none either. What a server answers never opens it, be it an error: that
+//! is of the call, and who answers is there.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::RedisError;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::fault::Fault;
+use super::roll::Roll;
+use crate::store::NotAsked;
+
+/// From one probe to the next, at first and at most.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+/// What is known of one server, by all connections to it.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    /// For the log.
+    name: String,
+    /// All that a call costs while there is no trouble is a look at this.
+    is_closed: AtomicBool,
+    state: Mutex<State>,
+    /// Tells that a probe is over.
+    probed: Notify,
+    roll: Arc<Roll>,
+    /// How often it was found to be silent. Connections from before that are not trusted.
+    silences: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    trouble: Option<Trouble>,
+    /// When the next probe may begin, and how long after it another one.
+    due: Instant,
+    pause: Duration,
+    probe: Option<Underway>,
+}
+
+#[derive(Debug, Clone)]
+enum Trouble {
+    /// A call was not answered in time, and no call has been answered since.
+    Suspected,
+    /// No connection could be made, since then.
+    Unreachable(Arc<RedisError>, Instant),
+    /// Nothing was answered, the probe included.
+    Silent,
+}
+
+/// The one probe that is on its way.
+#[derive(Debug, Clone, Copy)]
+struct Underway {
+    /// What was known before it is so old that callers wait for what it finds.
+    is_awaited: bool,
+}
+
+/// What a call comes to.
+#[derive(Debug)]
+pub(super) enum Verdict<'a> {
+    Pass,
+    /// It is not to be sent; or, where the end of a probe is to be awaited, not before that.
+    Refused(Fault, Option<Notified<'a>>),
+}
+
+/// What a probe is begun with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Begun {
+    /// It is to tell whether the server is silent.
+    pub(super) is_suspicion: bool,
+    /// Connections that there are go on being used.
+    pub(super) spares_connections: bool,
+}
+
+impl Breaker {
+    pub(super) fn new(name: String, roll: Arc<Roll>, now: Instant) -> Self {
+        Self {
+            name,
+            is_closed: AtomicBool::new(true),
+            state: Mutex::new(State {
+                trouble: None,
+                due: now,
+                pause: PAUSES[0],
+                probe: None,
+            }),
+            probed: Notify::new(),
+            roll,
+            silences: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether there is no trouble at all.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Whether calls are refused.
+    pub(super) fn is_open(&self) -> bool {
+        let is_open = |state: &State| state.is_open();
+        !self.is_closed() && is_open(&self.state())
+    }
+
+    /// Counts the times in which nothing was answered.
+    pub(super) fn silences(&self) -> u64 {
+        self.silences.load(Ordering::Relaxed)
+    }
+
+    /// A connection could not be made.
+    pub(super) fn failed(&self, error: &RedisError, now: Instant) {
+        let mut state = self.state();
+        let error = Arc::new(error.clone());
+        match &mut state.trouble {
+            Some(Trouble::Unreachable(cause, _)) => *cause = error,
+            Some(Trouble::Silent) => {}
+            None | Some(Trouble::Suspected) => {
+                tracing::warn!(server = self.name, %error, "Redis cannot be reached, and is not asked");
+                self.open(&mut state, Trouble::Unreachable(error, now), now);
+            }
+        }
+    }
+
+    /// A connection was made, over which the server has answered.
+    pub(super) fn reached(&self) {
+        if !self.is_closed() {
+            self.close(&mut self.state());
+        }
+    }
+
+    /// A call was answered.
+    pub(super) fn answered(&self) {
+        if self.is_closed() {
+            return;
+        }
+        let mut state = self.state();
+        // that connections go on that were made before does not mean that others can be made
+        if !matches!(state.trouble, Some(Trouble::Unreachable(..))) {
+            self.close(&mut state);
+        }
+    }
+
+    /// A call was not answered in time.
+    pub(super) fn unanswered(&self) {
+        let mut state = self.state();
+        if state.trouble.is_none() {
+            state.trouble = Some(Trouble::Suspected);
+            self.is_closed.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// A probe that is to tell whether the server is silent has waited for long enough.
+    pub(super) fn silent(&self, now: Instant) {
+        let mut state = self.state();
+        if matches!(state.trouble, Some(Trouble::Suspected)) {
+            tracing::warn!(
+                server = self.name,
+                "Redis does not answer, and is not asked"
+            );
+            self.silences.fetch_add(1, Ordering::Relaxed);
+            self.open(&mut state, Trouble::Silent, now);
+        }
+    }
+
+    /// Begins a probe if one is due.
+    pub(super) fn begin(&self, now: Instant) -> Option<Begun> {
+        let mut state = self.state();
+        let trouble = state.trouble.as_ref()?;
+        let is_suspicion = matches!(trouble, Trouble::Suspected);
+        let spares_connections = matches!(trouble, Trouble::Unreachable(..));
+        if state.probe.is_some() || now < state.due {
+            return None;
+        }
+        state.probe = Some(Underway {
+            is_awaited: now > state.due + PAUSES[1],
+        });
+        state.pause = match is_suspicion {
+            // a server that answers others is not to be asked all the time whether it is there
+            true => PAUSES[1],
+            false => (2 * state.pause).min(PAUSES[1]),
+        };
+        state.due = now + state.pause;
+        Some(Begun {
+            is_suspicion,
+            spares_connections,
+        })
+    }
+
+    /// The probe is over, whatever it found or whether it was cut short.
+    pub(super) fn end(&self) {
+        self.state().probe = None;
+        self.probed.notify_waiters();
+    }
+
+    /// What a call comes to, which has a connection that works or has none.
+    pub(super) fn judge(&self, has_connection: bool) -> Verdict<'_> {
+        let state = self.state();
+        let (why, since) = match &state.trouble {
+            None | Some(Trouble::Suspected) => return Verdict::Pass,
+            Some(Trouble::Unreachable(..)) if has_connection => return Verdict::Pass,
+            Some(Trouble::Unreachable(error, since)) => {
+                (NotAsked::Unreachable(Arc::clone(error) as _), Some(*since))
+            }
+            Some(Trouble::Silent) => (NotAsked::Silent, None),
+        };
+        let awaited = state.probe.filter(|probe| probe.is_awaited);
+        // made while it cannot end, so that no end is missed
+        let probed = awaited.map(|_| self.probed.notified());
+        Verdict::Refused(Fault::Refused { why, since }, probed)
+    }
+
+    fn open(&self, state: &mut State, trouble: Trouble, now: Instant) {
+        state.trouble = Some(trouble);
+        state.pause = PAUSES[0];
+        state.due = now + PAUSES[0];
+        self.is_closed.store(false, Ordering::Relaxed);
+        self.roll.opened();
+    }
+
+    fn close(&self, state: &mut State) {
+        if state.is_open() {
+            tracing::info!(server = self.name, "Redis answers again");
+        }
+        state.trouble = None;
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_open(&self) -> bool {
+        !matches!(self.trouble, None | Some(Trouble::Suspected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::ErrorKind;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A breaker, and when it was made.
+    fn breaker() -> (Breaker, Instant) {
+        let now = Instant::now();
+        (Breaker::new("redis".into(), Arc::default(), now), now)
+    }
+
+    fn refusal() -> RedisError {
+        (ErrorKind::Io, "connection refused").into()
+    }
+
+    fn passes(breaker: &Breaker, has_connection: bool) -> bool {
+        matches!(breaker.judge(has_connection), Verdict::Pass)
+    }
+
+    /// The times, from now on, at which probes begin that all fail at once, in so long.
+    fn probes(breaker: &Breaker, mut now: Instant, time: Duration) -> Vec<Duration> {
+        let start = now;
+        let mut begun = Vec::new();
+        while now < start + time {
+            if breaker.begin(now).is_some() {
+                begun.push(now - start);
+                breaker.failed(&refusal(), now);
+                breaker.end();
+            }
+            now += Duration::from_millis(10);
+        }
+        begun
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_reached_is_refused_at_once_and_says_why() {
+        let (breaker, now) = breaker();
+        assert!(breaker.is_closed() && passes(&breaker, false));
+
+        breaker.failed(&refusal(), now);
+
+        assert!(breaker.is_open());
+        let Verdict::Refused(fault, None) = breaker.judge(false) else {
+            panic!("it passes");
+        };
+        let Fault::Refused {
+            why: NotAsked::Unreachable(cause),
+            since: Some(since),
+        } = fault
+        else {
+            panic!("{fault:?}");
+        };
+        assert!(cause.to_string().contains("connection refused"));
+        assert_eq!(since, now);
+    }
+
+    #[test]
+    fn a_connection_that_works_is_used_though_no_other_can_be_made() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+
+        assert!(passes(&breaker, true));
+        breaker.answered();
+
+        assert!(breaker.is_open());
+        let begun = breaker.begin(now + SECOND).unwrap();
+        assert!(begun.spares_connections && !begun.is_suspicion);
+    }
+
+    #[test]
+    fn probes_go_out_one_at_a_time_and_ever_more_rarely() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+
+        let begun = probes(&breaker, now, 4 * SECOND);
+
+        let ms: Vec<_> = begun.iter().map(Duration::as_millis).collect();
+        assert_eq!(ms, [100, 300, 700, 1_500, 2_500, 3_500]);
+        assert!(breaker.begin(now + 5 * SECOND).is_some());
+        assert!(breaker.begin(now + 50 * SECOND).is_none());
+    }
+
+    #[test]
+    fn it_closes_when_a_connection_is_made_and_then_starts_anew() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+        probes(&breaker, now, 4 * SECOND);
+
+        breaker.reached();
+
+        assert!(breaker.is_closed() && passes(&breaker, false));
+        let later = now + 10 * SECOND;
+        breaker.failed(&refusal(), later);
+        assert_eq!(probes(&breaker, later, SECOND / 5), [SECOND / 10]);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_is_a_suspicion_and_refuses_nobody() {
+        let (breaker, now) = breaker();
+
+        breaker.unanswered();
+        let begun = breaker.begin(now).unwrap();
+
+        assert!(begun.is_suspicion && !breaker.is_open());
+        assert!(passes(&breaker, false));
+        // somebody else's, which shows that it was of that call
+        breaker.answered();
+        breaker.silent(now + SECOND);
+        assert!(breaker.is_closed());
+        // and slow calls, one after the other, are not a storm of probes
+        breaker.end();
+        breaker.unanswered();
+        assert!(breaker.begin(now + SECOND / 2).is_none());
+    }
+
+    #[test]
+    fn a_server_that_answers_nobody_is_refused_whatever_connections_there_are() {
+        let (breaker, now) = breaker();
+        breaker.unanswered();
+        breaker.begin(now).unwrap();
+
+        breaker.silent(now + SECOND);
+
+        assert!(breaker.is_open() && !passes(&breaker, true));
+        assert_eq!(breaker.silences(), 1);
+        // the same probe goes on, and no other begins
+        assert!(breaker.begin(now + 5 * SECOND).is_none());
+        breaker.end();
+        let begun = breaker.begin(now + 5 * SECOND).unwrap();
+        assert!(!begun.spares_connections);
+        // a late answer, by whatever connection
+        breaker.answered();
+        assert!(passes(&breaker, true));
+    }
+
+    #[tokio::test]
+    async fn who_comes_when_nobody_did_for_long_waits_for_the_probe() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+        breaker.begin(now + SECOND / 10).unwrap();
+        assert!(matches!(breaker.judge(false), Verdict::Refused(_, None)));
+        breaker.end();
+
+        breaker.begin(now + 60 * SECOND).unwrap();
+
+        let Verdict::Refused(_, Some(probed)) = breaker.judge(false) else {
+            panic!("it need not wait");
+        };
+        // before it is polled for the first time
+        breaker.reached();
+        breaker.end();
+        probed.await;
+        assert!(passes(&breaker, false));
+    }
+
+    #[test]
+    fn what_is_counted_is_the_openings_and_not_the_failures() {
+        let roll = Arc::<Roll>::default();
+        let now = Instant::now();
+        let breaker = Breaker::new("redis".into(), Arc::clone(&roll), now);
+
+        breaker.failed(&refusal(), now);
+        breaker.failed(&refusal(), now);
+        breaker.reached();
+        breaker.reached();
+        breaker.failed(&refusal(), now);
+
+        assert_eq!(roll.count().opened, 2);
+    }
+}

@@ -1,0 +1,60 @@
+//! All connections of a store, for operators.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::turns::{Bounds, Turns};
+use crate::store::{Links, NotAsked};
+
+/// The turns of all connections, and how often there was none. What is counted is counted when
+/// somebody wants to know it, so no call pays for it.
+#[derive(Debug, Default)]
+pub(in crate::store::redis) struct Roll {
+    turns: Mutex<Vec<Weak<Turns>>>,
+    opened: AtomicU64,
+    open: AtomicU64,
+    full: AtomicU64,
+    late: AtomicU64,
+}
+
+impl Roll {
+    /// The turns of a connection more.
+    pub(super) fn turns(&self, bounds: Bounds) -> Arc<Turns> {
+        let turns = Arc::new(Turns::new(bounds));
+        let mut all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|turns| turns.strong_count() > 0);
+        all.push(Arc::downgrade(&turns));
+        turns
+    }
+
+    /// A server was found not to answer.
+    pub(super) fn opened(&self) {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A call was not sent.
+    pub(in crate::store::redis) fn refused(&self, why: &NotAsked) {
+        let count = match why {
+            NotAsked::Unreachable(_) | NotAsked::Silent => &self.open,
+            NotAsked::Full => &self.full,
+            NotAsked::Late => &self.late,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All but how many servers are open.
+    pub(in crate::store::redis) fn count(&self) -> Links {
+        let all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+        let sum = |of: fn(&Turns) -> usize| all.iter().map(|turns| of(turns) as u64).sum();
+        Links {
+            opened: self.opened.load(Ordering::Relaxed),
+            refused_open: self.open.load(Ordering::Relaxed),
+            refused_full: self.full.load(Ordering::Relaxed),
+            refused_late: self.late.load(Ordering::Relaxed),
+            in_flight: sum(Turns::in_flight),
+            waiting: sum(Turns::waiting),
+            ..Links::default()
+        }
+    }
+}
