@@ -1,6 +1,8 @@
 //! What clients see, and what is in the store, when links and processes fail. Servers are
 //! processes of their own, and so is Redis.
 
+mod breaker;
+mod crowd;
 mod confirmed_writes;
 mod cut_links;
 mod ends;
@@ -72,4 +74,16 @@ async fn distinct_numbers(thread: &OwnThread, key: &str) -> HashSet<u64> {
     let distinct: HashSet<_> = numbers.map(|number| number.as_u64().unwrap()).collect();
     assert_eq!(distinct.len(), array.as_array().unwrap().len(), "twice");
     distinct
+}
+
+/// A number of the page of metrics.
+async fn metric(server: &Server, name: &str) -> u64 {
+    let page = server.client().get("/metrics").ok().await.text();
+    let number = page
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    number
+        .unwrap_or_else(|| panic!("{name} in {page}"))
+        .parse()
+        .unwrap()
 }

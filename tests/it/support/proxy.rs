@@ -77,8 +77,13 @@ impl Proxy {
 
     /// Whether it was given a text that it did not pass on, as it was [`Mode::Hanging`].
     pub(crate) fn is_holding(&self, text: &str) -> bool {
+        self.count_held(text) > 0
+    }
+
+    /// How often it was given a text that it did not pass on.
+    pub(crate) fn count_held(&self, text: &str) -> usize {
         let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
-        memchr::memmem::find(&holding, text.as_bytes()).is_some()
+        memchr::memmem::find_iter(&*holding, text.as_bytes()).count()
     }
 
     /// Connections that were made to it so far.
@@ -157,6 +162,7 @@ impl Link {
     async fn pump(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut buffer = vec![0; 64 * 1024];
         let mut held = Vec::new();
+        let mut noted = 0;
         loop {
             tokio::select! {
                 read = from.read(&mut buffer) => match read {
@@ -179,11 +185,13 @@ impl Link {
             } else if self.control.borrow().mode == Mode::Hanging {
                 let holding = self.holding.lock();
                 let mut holding = holding.unwrap_or_else(PoisonError::into_inner);
-                holding.extend_from_slice(&held);
+                holding.extend_from_slice(&held[noted..]);
+                noted = held.len();
             } else if to.write_all(&held).await.is_err() {
                 return;
             } else {
                 held.clear();
+                noted = 0;
             }
         }
     }

@@ -40,6 +40,8 @@ struct State {
     /// When the next probe may begin, and how long after it another one.
     due: Instant,
     pause: Duration,
+    /// When it was found out last.
+    known: Instant,
     probe: Option<Underway>,
 }
 
@@ -86,6 +88,7 @@ impl Breaker {
                 trouble: None,
                 due: now,
                 pause: PAUSES[0],
+                known: now,
                 probe: None,
             }),
             probed: Notify::new(),
@@ -175,7 +178,7 @@ impl Breaker {
             return None;
         }
         state.probe = Some(Underway {
-            is_awaited: now > state.due + PAUSES[1],
+            is_awaited: now > state.known.max(state.due) + PAUSES[1],
         });
         state.pause = match is_suspicion {
             // a server that answers others is not to be asked all the time whether it is there
@@ -190,8 +193,11 @@ impl Breaker {
     }
 
     /// The probe is over, whatever it found or whether it was cut short.
-    pub(super) fn end(&self) {
-        self.state().probe = None;
+    pub(super) fn end(&self, now: Instant) {
+        let mut state = self.state();
+        state.probe = None;
+        state.known = now;
+        drop(state);
         self.probed.notify_waiters();
     }
 
@@ -216,6 +222,7 @@ impl Breaker {
         state.trouble = Some(trouble);
         state.pause = PAUSES[0];
         state.due = now + PAUSES[0];
+        state.known = now;
         self.is_closed.store(false, Ordering::Relaxed);
         self.roll.opened();
     }
@@ -269,7 +276,7 @@ mod tests {
             if breaker.begin(now).is_some() {
                 begun.push(now - start);
                 breaker.failed(&refusal(), now);
-                breaker.end();
+                breaker.end(now);
             }
             now += Duration::from_millis(10);
         }
@@ -352,7 +359,7 @@ mod tests {
         breaker.silent(now + SECOND);
         assert!(breaker.is_closed());
         // and slow calls, one after the other, are not a storm of probes
-        breaker.end();
+        breaker.end(now);
         breaker.unanswered();
         assert!(breaker.begin(now + SECOND / 2).is_none());
     }
@@ -369,9 +376,11 @@ mod tests {
         assert_eq!(breaker.silences(), 1);
         // the same probe goes on, and no other begins
         assert!(breaker.begin(now + 5 * SECOND).is_none());
-        breaker.end();
+        breaker.end(now + 5 * SECOND);
         let begun = breaker.begin(now + 5 * SECOND).unwrap();
         assert!(!begun.spares_connections);
+        // nobody waits for what it finds, as it was known just now
+        assert!(matches!(breaker.judge(true), Verdict::Refused(_, None)));
         // a late answer, by whatever connection
         breaker.answered();
         assert!(passes(&breaker, true));
@@ -383,7 +392,7 @@ mod tests {
         breaker.failed(&refusal(), now);
         breaker.begin(now + SECOND / 10).unwrap();
         assert!(matches!(breaker.judge(false), Verdict::Refused(_, None)));
-        breaker.end();
+        breaker.end(now + SECOND);
 
         breaker.begin(now + 60 * SECOND).unwrap();
 
@@ -392,7 +401,7 @@ mod tests {
         };
         // before it is polled for the first time
         breaker.reached();
-        breaker.end();
+        breaker.end(now + 60 * SECOND);
         probed.await;
         assert!(passes(&breaker, false));
     }

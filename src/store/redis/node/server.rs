@@ -114,6 +114,6 @@ impl Probe {
 
 impl Drop for Probe {
     fn drop(&mut self) {
-        self.server.breaker.end();
+        self.server.breaker.end(Instant::now());
     }
 }

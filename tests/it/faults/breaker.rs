@@ -1,0 +1,312 @@
+//! While Redis is away requests are refused at once, and soon after it is back they are served.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join, join_all};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::{OwnThread, SLACK, Server, TIMEOUT, address, metric, servers, url};
+use crate::support::cluster::RedisCluster;
+use crate::support::proxy::{Mode, Proxy};
+use crate::support::redis::RedisServer;
+use crate::support::server::Backend;
+use crate::support::until;
+
+const CALLERS: usize = 20;
+/// What 99 of 100 requests take at most that are refused at once, on a machine that does other things
+/// too.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// After that time at most Redis is asked again, and what a busy machine adds.
+const SOON: Duration = Duration::from_millis(1_000 + 1_000);
+const OPEN: &str = "threadkeep_store_breakers_open";
+const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
+const REFUSED: &str = r#"threadkeep_store_refused_total{reason="open"}"#;
+
+/// What requests came to, and when they were sent.
+#[derive(Debug, Default)]
+struct Callers {
+    answers: Mutex<Vec<Answered>>,
+    is_over: AtomicBool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    thread: usize,
+    sent: Instant,
+    took: Duration,
+    is_done: bool,
+}
+
+impl Callers {
+    /// Has each of these threads written to over and over again.
+    async fn call(&self, threads: &[OwnThread]) {
+        join_all(threads.iter().enumerate().map(async |(place, thread)| {
+            while !self.is_over.load(Ordering::Relaxed) {
+                self.write(place, thread).await;
+                sleep(Duration::from_millis(5)).await;
+            }
+        }))
+        .await;
+    }
+
+    async fn write(&self, place: usize, thread: &OwnThread) {
+        let sent = Instant::now();
+        let answer = thread.put("state/k", "1").send().await;
+        let took = sent.elapsed();
+        if answer.status != 200 {
+            answer.problem(503, "store_unavailable");
+            assert_eq!(answer.header("retry-after"), Some("1"));
+        }
+        assert!(took < TIMEOUT + SLACK, "{took:?}");
+        self.answers.lock().unwrap().push(Answered {
+            thread: place,
+            sent,
+            took,
+            is_done: answer.status == 200,
+        });
+    }
+
+    fn stop(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Those that were sent in that time.
+    fn sent_in(&self, from: Instant, to: Instant) -> Vec<Answered> {
+        let answers = self.answers.lock().unwrap();
+        let is_meant = |answer: &&Answered| from <= answer.sent && answer.sent < to;
+        answers.iter().filter(is_meant).copied().collect()
+    }
+
+    /// When each thread is written to again.
+    async fn await_done(&self, from: Instant, threads: usize) -> Duration {
+        until(async || {
+            let answers = self.sent_in(from, Instant::now());
+            let mut threads = 0..threads;
+            threads.all(|place| {
+                let is_meant = |answer: &Answered| answer.thread == place && answer.is_done;
+                answers.iter().any(is_meant)
+            })
+        })
+        .await;
+        from.elapsed()
+    }
+}
+
+/// The median, what 99 of 100 take at most, and the longest, in milliseconds.
+fn percentiles(answers: &[Answered]) -> [Duration; 3] {
+    let mut all: Vec<_> = answers.iter().map(|answer| answer.took).collect();
+    all.sort_unstable();
+    assert!(all.len() >= 20, "{}", all.len());
+    [
+        all[all.len() / 2],
+        all[all.len() * 99 / 100],
+        all[all.len() - 1],
+    ]
+}
+
+fn new_threads(server: &Server, count: usize) -> Vec<OwnThread> {
+    (0..count).map(|_| server.client().thread()).collect()
+}
+
+/// Checks that the log says so just once.
+fn assert_said_once(server: &Server, text: &str) {
+    server.await_log(|line| line.contains(text));
+    assert_eq!(server.log().matches(text).count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
+    let redis = Arc::new(RedisServer::start());
+    let proxy = Proxy::start(address(&redis));
+    let server = &servers(&[url(proxy.address())])[0];
+    let threads = new_threads(server, CALLERS);
+    let callers = Callers::default();
+
+    let (figures, ()) = join(
+        async {
+            callers.await_done(Instant::now(), CALLERS).await;
+            assert_eq!(metric(server, OPEN).await, 0);
+            redis.kill();
+            proxy.set(Mode::Refusing);
+            let (killed, before) = (Instant::now(), proxy.accepted());
+            until(async || metric(server, OPEN).await == 1).await;
+            sleep(Duration::from_secs(3)).await;
+            assert_eq!(server.client().get("/readyz").send().await.status, 503);
+            let down = callers.sent_in(killed, Instant::now());
+            let attempts = proxy.accepted() - before;
+            let restarted = Arc::clone(&redis);
+            spawn_blocking(move || restarted.restart()).await.unwrap();
+            proxy.set(Mode::Open);
+            let back = callers.await_done(Instant::now(), CALLERS).await;
+            callers.stop();
+            (percentiles(&down), attempts, back)
+        },
+        callers.call(&threads),
+    )
+    .await;
+
+    let (down, attempts, back) = figures;
+    println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
+    assert!(down[1] < AT_ONCE, "{down:?}");
+    assert!(back < SOON, "{back:?}");
+    // two workers, what is no request and health; then 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, .. later
+    assert!(attempts < 20, "{attempts}");
+    assert_eq!(metric(server, OPEN).await, 0);
+    assert_eq!(metric(server, OPENINGS).await, 1);
+    assert!(metric(server, REFUSED).await > 100);
+    assert_said_once(server, "Redis cannot be reached, and is not asked");
+    assert_said_once(server, "Redis answers again");
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on() {
+    let redis = RedisServer::start();
+    let server = &servers(&[redis.url()])[0];
+    let threads = new_threads(server, CALLERS);
+    let callers = Callers::default();
+    let connections = || {
+        let stats = redis.call(&["INFO", "stats"]);
+        let made = stats
+            .lines()
+            .find_map(|line| line.strip_prefix("total_connections_received:"));
+        made.unwrap().parse::<u64>().unwrap()
+    };
+
+    let (figures, ()) = join(
+        async {
+            callers.await_done(Instant::now(), CALLERS).await;
+            let before = connections();
+            redis.suspend();
+            let hung = Instant::now();
+            until(async || metric(server, OPEN).await == 1).await;
+            let open = Instant::now();
+            sleep(Duration::from_secs(4)).await;
+            assert_eq!(server.client().get("/readyz").send().await.status, 503);
+            let down = callers.sent_in(open, Instant::now());
+            redis.resume();
+            let back = callers.await_done(Instant::now(), CALLERS).await;
+            callers.stop();
+            let made = connections() - before - 1;
+            (open - hung, percentiles(&down), made, back)
+        },
+        callers.call(&threads),
+    )
+    .await;
+
+    let (open, down, made, back) = figures;
+    println!(
+        "hangs: known after {open:?}, then answered in {down:?}, {made} connections, back after {back:?}"
+    );
+    // a timeout, and a probe
+    assert!(open < TIMEOUT + TIMEOUT / 4 + SLACK, "{open:?}");
+    assert!(down[1] < AT_ONCE, "{down:?}");
+    assert!(back < SOON, "{back:?}");
+    assert!(made < 16, "{made}");
+    assert_eq!(metric(server, OPENINGS).await, 1);
+    assert_said_once(server, "Redis does not answer, and is not asked");
+    assert_said_once(server, "Redis answers again");
+}
+
+#[tokio::test]
+async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() {
+    let redis = RedisServer::start();
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+
+    redis.kill();
+    until(async || thread.put("state/k", "2").send().await.status == 503).await;
+    redis.restart();
+    // nobody asks, so nothing is probed for longer than from one probe to the next
+    sleep(Duration::from_secs(3)).await;
+
+    let start = Instant::now();
+    thread.put("state/k", "3").ok().await;
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_call_refuses_no_other() {
+    let redis = RedisServer::start();
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+
+    // as it takes more memory, by Redis
+    redis.call(&["CONFIG", "SET", "maxmemory", "1"]);
+    for _ in 0..20 {
+        thread
+            .put("state/k", "2")
+            .refused(503, "store_unavailable")
+            .await;
+        thread.get("state").ok().await;
+    }
+    redis.call(&["CONFIG", "SET", "maxmemory", "0"]);
+    // as long as a script that takes its time, but less than a call may take
+    redis.suspend();
+    let waits = thread.put("state/k", "3").ok();
+    let (_, ()) = join(waits, async {
+        sleep(TIMEOUT / 2).await;
+        redis.resume();
+    })
+    .await;
+
+    assert_eq!(metric(&server, OPENINGS).await, 0);
+    assert_eq!(metric(&server, REFUSED).await, 0);
+}
+
+#[tokio::test]
+async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
+    const THREADS: usize = 60;
+    let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
+    let server = &servers(&[cluster.url()])[0];
+    let threads = new_threads(server, THREADS);
+    let callers = Callers::default();
+
+    let ((killed, gone, end), ()) = join(
+        async {
+            callers.await_done(Instant::now(), THREADS).await;
+            // a master, and the replica that would take its place
+            cluster.nodes[0].kill();
+            cluster.nodes[3].kill();
+            let killed = Instant::now();
+            until(async || metric(server, OPEN).await > 0).await;
+            // in which it could have been replaced
+            sleep(TIMEOUT + Duration::from_secs(1)).await;
+            let gone = Instant::now();
+            sleep(Duration::from_secs(2)).await;
+            callers.stop();
+            (killed, gone, Instant::now())
+        },
+        callers.call(&threads),
+    )
+    .await;
+
+    let all = callers.sent_in(gone, end);
+    let is_refused = |place: usize| {
+        let mut its = all.iter().filter(|answer| answer.thread == place);
+        its.any(|answer| !answer.is_done)
+    };
+    let (refused, served): (Vec<_>, Vec<_>) = (0..THREADS).partition(|place| is_refused(*place));
+    let of = |places: &[usize], from| {
+        let answers = callers.sent_in(from, end).into_iter();
+        let answers: Vec<_> = answers
+            .filter(|answer| places.contains(&answer.thread))
+            .collect();
+        percentiles(&answers)
+    };
+    // about a third, and each of them alone
+    assert!((5..THREADS / 2).contains(&refused.len()), "{refused:?}");
+    assert!(
+        all.iter()
+            .all(|answer| answer.is_done != refused.contains(&answer.thread))
+    );
+    let (of_gone, of_others) = (of(&refused, gone), of(&served, killed));
+    println!("a node is gone: refused in {of_gone:?}, others served in {of_others:?}");
+    assert!(of_gone[1] < AT_ONCE, "{of_gone:?}");
+    assert!(of_others[1] < AT_ONCE, "{of_others:?}");
+    assert!(of_others[2] < TIMEOUT + SLACK, "{of_others:?}");
+}

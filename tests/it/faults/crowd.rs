@@ -1,0 +1,158 @@
+//! More requests at once than Redis takes.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join, join_all};
+use tokio::sync::watch;
+
+use threadkeep::domain::ThreadId;
+use threadkeep::store::{Clock, RedisSettings, RedisStore, Store};
+
+use super::{OwnThread, Server, address, distinct_numbers, metric, url};
+use crate::support::proxy::{Mode, Proxy};
+use crate::support::redis::{self, RedisServer};
+use crate::support::server::Backend;
+use crate::support::until;
+
+const REQUESTS: usize = 5_000;
+const IN_FLIGHT: usize = 128;
+const WAITING: usize = 1_024;
+
+/// A server of one worker with a Redis that can be made to hang, for which it waits.
+fn patient(redis: &RedisServer) -> (Server, Proxy) {
+    let proxy = Proxy::start(address(redis));
+    let server = Server::builder(Backend::Redis)
+        .redis(&url(proxy.address()))
+        .set("THREADKEEP_WORKERS", 1)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 60_000)
+        .start();
+    (server, proxy)
+}
+
+/// Requests that begin at a time: the system's queue of new connections has no room for all, and a
+/// server gives up on who connects and then says nothing for long.
+const WAVE: usize = 250;
+
+/// Pushes as many numbers at once, and goes on when all are refused or wait; those that were done, and
+/// how long the others took to be refused.
+async fn push_all(
+    server: &Server,
+    thread: &OwnThread,
+    go_on: impl AsyncFnOnce(),
+) -> (HashSet<u64>, Vec<Duration>) {
+    let begun = watch::Sender::new(0);
+    let pushing = join_all((0..REQUESTS).map(async |number| {
+        let mut begun = begun.subscribe();
+        begun.wait_for(|begun| number < *begun).await.unwrap();
+        let start = Instant::now();
+        let push = thread.post("state/list/push", &number.to_string());
+        (number as u64, push.send().await, start.elapsed())
+    }));
+    let beginning = async {
+        for wave in (WAVE..=REQUESTS).step_by(WAVE) {
+            begun.send_replace(wave);
+            until(async || {
+                refused(server).await + calls(server).await.iter().sum::<usize>() >= wave
+            })
+            .await;
+        }
+        until(async || refused(server).await == REQUESTS - IN_FLIGHT - WAITING).await;
+        go_on().await;
+    };
+    let (answers, ()) = join(pushing, beginning).await;
+    let (mut done, mut refused) = (HashSet::new(), Vec::new());
+    for (number, answer, took) in answers {
+        if answer.status == 200 {
+            done.insert(number);
+        } else {
+            answer.problem(503, "store_unavailable");
+            assert_eq!(answer.header("retry-after"), Some("1"));
+            refused.push(took);
+        }
+    }
+    (done, refused)
+}
+
+/// How many calls are on their way, and how many wait.
+async fn calls(server: &Server) -> [usize; 2] {
+    let [in_flight, waiting] = ["threadkeep_store_in_flight", "threadkeep_store_waiting"];
+    [
+        metric(server, in_flight).await,
+        metric(server, waiting).await,
+    ]
+    .map(|count| count as usize)
+}
+
+/// Background work goes over other connections, which have no bound.
+fn is_full([in_flight, waiting]: [usize; 2]) -> bool {
+    (IN_FLIGHT..IN_FLIGHT + 10).contains(&in_flight) && waiting == WAITING
+}
+
+/// How many were too many.
+async fn refused(server: &Server) -> usize {
+    metric(server, r#"threadkeep_store_refused_total{reason="full"}"#).await as usize
+}
+
+#[tokio::test]
+async fn what_is_too_much_is_refused_at_once_and_what_waits_is_done_once() {
+    let redis = redis::shared();
+    let (server, proxy) = patient(&redis);
+    let thread = server.client().thread();
+    thread.put("state/list", "[]").ok().await;
+
+    proxy.set(Mode::Hanging);
+    let pushed = push_all(&server, &thread, async || {
+        assert!(is_full(calls(&server).await));
+        // the first call of a write, which no script has in these words, or its only one
+        let sent = || proxy.count_held("$4\r\nPTTL") + proxy.count_held(&thread.id);
+        until(async || sent() >= IN_FLIGHT).await;
+        assert!(sent() < IN_FLIGHT + 10, "{}", sent());
+        proxy.set(Mode::Open);
+    });
+    let (done, refused) = pushed.await;
+
+    let longest = refused.iter().max().unwrap();
+    println!(
+        "{} done, {} refused in at most {longest:?}",
+        done.len(),
+        refused.len()
+    );
+    assert_eq!(done.len(), IN_FLIGHT + WAITING);
+    // what was refused was not done
+    assert_eq!(distinct_numbers(&thread, "list").await, done);
+    until(async || calls(&server).await[1] == 0).await;
+}
+
+#[tokio::test]
+async fn who_gives_up_leaves_the_place_to_others() {
+    let redis = RedisServer::start();
+    let proxy = Proxy::start(address(&redis));
+    let settings = RedisSettings {
+        timeout: Duration::from_secs(60),
+        ..RedisSettings::new(url(proxy.address()))
+    };
+    let store = RedisStore::connect(settings, Clock::system())
+        .await
+        .unwrap();
+    let id = ThreadId::random();
+    assert!(store.get_thread(&id).await.unwrap().is_none());
+
+    proxy.set(Mode::Hanging);
+    let calls = join_all((0..REQUESTS).map(|_| store.get_thread(&id)));
+    let all_wait = async || {
+        let links = store.links().unwrap();
+        let [in_flight, waiting] = [IN_FLIGHT, WAITING].map(|count| count as u64);
+        let too_many = REQUESTS as u64 - in_flight - waiting;
+        links.in_flight == in_flight && links.waiting == waiting && links.refused_full == too_many
+    };
+    tokio::select! {
+        _ = calls => panic!("who waits is answered"),
+        () = until(all_wait) => {}
+    }
+
+    let left = store.links().unwrap();
+    assert_eq!((left.in_flight, left.waiting), (0, 0));
+    proxy.set(Mode::Open);
+    assert!(store.get_thread(&id).await.unwrap().is_none());
+}
