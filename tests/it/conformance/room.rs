@@ -17,7 +17,7 @@ use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
-use threadkeep::store::{RedisSettings, RedisStore};
+use threadkeep::store::{Bounds, RedisSettings, RedisStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -135,6 +135,11 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: Duration::from_secs(30),
+        // some promises are about more calls at once than a connection has room for
+        bounds: Bounds {
+            waiting: usize::MAX,
+            ..Bounds::DEFAULT
+        },
         retention,
         wait_replicas: deployment.wait_replicas,
         ..RedisSettings::new(deployment.url.as_str())

@@ -83,7 +83,7 @@ impl Proxy {
     /// How often it was given a text that it did not pass on.
     pub(crate) fn count_held(&self, text: &str) -> usize {
         let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
-        memchr::memmem::find_iter(&*holding, text.as_bytes()).count()
+        memchr::memmem::find_iter(&holding, text.as_bytes()).count()
     }
 
     /// Connections that were made to it so far.
