@@ -197,6 +197,7 @@ up() {
                 THREADKEEP_API_KEYS_FILE="$dir/keys/api" \
                 THREADKEEP_TRUSTED_PROXIES=127.0.0.1 \
                 THREADKEEP_WORKERS=1 \
+                THREADKEEP_DRAIN_SECONDS=3 \
                 "$dir/bin/threadkeep"
     done
     for replica in $replicas; do

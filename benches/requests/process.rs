@@ -54,7 +54,7 @@ impl Process {
         cpu_of(&self.child.id().to_string())
     }
 
-    /// Memory that it has taken of the machine (`VmRSS`, see proc_pid_status(5)).
+    /// Memory that it has taken of the machine (`VmRSS`, see `proc_pid_status(5)`).
     pub(super) fn resident_bytes(&self) -> io::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -38,7 +38,7 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_many = threads(server, THREADS, |n| messages(n, MANY_MESSAGES)).await?;
     let large = |n| {
         let messages = messages(n, MESSAGES);
-        format!(r#"{messages},"rest":"{n:0>LARGE_BYTES$}""#)
+        format!(r#"{messages},"rest":"{}""#, "x".repeat(LARGE_BYTES))
     };
     let of_much = threads(server, LARGE_THREADS, large).await?;
 

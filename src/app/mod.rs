@@ -29,7 +29,7 @@ use crate::doors::agentuity::{Agentuity, SocketCounters};
 use crate::doors::mcp::Mcp;
 use crate::doors::modelrelay::ModelRelay;
 use crate::events::{EventSettings, Events};
-use crate::http::{Api, count_by_address, envelope};
+use crate::http::{Api, Readiness, count_by_address, envelope};
 use crate::identity::Identity;
 use crate::service::tools::Toolbox;
 use crate::service::{
@@ -53,6 +53,8 @@ pub struct Application {
     address: SocketAddr,
     events: Events,
     sockets: Arc<SocketCounters>,
+    readiness: Readiness,
+    drain: Duration,
     shutdown: Duration,
 }
 
@@ -98,6 +100,7 @@ impl Application {
             false => (store as _, Arc::clone(&backend) as _),
         };
         let service = ThreadService::new(store, settings.policy, patience);
+        let readiness = Readiness::default();
         let api = Api {
             scopes: ScopeService::new(scopes, service.clone(), settings.scopes, patience),
             service,
@@ -107,6 +110,7 @@ impl Application {
             events: events.clone(),
             identity: identity(&settings),
             api_keys: settings.api_keys.clone(),
+            readiness: readiness.clone(),
         };
         let agentuity = Agentuity::new(&api);
         let sockets = Arc::clone(&agentuity.counters);
@@ -154,6 +158,8 @@ impl Application {
             server: listener.serve(&served, connections, app)?,
             events,
             sockets,
+            readiness,
+            drain: settings.drain,
             shutdown: settings.shutdown,
         })
     }
@@ -180,8 +186,9 @@ impl Application {
         self.run_until_stopped(stop).await
     }
 
-    /// Serves until `stop` is done; then takes no more connections, ends the streams, and ends
-    /// itself when the running requests have, or when their time is up.
+    /// Serves until `stop` is done; then says for a while that requests are to go elsewhere, takes no
+    /// more connections, ends the streams, and ends itself when the running requests have, or when
+    /// their time is up.
     ///
     /// # Errors
     /// [`AppError::Run`].
@@ -197,6 +204,9 @@ impl Application {
             () = stop => {}
         }
         tracing::info!("stopping");
+        // who comes before the load balancer has noticed is still served
+        self.readiness.leave();
+        sleep(self.drain).await;
         // which would else run for as long as they are waited for
         self.events.end_streams();
         timeout(self.shutdown, until_none_is_left(&self.sockets))

@@ -37,6 +37,8 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// How long running requests may take to finish after SIGTERM.
     pub shutdown: Duration,
+    /// How long requests are still served before that, while `/readyz` says no.
+    pub drain: Duration,
     /// Where threads are kept.
     pub store: StoreSettings,
     /// Limits and lifetimes of threads.
@@ -147,6 +149,7 @@ impl Settings {
             max_connections: max_connections as usize,
             keep_alive: Duration::from_secs(keep_alive_seconds),
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
+            drain: seconds(&values.take("drain_seconds"), 0)?,
             store: store(values)?,
             policy: policy(values)?,
             entries: entries(values)?,

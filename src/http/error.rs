@@ -68,6 +68,9 @@ pub enum ApiError {
         /// Index in a list of several.
         index: Option<usize>,
     },
+    /// The server is about to stop.
+    #[error("The server is about to stop.")]
+    ShuttingDown,
     /// There is no tool of that name.
     #[error("There is no such tool.")]
     ToolNotFound,
@@ -173,6 +176,7 @@ impl ApiError {
             }
             Self::InvalidThreadId => (StatusCode::BAD_REQUEST, "invalid_thread_id"),
             Self::ScopePart { error, .. } => part_row(error),
+            Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
             Self::ToolNotFound => (StatusCode::NOT_FOUND, "tool_not_found"),
             Self::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor"),
             Self::InvalidEventType(_) => (StatusCode::BAD_REQUEST, "invalid_event_type"),

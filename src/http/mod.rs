@@ -43,6 +43,7 @@ mod openapi;
 mod operations;
 mod probes;
 mod query;
+mod readiness;
 mod receipt;
 mod routes;
 mod schemas;
@@ -85,6 +86,7 @@ pub use envelope::envelope;
 pub use error::{ApiError, with_problem};
 pub(crate) use exchange::About;
 pub use openapi::openapi_json;
+pub use readiness::Readiness;
 pub use session::{SESSION_ID, SessionId};
 pub use turn::Turn;
 
@@ -107,6 +109,8 @@ pub struct Api {
     pub identity: Identity,
     /// Who may name any thread.
     pub api_keys: ApiKeys,
+    /// Whether requests are still wanted here.
+    pub readiness: Readiness,
 }
 
 impl Api {

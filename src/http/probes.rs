@@ -19,17 +19,20 @@ pub(super) async fn healthz() -> HttpResponse {
         .body(r#"{"status":"ok"}"#)
 }
 
-/// Whether the store answers
+/// Whether requests may be sent here: the store answers, and the server is not about to stop
 #[utoipa::path(
     get,
     path = "/readyz",
     tag = "around",
     responses(
         (status = 200, description = "It does.", body = Health),
-        (status = 503, description = "It does not.", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "It does not, or the server is about to stop (`shutting_down`).", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+    if api.readiness.is_leaving() {
+        return Err(ApiError::ShuttingDown);
+    }
     api.service.ping().await?;
     Ok(healthz().await)
 }

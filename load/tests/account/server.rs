@@ -14,7 +14,7 @@ use actix_web::{App, HttpServer};
 use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{EntryPolicy, KeyRing, Policy, SigningKey};
 use threadkeep::events::{EventSettings, Events};
-use threadkeep::http::{Api, envelope};
+use threadkeep::http::{Api, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use threadkeep::store::{Backend, Clock, MemoryStore};
@@ -104,5 +104,6 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         events,
         identity: Identity::new(ring, CookieSettings::default()),
         api_keys: ApiKeys::new(vec![ApiKey::new("ops", API_KEY.as_bytes())]),
+        readiness: Readiness::default(),
     }
 }

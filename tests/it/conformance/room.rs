@@ -12,7 +12,7 @@ use threadkeep::domain::{
     Thread, ThreadId, Tombstone, Value, Write, Written,
 };
 use threadkeep::events::Events;
-use threadkeep::http::Api;
+use threadkeep::http::{Api, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
@@ -177,6 +177,7 @@ impl Room {
             events,
             identity: Identity::new(ring, CookieSettings::default()),
             api_keys: ApiKeys::new(vec![ApiKey::new("ops", b"secret")]),
+            readiness: Readiness::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use futures_util::future::{join, join_all};
 use tokio::sync::watch;
 
 use threadkeep::domain::ThreadId;
-use threadkeep::store::{Clock, RedisSettings, RedisStore, Store};
+use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store};
 
 use super::{OwnThread, Server, address, distinct_numbers, metric, url};
 use crate::support::proxy::{Mode, Proxy};
@@ -25,6 +25,7 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
     let server = Server::builder(Backend::Redis)
         .redis(&url(proxy.address()))
         .set("THREADKEEP_WORKERS", 1)
+        .set("THREADKEEP_STORE_MAX_WAITING", WAITING)
         .set("THREADKEEP_STORE_TIMEOUT_MS", 60_000)
         .start();
     (server, proxy)
@@ -130,6 +131,10 @@ async fn who_gives_up_leaves_the_place_to_others() {
     let proxy = Proxy::start(address(&redis));
     let settings = RedisSettings {
         timeout: Duration::from_secs(60),
+        bounds: Bounds {
+            in_flight: IN_FLIGHT,
+            waiting: WAITING,
+        },
         ..RedisSettings::new(url(proxy.address()))
     };
     let store = RedisStore::connect(settings, Clock::system())

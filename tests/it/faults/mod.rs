@@ -2,8 +2,8 @@
 //! processes of their own, and so is Redis.
 
 mod breaker;
-mod crowd;
 mod confirmed_writes;
+mod crowd;
 mod cut_links;
 mod ends;
 mod failover;

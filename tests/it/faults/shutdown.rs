@@ -10,6 +10,23 @@ use crate::support::server::Backend;
 use crate::support::until;
 
 #[tokio::test]
+async fn a_server_that_drains_serves_who_comes_and_says_that_it_is_not_ready() {
+    let server = Server::builder(Backend::Memory)
+        .set("THREADKEEP_DRAIN_SECONDS", 3600)
+        .start();
+    let thread = server.client().thread();
+    server.client().get("/readyz").ok().await;
+
+    server.signal("TERM");
+
+    until(async || server.client().get("/readyz").send().await.status == 503).await;
+    let answer = server.client().get("/readyz").send().await;
+    answer.problem(503, "shutting_down");
+    thread.put("state/k", "1").ok().await;
+    server.client().get("/healthz").ok().await;
+}
+
+#[tokio::test]
 async fn a_request_that_runs_at_sigterm_is_finished() {
     let redis = redis::shared();
     let proxy = Proxy::start(address(&redis));

@@ -37,7 +37,7 @@ impl Bounds {
     /// Those of the documented defaults.
     pub const DEFAULT: Self = Self {
         in_flight: 128,
-        waiting: 1_024,
+        waiting: 8_192,
     };
 
     /// None: for users who bound themselves.

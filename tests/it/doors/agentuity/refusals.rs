@@ -162,6 +162,8 @@ async fn a_store_that_is_away_is_told_and_logged() {
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
         .set("THREADKEEP_STORE_TIMEOUT_MS", 500)
+        // what is refused because it is known that Redis is away is no line for each request
+        .set("THREADKEEP_LOG", "threadkeep=debug")
         .start();
     let kv = Kv::new(&server);
     kv.set("k", "x").ok().await;
