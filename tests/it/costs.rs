@@ -13,6 +13,7 @@ use crate::conformance::scope_room::{item, numbered};
 use crate::conformance::space::seconds;
 use crate::conformance::thread_scopes::living;
 use crate::support::redis::RedisServer;
+use crate::support::until;
 
 /// Bytes of all fields of all threads.
 fn stored_bytes(connection: &mut Connection) -> usize {
@@ -151,7 +152,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
         answer,
         Err(StoreError::Timeout(300) | StoreError::Unavailable(_))
     )));
-    assert_eq!(store.get_state(&id).await.unwrap(), None);
+    until(async || store.get_state(&id).await.is_ok()).await;
     let made = connections(&mut connection) - before;
     assert!(made <= 10, "{made} connections for 150 requests");
 }

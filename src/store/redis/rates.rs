@@ -58,6 +58,7 @@ impl Rates for RedisStore {
         rates: &[(RateName, Rate)],
     ) -> Result<(), StoreError> {
         let cmd = self.counting(Script::GiveBackRates, whose, rates);
-        self.link.calls().write(cmd).await.map(drop)
+        // not a write that replicas are waited for: at worst it is given back twice
+        self.link.calls().read(cmd).await.map(drop)
     }
 }

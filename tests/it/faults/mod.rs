@@ -12,6 +12,7 @@ mod killed_redis;
 mod load;
 mod lost_scripts;
 mod many_writers;
+mod overload;
 mod partitions;
 mod resharding;
 mod shutdown;

@@ -173,7 +173,8 @@ impl Breaker {
         let mut state = self.state();
         let trouble = state.trouble.as_ref()?;
         let is_suspicion = matches!(trouble, Trouble::Suspected);
-        let spares_connections = matches!(trouble, Trouble::Unreachable(..));
+        // a suspicion is of the server; whose call it was has given its connection up
+        let spares_connections = !matches!(trouble, Trouble::Silent);
         if state.probe.is_some() || now < state.due {
             return None;
         }

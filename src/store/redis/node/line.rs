@@ -30,6 +30,8 @@ pub(super) struct Line {
     /// The server said that it takes no writes.
     is_unwilling: AtomicBool,
     made: Instant,
+    /// How often the server had been silent before.
+    silences: u64,
 }
 
 impl Line {
@@ -41,6 +43,7 @@ impl Line {
             is_given_up: AtomicBool::new(false),
             is_unwilling: AtomicBool::new(false),
             made,
+            silences: server.breaker.silences(),
         }
     }
 
@@ -62,6 +65,12 @@ impl Line {
             Some(Err(_)) => self.made.elapsed() < PATIENCE,
         };
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is still to be used, and was made after the server was last silent: one from before
+    /// may have lost its other end then.
+    pub(super) fn is_trusted(&self, server: &Server) -> bool {
+        self.silences == server.breaker.silences() && self.is_usable()
     }
 
     /// Whether it was made, and is still to be used.

@@ -35,18 +35,10 @@ pub(super) use wire::Reader;
 #[derive(Debug)]
 pub(super) struct Node {
     server: Arc<Server>,
-    current: Mutex<Option<Current>>,
+    current: Mutex<Option<Arc<Line>>>,
     turns: Arc<Turns>,
     /// Besides, connections for calls that keep one to themselves, where there are such calls.
     pool: OnceLock<Arc<Pool>>,
-}
-
-/// A connection, and how often the server had been silent when it was made: one that is older than a
-/// silence may have lost its other end then.
-#[derive(Debug)]
-struct Current {
-    line: Arc<Line>,
-    silences: u64,
 }
 
 impl Node {
@@ -107,9 +99,11 @@ impl Node {
     }
 
     /// A connection that nobody else uses, by that time, unless the server is known not to answer.
-    pub(super) async fn alone(&self, deadline: Instant) -> Result<Alone, Fault> {
+    pub(super) async fn alone(&self, deadline: Instant) -> Result<Alone<'_>, Fault> {
         self.admit(deadline).await?;
-        let pool = self.pool.get_or_init(|| Arc::new(Pool::new(&self.server)));
+        let pool = self
+            .pool
+            .get_or_init(|| Arc::new(Pool::new(&self.server, self.turns.bounds())));
         pool.take(deadline).await
     }
 
@@ -126,7 +120,9 @@ impl Node {
         if let Some(turn) = self.turns.take() {
             return Ok((line, turn));
         }
-        let turn = self.turns.wait(deadline).await?;
+        // who is sent when no time is left is done and not answered, and takes the connection with it
+        let left = deadline.saturating_duration_since(Instant::now());
+        let turn = self.turns.wait(deadline - left / 4).await?;
         // which may have broken meanwhile
         Ok((self.line(deadline).await?, turn))
     }
@@ -167,41 +163,29 @@ impl Node {
         };
         let line = Arc::new(Line::new(&self.server, None));
         if !probe.spares_connections() || !self.has_connection() {
-            self.put(&mut self.current(), Arc::clone(&line));
+            *self.current() = Some(Arc::clone(&line));
         }
         tokio::spawn(probe.run(line));
     }
 
     fn has_connection(&self) -> bool {
         let current = self.current();
-        let line = current.as_ref().map(|current| &current.line);
-        line.is_some_and(|line| line.is_made())
+        current.as_ref().is_some_and(|line| line.is_made())
     }
 
     fn usable_line(&self) -> Arc<Line> {
         let mut current = self.current();
-        let silences = self.server.breaker.silences();
         match &*current {
-            Some(current) if current.silences == silences && current.line.is_usable() => {
-                Arc::clone(&current.line)
-            }
+            Some(line) if line.is_trusted(&self.server) => Arc::clone(line),
             before => {
-                let before = before.as_ref().map(|before| &*before.line);
-                let line = Arc::new(Line::new(&self.server, before));
-                self.put(&mut current, Arc::clone(&line));
+                let line = Arc::new(Line::new(&self.server, before.as_deref()));
+                *current = Some(Arc::clone(&line));
                 line
             }
         }
     }
 
-    fn put(&self, current: &mut Option<Current>, line: Arc<Line>) {
-        *current = Some(Current {
-            line,
-            silences: self.server.breaker.silences(),
-        });
-    }
-
-    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Line>>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

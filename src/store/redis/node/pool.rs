@@ -4,13 +4,14 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use redis::{ErrorKind, Pipeline, Value};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use redis::{Pipeline, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::fault::Fault;
 use super::line::Line;
 use super::server::Server;
+use super::turns::{Bounds, Turn, Turns};
+use crate::store::NotAsked;
 
 /// Connections of one user of the store to one server, at most.
 const MOST: usize = 16;
@@ -24,7 +25,7 @@ const UNUSED: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Pool {
     server: Arc<Server>,
-    free: Arc<Semaphore>,
+    turns: Arc<Turns>,
     lines: Mutex<Lines>,
 }
 
@@ -42,39 +43,42 @@ struct Lines {
 /// A connection that nobody else uses. It is used again only by way of [`Alone::call`]: what is
 /// dropped before may be in the midst of a reply.
 #[derive(Debug)]
-pub(in crate::store::redis) struct Alone {
-    pool: Arc<Pool>,
+pub(in crate::store::redis) struct Alone<'a> {
+    pool: &'a Arc<Pool>,
     line: Arc<Line>,
-    _permit: OwnedSemaphorePermit,
+    _turn: Turn<'a>,
 }
 
 impl Pool {
-    pub(super) fn new(server: &Arc<Server>) -> Self {
+    pub(super) fn new(server: &Arc<Server>, bounds: Bounds) -> Self {
         Self {
             server: Arc::clone(server),
-            free: Arc::new(Semaphore::new(MOST)),
+            turns: server.roll.turns(Bounds {
+                in_flight: MOST,
+                ..bounds
+            }),
             lines: Mutex::default(),
         }
     }
 
     /// A connection, if there is one by that time. Nothing was sent if not.
-    pub(super) async fn take(self: &Arc<Self>, deadline: Instant) -> Result<Alone, Fault> {
-        let patience = deadline
-            .saturating_duration_since(Instant::now())
-            .max(ATTEMPT);
-        let taken = timeout_at(deadline.into(), self.find(patience)).await;
-        taken.unwrap_or_else(|_| {
-            let why = "no connection for confirmed writes was free in time";
-            Err(Fault::Connect((ErrorKind::Io, why).into()))
-        })
+    pub(super) async fn take(self: &Arc<Self>, deadline: Instant) -> Result<Alone<'_>, Fault> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // as in turn: what is sent when no time is left is done and not answered
+        let by = deadline - left / 4;
+        let taken = timeout_at(by.into(), self.find(by, left.max(ATTEMPT))).await;
+        taken.unwrap_or_else(|_| Err(NotAsked::Late.into()))
     }
 
-    async fn find(self: &Arc<Self>, patience: Duration) -> Result<Alone, Fault> {
-        let permit = Arc::clone(&self.free).acquire_owned().await;
+    async fn find(self: &Arc<Self>, by: Instant, patience: Duration) -> Result<Alone<'_>, Fault> {
+        let turn = match self.turns.take() {
+            Some(turn) => turn,
+            None => self.turns.wait(by).await?,
+        };
         let alone = |line| Alone {
-            pool: Arc::clone(self),
+            pool: self,
             line,
-            _permit: permit.expect("nobody closes it"),
+            _turn: turn,
         };
         loop {
             let next = match self.lines().idle_or_next(&self.server, patience) {
@@ -139,12 +143,12 @@ enum Found {
 impl Lines {
     fn idle_or_next(&mut self, server: &Arc<Server>, patience: Duration) -> Found {
         while let Some((line, _)) = self.idle.pop() {
-            if line.is_usable() {
+            if line.is_trusted(server) {
                 return Found::Idle(line);
             }
         }
         match &self.next {
-            Some((line, since)) if line.is_usable() && since.elapsed() < patience => {
+            Some((line, since)) if line.is_trusted(server) && since.elapsed() < patience => {
                 Found::Next(Arc::clone(line))
             }
             before => {
@@ -163,7 +167,7 @@ impl Lines {
     }
 }
 
-impl Alone {
+impl Alone<'_> {
     /// Calls commands until that time; all replies, or the first that is an error of the first so
     /// many. Errors after these are among the replies.
     pub(in crate::store::redis) async fn call(

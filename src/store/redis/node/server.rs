@@ -29,6 +29,15 @@ pub(super) struct Probe {
     begun: Begun,
 }
 
+/// A call that is on its way. Who gives one up after a good part of the time has not heard from the
+/// server either: a whole operation may have a deadline of its own, a little before that of the call.
+#[derive(Debug)]
+struct Unheard<'a> {
+    server: &'a Server,
+    since: Instant,
+    is_over: bool,
+}
+
 impl Server {
     pub(in crate::store::redis) fn new(origin: Origin, timeout: Duration, roll: Arc<Roll>) -> Self {
         Self {
@@ -53,7 +62,10 @@ impl Server {
         line: &Line,
         call: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
-        match timeout_at(deadline.into(), call).await {
+        let mut unheard = Unheard::of(self);
+        let called = timeout_at(deadline.into(), call).await;
+        unheard.is_over = true;
+        match called {
             Ok(called) => {
                 if called.as_ref().err().is_none_or(Fault::is_an_answer) {
                     self.breaker.answered();
@@ -75,6 +87,24 @@ impl Server {
             server: Arc::clone(self),
             begun,
         })
+    }
+}
+
+impl<'a> Unheard<'a> {
+    fn of(server: &'a Server) -> Self {
+        Self {
+            server,
+            since: Instant::now(),
+            is_over: false,
+        }
+    }
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && self.since.elapsed() >= self.server.timeout / 2 {
+            self.server.breaker.unanswered();
+        }
     }
 }
 

@@ -87,6 +87,10 @@ impl Turns {
         }
     }
 
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
     /// Calls that are on their way.
     pub(super) fn in_flight(&self) -> usize {
         self.bounds.in_flight - self.places.available_permits()

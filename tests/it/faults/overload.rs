@@ -1,0 +1,108 @@
+//! More requests than Redis can do, for as long as it goes on.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval, sleep_until};
+
+use threadkeep::domain::ThreadId;
+use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store, StoreError};
+
+use super::{address, url};
+use crate::support::redis::RedisServer;
+
+/// What each reply is late by. With as many calls on their way as there may be, that makes 200 calls a
+/// second at most.
+const LATENESS: Duration = Duration::from_millis(20);
+const IN_FLIGHT: usize = 4;
+/// As often are this many calls begun.
+const TICK: Duration = Duration::from_millis(5);
+const BEGUN: usize = 3;
+const TIMEOUT: Duration = Duration::from_secs(1);
+const SECONDS: usize = 4;
+
+/// A link that hands on what the server says too late, and how many connections it has had.
+async fn late_link(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let link = listener.local_addr().unwrap();
+    let connections = Arc::<AtomicU64>::default();
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(hand_on(client, server));
+        }
+    });
+    (link, connections)
+}
+
+async fn hand_on(client: TcpStream, server: SocketAddr) {
+    let server = TcpStream::connect(server).await.unwrap();
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    tokio::spawn(async move { copy(&mut from_client, &mut to_server).await });
+    let (late, mut due) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut buffer = vec![0; 65_536];
+        while let Ok(count @ 1..) = from_server.read(&mut buffer).await {
+            late.send((Instant::now() + LATENESS, buffer[..count].to_vec()))
+                .ok();
+        }
+    });
+    while let Some((at, bytes)) = due.recv().await {
+        sleep_until(at).await;
+        if to_client.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_gets_too_much_does_what_it_can_and_keeps_its_connection() {
+    let redis = RedisServer::start();
+    let (link, connections) = late_link(address(&redis)).await;
+    let settings = RedisSettings {
+        timeout: TIMEOUT,
+        bounds: Bounds {
+            in_flight: IN_FLIGHT,
+            waiting: 8_192,
+        },
+        ..RedisSettings::new(url(link))
+    };
+    let store = RedisStore::connect(settings, Clock::system()).await;
+    let (store, id) = (Arc::new(store.unwrap()), ThreadId::random());
+    store.get_thread(&id).await.unwrap();
+    let before = connections.load(Ordering::Relaxed);
+
+    let (start, mut tick) = (Instant::now(), interval(TICK));
+    let mut calls = Vec::new();
+    while start.elapsed() < Duration::from_secs(SECONDS as u64) {
+        tick.tick().await;
+        for _ in 0..BEGUN {
+            let store = Arc::clone(&store);
+            calls.push(tokio::spawn(async move {
+                let answer = store.get_thread(&id).await;
+                (start.elapsed().as_secs() as usize, answer.map(drop))
+            }));
+        }
+    }
+    let (mut done, mut in_vain) = ([0; SECONDS + 2], 0);
+    for call in calls {
+        match call.await.unwrap() {
+            (second, Ok(())) => done[second] += 1,
+            (_, Err(StoreError::Unavailable(_))) => {}
+            (_, Err(_)) => in_vain += 1,
+        }
+    }
+
+    // a busy machine does fewer, but none stops
+    assert!(done[1..SECONDS].iter().all(|done| *done > 50), "{done:?}");
+    assert!(in_vain < 50, "{in_vain} were sent and not waited for");
+    let made = connections.load(Ordering::Relaxed) - before;
+    assert!(made < 5, "{made} connections");
+}
