@@ -255,7 +255,8 @@ status() {
 # stop NAME...: has all of them stop at once, and waits longer than replicas let requests run.
 stop() {
     for each; do
-        ! is_running "$each" || kill "$pid"
+        # it may end in between
+        ! is_running "$each" || kill "$pid" 2>/dev/null || :
     done
     for each; do
         tries=0
@@ -263,7 +264,7 @@ stop() {
             tries=$((tries + 1))
             if [ "$tries" -gt 400 ]; then
                 echo "cluster-local: $each does not stop and is killed" >&2
-                kill -9 "$pid"
+                kill -9 "$pid" 2>/dev/null || :
             fi
             sleep 0.1
         done

@@ -1,7 +1,7 @@
 //! Bodies of those who are refused by their head alone: nothing of them is kept.
 
 use actix_web::dev::ServiceRequest;
-use actix_web::http::header::CONTENT_LENGTH;
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use actix_web::{HttpRequest, web};
 
 use super::Api;
@@ -23,8 +23,8 @@ const FOR_BACK_ENDS: [&str; 5] = [
 /// missing or wrong. What it gets is for the handlers to say: this only tells that they look no
 /// further.
 pub(super) fn is_hopeless(request: &ServiceRequest) -> bool {
-    let announced = announced_bytes(request);
-    if announced.is_some_and(|bytes| bytes <= SMALL_BYTES) {
+    let is_untold = request.headers().contains_key(TRANSFER_ENCODING);
+    if !is_untold && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
         return false;
     }
     let Some(api) = request.app_data::<web::Data<Api>>() else {

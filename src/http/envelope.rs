@@ -27,7 +27,7 @@ use crate::identity::{Caller, Source};
 pub async fn envelope<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<EitherBody<B>>>, Error> {
+) -> Result<ServiceResponse<EitherBody<EitherBody<EitherBody<B>>>>, Error> {
     let start = Instant::now();
     let taken = Turn::take(&request);
     let session = SessionId::random();
@@ -52,10 +52,10 @@ pub async fn envelope<B: MessageBody + 'static>(
     let mut response = with_problem(response, &session);
     mark(&mut response, session);
     end(&response, session, start);
-    if goes_on(&response) {
-        taken.keep();
-    }
-    Ok(response)
+    Ok(match goes_on(&response) {
+        true => response.map_body(|_, body| EitherBody::right(taken.with(body.boxed()))),
+        false => response.map_into_left_body(),
+    })
 }
 
 fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {

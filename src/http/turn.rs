@@ -1,9 +1,13 @@
 //! Whose turn it is on a connection.
 
 use std::cell::Cell;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
+use actix_web::web::Bytes;
 
 /// Kept with a connection: whether its client is to send the head of a request. Who watches the
 /// connection cannot tell, and clients may take their time only while nothing of theirs has begun.
@@ -41,10 +45,30 @@ impl Turn {
 }
 
 impl Taken {
-    /// What comes on this connection goes on after the answer has begun: a stream, or another
-    /// protocol.
-    pub(super) fn keep(mut self) {
-        self.0 = None;
+    /// That of an answer which goes on as a stream, or as another protocol: it is over with it.
+    pub(super) fn with(self, body: BoxBody) -> BoxBody {
+        BoxBody::new(Streamed { body, _taken: self })
+    }
+}
+
+/// What is streamed, and whose turn it is not meanwhile.
+struct Streamed {
+    body: BoxBody,
+    _taken: Taken,
+}
+
+impl MessageBody for Streamed {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(cx)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Proxies whose word on a request counts.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
@@ -68,7 +68,7 @@ impl TrustedProxies {
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.rsplit(','));
         for address in addresses {
-            let Ok(address) = address.trim().parse() else {
+            let Some(address) = forwarded(address.trim()) else {
                 break;
             };
             client = address;
@@ -90,6 +90,12 @@ impl TrustedProxies {
 fn last_word<'a>(request: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> {
     let value = request.headers().get_all(name).last()?.to_str().ok()?;
     value.rsplit(',').next().map(str::trim)
+}
+
+/// An address, which some proxies tell with its port.
+fn forwarded(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());
+    text.parse().or_else(|_| with_port()).ok()
 }
 
 #[cfg(test)]
@@ -132,6 +138,8 @@ mod tests {
             client("10.0.0.1", "1.1.1.1, 198.51.100.1, 10.0.0.2"),
             "198.51.100.1"
         );
+        assert_eq!(client("10.0.0.1", "198.51.100.1:5678"), "198.51.100.1");
+        assert_eq!(client("10.0.0.1", "[2001:db8::1]:5678"), "2001:db8::1");
         assert_eq!(client("10.0.0.1", "not an address"), "10.0.0.1");
     }
 

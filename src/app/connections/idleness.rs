@@ -56,6 +56,11 @@ impl Idleness {
         self.wait(true);
     }
 
+    /// Notes that the client has not got all of its answer yet: its time begins anew.
+    pub(super) fn restart(&mut self) {
+        self.waiting = None;
+    }
+
     /// Notes that nothing has come.
     ///
     /// # Errors
@@ -85,7 +90,9 @@ impl Idleness {
     fn patience(&self, waiting: &Waiting) -> Duration {
         match waiting.has_begun {
             true => HEAD,
-            false => self.keep_alive + HEAD,
+            // actix answers 408 to a first head that does not come
+            false if waiting.requests == 0 => self.keep_alive + HEAD,
+            false => self.keep_alive.max(HEAD),
         }
     }
 

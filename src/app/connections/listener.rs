@@ -6,6 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use actix_http::error::DispatchError;
 use actix_http::{HttpService, KeepAlive, Request};
 use actix_server::ServerBuilder;
 use actix_service::{
@@ -115,7 +116,7 @@ impl Listener {
                     let ending = ending.clone();
                     async move { ending.notified().await }
                 })
-                .keep_alive(KeepAlive::Timeout(keep_alive))
+                .keep_alive(KeepAlive::Timeout(keep_alive + HEAD))
                 .client_request_timeout(HEAD)
                 .client_disconnect_timeout(LINGERING)
                 .local_addr(address)
@@ -125,9 +126,12 @@ impl Listener {
                 })
                 .finish(map_config(app, |()| AppConfig::default()));
             let paced = fn_service(move |stream: TcpStream| {
-                let peer = stream.peer_addr().ok();
-                let stream = prepare(stream, keep_alive);
-                ready(Ok((stream, actix_http::Protocol::Http1, peer)))
+                // a client that is gone has no address, and nothing of it may count for nobody
+                let served = stream.peer_addr().map(|peer| {
+                    let stream = prepare(stream, keep_alive);
+                    (stream, actix_http::Protocol::Http1, Some(peer))
+                });
+                ready(served.map_err(DispatchError::Io))
             });
             paced.and_then(http)
         };

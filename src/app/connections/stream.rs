@@ -82,7 +82,13 @@ impl AsyncRead for PacedStream {
         let this = &mut *self;
         let before = buffer.filled().len();
         match Pin::new(&mut this.stream).poll_read(cx, buffer) {
-            Poll::Pending => this.idleness.poll(cx),
+            Poll::Pending => {
+                if this.taking.is_some() {
+                    // it is to ask for something only when it has what it asked for
+                    this.idleness.restart();
+                }
+                this.idleness.poll(cx)
+            }
             Poll::Ready(read) => {
                 if buffer.filled().len() > before {
                     this.idleness.heard();

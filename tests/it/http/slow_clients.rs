@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::support::raw;
-use crate::support::server::{Backend, Server};
+use crate::support::server::{API_SECRET, Backend, Server};
 
 /// What a head may take, and what a busy machine may add.
 const HEAD: Duration = Duration::from_secs(5);
@@ -90,8 +91,8 @@ async fn a_part_of_a_head_behind_a_request_is_given_up() {
     let answer = raw::read_response(&mut stream).await;
     assert_eq!(raw::status(&answer), 200);
 
-    let keep_alive = Duration::from_secs(1);
-    closed_after(&mut stream, Duration::ZERO, keep_alive + HEAD).await;
+    // and then the server waits as long for the client to go
+    closed_after(&mut stream, Duration::ZERO, 2 * HEAD).await;
 }
 
 #[tokio::test]
@@ -136,6 +137,51 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
     assert_eq!(raw::status(&refused), 400, "{refused}");
     let took = start.elapsed();
     assert!(took < Duration::from_secs(10) + SLACK, "{took:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_taken_slowly_comes_whole() {
+    const BYTES: usize = 12 * 1_048_576;
+    let server = Server::builder(Backend::Memory)
+        .set("THREADKEEP_KEEP_ALIVE_SECONDS", 1)
+        .set("THREADKEEP_KV_MAX_BYTES", BYTES)
+        .start();
+    let put = server.client().request(Method::PUT, "/v1/kv/space/large");
+    put.bearer(API_SECRET).body(vec![b'x'; BYTES]).ok().await;
+    let mut stream = connect(&server).await;
+    let key = format!("authorization: Bearer {API_SECRET}\r\n");
+    let head = format!("GET /v1/kv/space/large HTTP/1.1\r\nhost: x\r\n{key}\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    raw::read_head(&mut stream).await;
+
+    // longer than a connection may be idle, and more than the buffers of the system hold
+    let (start, mut taken) = (Instant::now(), 0);
+    let mut buffer = vec![0; BYTES / 24];
+    while taken < BYTES {
+        let most = buffer.len().min(BYTES - taken);
+        let count = stream.read_exact(&mut buffer[..most]).await;
+        taken += count.unwrap_or_else(|error| panic!("{error} after {taken} bytes"));
+        sleep(Duration::from_millis(500)).await;
+    }
+
+    assert!(start.elapsed() > HEAD + 2 * Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_connection_is_watched_again_when_its_stream_has_ended() {
+    let server = start();
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let mut stream = connect(&server).await;
+    let own = format!("x-thread-id: {}\r\n", thread.signed);
+    let path = "/v1/threads/current/events";
+    let head = format!("HEAD {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n{own}\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(raw::status(&raw::read_head(&mut stream).await), 200);
+
+    stream.write_all(b"GET /hea").await.unwrap();
+
+    closed_after(&mut stream, Duration::ZERO, 2 * HEAD).await;
 }
 
 #[tokio::test]
