@@ -12,5 +12,6 @@ cd "$(dirname "$0")/.."
 # the build may wait for others of this machine, the measurement may not
 nice cargo bench --quiet --locked --bench requests --no-run
 # two ends of each connection, and a few
+# shellcheck disable=SC3045 # dash, bash and busybox have it
 ulimit -n "$(ulimit -H -n)"
 exec cargo bench --quiet --locked --bench requests -- "$@"
