@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use super::caller::{Caller, Source};
 use crate::domain::KeyRing;
 
-const MAX_AGE_SECONDS: &str = "604800";
+const MAX_AGE_SECONDS: &[u8] = b"604800";
 
 /// How the cookie is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,47 +137,47 @@ impl CookieSettings {
 
     /// The cookie for a signed id that is given in the form of the header.
     pub(super) fn set_cookie(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
-        let mut text = String::with_capacity(192);
-        text.push_str(&self.name);
-        text.push('=');
+        let mut text = Vec::with_capacity(192);
+        text.extend_from_slice(self.name.as_bytes());
+        text.push(b'=');
         let (id, signature) = signed
             .to_str()
             .ok()
             .and_then(|signed| signed.split_once(';'))
             .unwrap_or_default();
-        text.push_str(id);
-        text.push('.');
-        push_encoded(signature, &mut text);
-        text.push_str("; Path=/; HttpOnly; SameSite=");
-        text.push_str(match self.same_site {
-            SameSite::Strict => "Strict",
-            SameSite::Lax => "Lax",
-            SameSite::None => "None",
+        text.extend_from_slice(id.as_bytes());
+        text.push(b'.');
+        push_encoded(signature.as_bytes(), &mut text);
+        text.extend_from_slice(b"; Path=/; HttpOnly; SameSite=");
+        text.extend_from_slice(match self.same_site {
+            SameSite::Strict => b"Strict".as_slice(),
+            SameSite::Lax => b"Lax",
+            SameSite::None => b"None",
         });
-        text.push_str("; Max-Age=");
-        text.push_str(MAX_AGE_SECONDS);
+        text.extend_from_slice(b"; Max-Age=");
+        text.extend_from_slice(MAX_AGE_SECONDS);
         if let Some(domain) = &self.domain {
-            text.push_str("; Domain=");
-            text.push_str(domain);
+            text.extend_from_slice(b"; Domain=");
+            text.extend_from_slice(domain.as_bytes());
         }
         if self.secure == Secure::Always || self.secure == Secure::Auto && is_https {
-            text.push_str("; Secure");
+            text.extend_from_slice(b"; Secure");
         }
         if self.partitioned {
-            text.push_str("; Partitioned");
+            text.extend_from_slice(b"; Partitioned");
         }
         HeaderValue::try_from(text).expect("name and domain were checked, the rest is ASCII")
     }
 }
 
 /// Appends base64 as `encodeURIComponent` writes it, which is done for each answer.
-fn push_encoded(base64: &str, text: &mut String) {
-    for letter in base64.chars() {
+fn push_encoded(base64: &[u8], text: &mut Vec<u8>) {
+    for letter in base64 {
         match letter {
-            '+' => text.push_str("%2B"),
-            '/' => text.push_str("%2F"),
-            '=' => text.push_str("%3D"),
-            letter => text.push(letter),
+            b'+' => text.extend_from_slice(b"%2B"),
+            b'/' => text.extend_from_slice(b"%2F"),
+            b'=' => text.extend_from_slice(b"%3D"),
+            letter => text.push(*letter),
         }
     }
 }
