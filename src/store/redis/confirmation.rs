@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Pipeline, Value};
 
-use super::cluster::key_of;
-use super::link::pipeline;
+use super::commands::{key_of, pipeline};
 use super::node::{Fault, Node};
 use crate::store::millis;
 

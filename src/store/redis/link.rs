@@ -7,6 +7,7 @@ use redis::{Cmd, Pipeline, RedisError, Value};
 
 use super::address::Address;
 use super::cluster::{Cluster, Repeat};
+use super::commands::pipeline;
 use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
 use super::node::{Bounds, Fault, Node, Origin, Roll, Sentinels, Server};
@@ -365,13 +366,4 @@ impl Calls<'_> {
 
 fn unavailable(error: RedisError) -> StoreError {
     StoreError::Unavailable(Box::new(error))
-}
-
-/// Commands that are sent in one go.
-pub(super) fn pipeline(cmds: impl IntoIterator<Item = Cmd>) -> Pipeline {
-    let mut pipeline = Pipeline::new();
-    for cmd in cmds {
-        pipeline.add_command(cmd);
-    }
-    pipeline
 }

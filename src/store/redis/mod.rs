@@ -7,6 +7,7 @@ mod address;
 mod archives;
 mod arguments;
 mod cluster;
+mod commands;
 mod confirmation;
 mod elements;
 mod entries;
@@ -50,12 +51,13 @@ use super::{Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Wh
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use address::Address;
 use arguments::Circumstances;
+use commands::command;
 use confirmation::Confirmation;
 use fields::Fields;
 use interest::Interest;
 use keys::KeyNames;
 use link::{Calls, Link};
-use scripts::{Script, command};
+use scripts::Script;
 
 pub use address::{RedisUrlError, check_redis_url};
 pub use node::Bounds;

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use redis::Cmd;
 
+use super::commands::command;
+
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const RECORDS: &str = include_str!("lua/records.lua");
 const LOG: &str = include_str!("lua/log.lua");
@@ -99,13 +101,6 @@ const ALL: [Script; 40] = [
     Script::TakeRates,
     Script::GiveBackRates,
 ];
-
-/// A command with room for the arguments that most have, so that adding them moves nothing.
-pub(super) fn command(name: &str) -> Cmd {
-    let mut cmd = Cmd::with_capacity(16, 512);
-    cmd.arg(name);
-    cmd
-}
 
 impl Script {
     /// A call with so many keys, to which keys and arguments are added.

@@ -22,7 +22,6 @@ use super::address::Host;
 use super::confirmation::Confirmation;
 use super::node::{Bounds, Fault, Node, Roll};
 use topology::Topology;
-pub(super) use unit::key_of;
 use unit::{Outcome, To, Unit};
 
 /// The first pause before something is tried again, and the longest.

@@ -1,9 +1,10 @@
 //! What goes to one node as a whole, and what comes of it.
 
-use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 
 use super::slots::redirected;
 use crate::store::redis::address::Host;
+use crate::store::redis::commands::key_of;
 use crate::store::redis::confirmation::{Confirmation, mark_beside};
 use crate::store::redis::keys::slot_of;
 use crate::store::redis::node::Fault;
@@ -199,22 +200,6 @@ fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
 
 fn missing() -> RedisError {
     (ErrorKind::Parse, "replies are missing").into()
-}
-
-/// The first key of a command of the store; the others are in the same slot.
-pub(in crate::store::redis) fn key_of(cmd: &Cmd) -> Option<&[u8]> {
-    let mut words = cmd.args_iter().filter_map(|word| match word {
-        Arg::Simple(word) => Some(word),
-        _ => None,
-    });
-    match words.next()? {
-        b"TIME" | b"PING" | b"INFO" | b"CLUSTER" => None,
-        b"EVALSHA" | b"EVAL" => {
-            let count = words.nth(1)?;
-            words.next().filter(|_| count != b"0")
-        }
-        _ => words.next(),
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 mod breaker;
 mod fault;
+mod hearing;
 mod line;
 mod origin;
 mod pool;
+mod probe;
 mod roll;
 mod sentinel;
 mod server;
@@ -20,9 +22,11 @@ use tokio::time::timeout_at;
 
 use breaker::Verdict;
 pub(super) use fault::Fault;
+use hearing::until;
 use line::Line;
 pub(super) use origin::Origin;
 use pool::{Alone, Pool};
+use probe::Probe;
 pub(super) use roll::Roll;
 pub(super) use sentinel::Sentinels;
 pub(super) use server::Server;
@@ -158,7 +162,7 @@ impl Node {
 
     /// On the runtime of who calls, and to its end, even if the caller gives up.
     fn probe_if_due(&self) {
-        let Some(probe) = self.server.probe() else {
+        let Some(probe) = Probe::begin(&self.server) else {
             return;
         };
         let line = Arc::new(Line::new(&self.server, None));
@@ -195,7 +199,7 @@ impl Node {
         line: &Line,
         call: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
-        let called = self.server.until(deadline, line, call).await;
+        let called = until(&self.server, deadline, line, call).await;
         if matches!(called, Err(Fault::Timeout)) {
             self.probe_if_due();
         }

@@ -8,6 +8,7 @@ use redis::{Pipeline, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::fault::Fault;
+use super::hearing::until;
 use super::line::Line;
 use super::server::Server;
 use super::turns::{Bounds, Turn, Turns};
@@ -177,7 +178,7 @@ impl Alone<'_> {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let call = self.line.call_led(pipeline, leading);
-        let replies = self.pool.server.until(deadline, &self.line, call).await;
+        let replies = until(&self.pool.server, deadline, &self.line, call).await;
         if self.line.is_usable() {
             self.pool.put_back(self.line);
         } else {

@@ -1,0 +1,63 @@
+//! What comes of calls, as the breaker is told.
+
+use std::time::Instant;
+
+use tokio::time::timeout_at;
+
+use super::fault::Fault;
+use super::line::Line;
+use super::server::Server;
+
+/// A call that is on its way. Who gives one up after a good part of the time has not heard from the
+/// server either: a whole operation may have a deadline of its own, a little before that of the call.
+#[derive(Debug)]
+struct Unheard<'a> {
+    server: &'a Server,
+    since: Instant,
+    is_over: bool,
+}
+
+/// Waits for what was called, until that time. After a timeout that connection is not used again:
+/// one that has lost its other end without a word would stay so for a quarter of an hour. What
+/// else came of it the breaker is told.
+pub(super) async fn until<T>(
+    server: &Server,
+    deadline: Instant,
+    line: &Line,
+    call: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    let mut unheard = Unheard::of(server);
+    let called = timeout_at(deadline.into(), call).await;
+    unheard.is_over = true;
+    match called {
+        Ok(called) => {
+            if called.as_ref().err().is_none_or(Fault::is_an_answer) {
+                server.breaker.answered();
+            }
+            called
+        }
+        Err(_) => {
+            line.give_up();
+            server.breaker.unanswered();
+            Err(Fault::Timeout)
+        }
+    }
+}
+
+impl<'a> Unheard<'a> {
+    fn of(server: &'a Server) -> Self {
+        Self {
+            server,
+            since: Instant::now(),
+            is_over: false,
+        }
+    }
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && self.since.elapsed() >= self.server.timeout / 2 {
+            self.server.breaker.unanswered();
+        }
+    }
+}
