@@ -44,11 +44,6 @@ impl Connection {
         Err(io::Error::other(format!("the server answered {answer}")))
     }
 
-    /// Gives back its memory until it is used again.
-    pub(super) fn shrink(&mut self) {
-        self.buffer = Vec::new();
-    }
-
     /// A header of the last answer.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let end = memmem::find(&self.buffer, b"\r\n\r\n")?;

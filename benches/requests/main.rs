@@ -32,6 +32,9 @@ use socket::Socket;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The program as it was built with this.
+const OWN: &str = env!("CARGO_BIN_EXE_threadkeep");
+
 const WARM_UP: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -107,7 +110,7 @@ async fn measure(time: Duration, workers: u64, other: Option<&str>) -> Result<()
 
 /// The product as it was built with this.
 fn start_server(redis: &Redis, workers: u64) -> io::Result<Process> {
-    product::start(product::OWN, "tk", Some(redis), workers)
+    product::start(OWN, "tk", Some(redis), workers)
 }
 
 /// By one socket with 64 requests at once.

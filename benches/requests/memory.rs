@@ -2,6 +2,7 @@
 //! is ready.
 
 use std::error::Error;
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use tokio::time::sleep;
 
+use super::OWN;
 use super::connection::Connection;
 use super::process::{Process, free_address};
 use super::product;
@@ -37,11 +39,11 @@ pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Bo
         millis(embedded)
     );
 
-    let server = product::start(product::OWN, "tk", Some(&redis), 1)?;
-    let before = server.resident_bytes()?;
+    let server = product::start(OWN, "tk", Some(&redis), 1)?;
+    let before = resident_bytes(&server)?;
     make(server.address(), threads, 100).await?;
     let idle = idle(server.address(), connections).await?;
-    let after = server.resident_bytes()?;
+    let after = resident_bytes(&server)?;
     println!(
         "| resident, over Redis, at the start | {} MiB |",
         mib(before)
@@ -53,10 +55,10 @@ pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Bo
     );
     drop((idle, server));
 
-    let server = product::start(product::OWN, "tk", None, 1)?;
-    let before = server.resident_bytes()?;
+    let server = product::start(OWN, "tk", None, 1)?;
+    let before = resident_bytes(&server)?;
     let state_bytes = make(server.address(), threads, STATE_BYTES).await?;
-    let after = server.resident_bytes()?;
+    let after = resident_bytes(&server)?;
     println!(
         "| embedded store, {threads} states of {} bytes | {} MiB |",
         state_bytes / threads as u64,
@@ -72,7 +74,7 @@ async fn ready(redis: Option<&Redis>) -> Result<Duration, Box<dyn Error>> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
         let address = free_address()?;
-        let command = product::command(product::OWN, "tk", redis, 1, address);
+        let command = product::command(OWN, "tk", redis, 1, address);
         let start = Instant::now();
         let process = Process::spawn(command, address, "tk")?;
         while !is_ready(address).await {
@@ -136,12 +138,21 @@ async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
         let some = (0..OPENED.min(count - open.len())).map(|_| async {
             let mut connection = Connection::open(server).await?;
             connection.exchange(&health).await?;
-            connection.shrink();
             Ok::<_, io::Error>(connection)
         });
         open.extend(try_join_all(some).await?);
     }
     Ok(open)
+}
+
+/// Memory that a process has taken of the machine (`VmRSS`, see `proc_pid_status(5)`).
+fn resident_bytes(process: &Process) -> io::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|text| text.trim().strip_suffix(" kB"));
+    let kib: Option<u64> = kib.and_then(|text| text.parse().ok());
+    kib.map(|kib| kib * 1024)
+        .ok_or_else(|| io::Error::other("no VmRSS in its status"))
 }
 
 fn millis(duration: Duration) -> String {

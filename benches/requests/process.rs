@@ -51,17 +51,11 @@ impl Process {
 
     /// CPU time so far, of all threads, in user and system mode.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
-        cpu_of(&self.child.id().to_string())
+        cpu_of(&self.id().to_string())
     }
 
-    /// Memory that it has taken of the machine (`VmRSS`, see `proc_pid_status(5)`).
-    pub(super) fn resident_bytes(&self) -> io::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|text| text.trim().strip_suffix(" kB"));
-        let kib: Option<u64> = kib.and_then(|text| text.parse().ok());
-        kib.map(|kib| kib * 1024)
-            .ok_or_else(|| io::Error::other("no VmRSS in its status"))
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
     }
 }
 

@@ -10,9 +10,6 @@ use super::redis_server::Redis;
 /// An api key of what is started.
 pub(super) const API_KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// The program as it was built with this.
-pub(super) const OWN: &str = env!("CARGO_BIN_EXE_threadkeep");
-
 /// Starts the program, an executable of the product, over that Redis or its embedded store. Its keys
 /// have that prefix: so two of them do not meet.
 pub(super) fn start(

@@ -35,7 +35,7 @@ pub(super) async fn start_all(programs: &Programs<'_>, redis: &Redis) -> io::Res
     let product = Peer {
         name: "threadkeep",
         api: Api::Threadkeep,
-        process: product::start(programs.product, "tk", redis, 1)?,
+        process: product::start(programs.product, "tk", Some(redis), 1)?,
     };
     let document = Command::new(env!("CARGO_BIN_EXE_peer-document"));
     let actix_session = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
