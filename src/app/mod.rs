@@ -88,7 +88,7 @@ impl Application {
         let store_metrics = StoreMetrics::register(own);
         let connections = Connections::register(own);
 
-        let backend = store::open(&settings.store, own).await?;
+        let backend = store::open(&settings.store).await?;
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
         register_events(own, events.counters());
         register_links(own, Arc::clone(&backend) as _);

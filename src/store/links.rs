@@ -17,4 +17,6 @@ pub struct Links {
     pub in_flight: u64,
     /// Calls that wait for their turn.
     pub waiting: u64,
+    /// Writes that too few replicas had in time.
+    pub unconfirmed: u64,
 }

@@ -14,19 +14,19 @@ use super::labels::Reason;
 use crate::store::{Links, Store};
 
 /// Shows what the store tells of its connections.
-#[derive(Debug)]
-struct LinkMetrics(Arc<dyn Store>);
+struct LinkMetrics<C>(C);
 
 /// Adds the metrics of the store's connections to a registry, if it has any.
 pub fn register_links(registry: &mut Registry, store: Arc<dyn Store>) {
     if store.links().is_some() {
-        registry.register_collector(Box::new(LinkMetrics(store)));
+        let links = move || store.links().unwrap_or_default();
+        registry.register_collector(Box::new(LinkMetrics(links)));
     }
 }
 
-impl Collector for LinkMetrics {
+impl<C: Fn() -> Links + Send + Sync + 'static> Collector for LinkMetrics<C> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let links = self.0.links().unwrap_or_default();
+        let links = (self.0)();
         let mut gauge = |name, help, number: u64| {
             let gauge = ConstGauge::new(number);
             gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
@@ -37,10 +37,14 @@ impl Collector for LinkMetrics {
         gauge("store_in_flight", help, links.in_flight)?;
         let help = "Calls of the store that wait for their turn";
         gauge("store_waiting", help, links.waiting)?;
-        let opened = ConstCounter::new(links.opened);
+        let mut counter = |name, help, number: u64| {
+            let counter = ConstCounter::new(number);
+            counter.encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)
+        };
         let help = "How often a server was found not to answer";
-        let name = "store_breaker_openings";
-        opened.encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)?;
+        counter("store_breaker_openings", help, links.opened)?;
+        let help = "Writes that fewer replicas of Redis had in time than they wait for";
+        counter("store_unconfirmed_writes", help, links.unconfirmed)?;
         refused(&links, &mut encoder)
     }
 }
@@ -57,4 +61,34 @@ fn refused(links: &Links, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt
         counter.encode(family.encode_family(&Reason { reason })?)?;
     }
     Ok(())
+}
+
+impl<C> fmt::Debug for LinkMetrics<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkMetrics").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn the_counts_are_shown_as_they_are_when_they_are_asked_for() {
+        let mut registry = Registry::default();
+        let links = || Links {
+            unconfirmed: 3,
+            ..Links::default()
+        };
+        let own = registry.sub_registry_with_prefix("threadkeep");
+        own.register_collector(Box::new(LinkMetrics(links)));
+
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+
+        let line = "threadkeep_store_unconfirmed_writes_total 3\n";
+        assert!(text.contains(line), "{text}");
+    }
 }

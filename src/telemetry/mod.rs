@@ -1,7 +1,6 @@
 //! What operators see: logs and metrics.
 
 mod chain;
-mod confirmations;
 mod connections;
 mod events;
 mod http;
@@ -17,7 +16,6 @@ mod store;
 mod threads;
 
 pub use chain::Chain;
-pub use confirmations::register_confirmations;
 pub use connections::{Connections, OpenConnection};
 pub use events::register_events;
 pub use http::HttpMetrics;

@@ -141,12 +141,6 @@ impl RedisStore {
         })
     }
 
-    /// Writes so far that too few replicas had in time, of all its clones and workers.
-    #[must_use]
-    pub fn unconfirmed_writes(&self) -> u64 {
-        self.unconfirmed.load(Ordering::Relaxed)
-    }
-
     fn with_another_link(&self) -> Self {
         Self {
             link: Arc::new(self.link.another()),
@@ -330,7 +324,10 @@ impl Store for RedisStore {
     }
 
     fn links(&self) -> Option<Links> {
-        Some(self.link.links())
+        Some(Links {
+            unconfirmed: self.unconfirmed.load(Ordering::Relaxed),
+            ..self.link.links()
+        })
     }
 }
 

@@ -124,9 +124,7 @@ impl Node {
         if let Some(turn) = self.turns.take() {
             return Ok((line, turn));
         }
-        // who is sent when no time is left is done and not answered, and takes the connection with it
-        let left = deadline.saturating_duration_since(Instant::now());
-        let turn = self.turns.wait(deadline - left / 4).await?;
+        let turn = self.turns.wait(Turns::last_of_use(deadline)).await?;
         // which may have broken meanwhile
         Ok((self.line(deadline).await?, turn))
     }

@@ -65,8 +65,7 @@ impl Pool {
     /// A connection, if there is one by that time. Nothing was sent if not.
     pub(super) async fn take(self: &Arc<Self>, deadline: Instant) -> Result<Alone<'_>, Fault> {
         let left = deadline.saturating_duration_since(Instant::now());
-        // as in turn: what is sent when no time is left is done and not answered
-        let by = deadline - left / 4;
+        let by = Turns::last_of_use(deadline);
         let taken = timeout_at(by.into(), self.find(by, left.max(ATTEMPT))).await;
         taken.unwrap_or_else(|_| Err(NotAsked::Late.into()))
     }

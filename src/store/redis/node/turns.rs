@@ -65,6 +65,13 @@ impl Turns {
         self.places.try_acquire().ok()
     }
 
+    /// Until when a turn is of use to a call with that deadline: who is sent when no time is left is
+    /// done and not answered, and takes the connection with it.
+    pub(super) fn last_of_use(deadline: Instant) -> Instant {
+        let left = deadline.saturating_duration_since(Instant::now());
+        deadline - left / 4
+    }
+
     /// A turn, once it comes.
     ///
     /// # Errors
