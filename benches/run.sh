@@ -1,7 +1,8 @@
 #!/bin/sh
 # Measures the CPU that requests cost, and prints a table; see README.md beside this file.
 #
-#   benches/run.sh [SECONDS [WORKERS [OTHER PROGRAM]]]   10 s for each row and one worker by default
+#   benches/run.sh [SECONDS [WORKERS [OTHER PROGRAM]]] [--only PART OF A NAME]
+#                                                        10 s for each row and one worker by default
 #   benches/run.sh expiry [THREADS]                      many ends at once
 #   benches/run.sh memory [CONNECTIONS [THREADS]]        memory, and time to ready
 #

@@ -10,7 +10,7 @@ use super::load::Load;
 use super::process::Process;
 use super::redis_server::Redis;
 use super::request::request;
-use super::{scenario, start_server};
+use super::{product, scenario};
 
 /// The argument that asks for this.
 pub(super) const MODE: &str = "expiry";
@@ -24,7 +24,7 @@ const SLOWEST: u64 = 4_000;
 /// Makes so many threads that end in the same second, and waits until all of them are through.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
-    let server = start_server(&redis, 1)?;
+    let server = product::start(super::OWN, "tk", Some(&redis), 1)?;
     let making = Duration::from_secs(threads / SLOWEST + 1);
     let end = now() + making + SHORTEST + Duration::from_secs(1);
     eprintln!("making {threads} threads");
@@ -45,7 +45,7 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     eprintln!("waiting for {} s", left.as_secs());
     tokio::time::sleep(left).await;
     let mut load = Load::open(server.address(), &merge.requests).await?;
-    let before = load.run(Duration::from_secs(8)).await?;
+    let mut before = load.run(Duration::from_secs(8)).await?.latencies;
     load.run(end.saturating_sub(now())).await?;
     let (start, redis_before) = (Instant::now(), redis.cpu()?);
     let long_before = redis.long_calls()?;
@@ -59,6 +59,7 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let took = start.elapsed();
     let redis_cpu = redis.cpu()? - redis_before;
     let long = redis.long_calls()? - long_before;
+    before.sort_unstable();
     latencies.sort_unstable();
     let p99 = |latencies: &[Duration]| latencies[latencies.len() * 99 / 100].as_micros();
     let longest = latencies.last().copied().unwrap_or_default();
@@ -69,7 +70,7 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
         took.as_secs_f64(),
         latencies.len(),
         redis_cpu.as_secs_f64(),
-        p99(&before.latencies),
+        p99(&before),
         p99(&latencies),
         longest.as_micros(),
     );

@@ -19,10 +19,11 @@ pub(super) struct Load<'a> {
 }
 
 /// What came of it.
+#[derive(Default)]
 pub(super) struct Outcome {
     /// How long it really took.
     pub(super) time: Duration,
-    /// How long each request took, from the shortest.
+    /// How long each request took.
     pub(super) latencies: Vec<Duration>,
 }
 
@@ -52,9 +53,8 @@ impl<'a> Load<'a> {
                 latencies.push(sent.elapsed());
             }
         });
-        let mut latencies = try_join_all(running).await?.concat();
+        let latencies = try_join_all(running).await?.concat();
         let time = start.elapsed();
-        latencies.sort_unstable();
         Ok(Outcome { time, latencies })
     }
 }

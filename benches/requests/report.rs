@@ -23,7 +23,8 @@ impl Row {
         server_cpu: Duration,
         redis_cpu: Duration,
     ) -> Self {
-        let latencies = outcome.latencies;
+        let mut latencies = outcome.latencies;
+        latencies.sort_unstable();
         let count = latencies.len();
         let per_request = |cpu: Duration| cpu.as_secs_f64() * 1e6 / count as f64;
         Self {
@@ -37,23 +38,29 @@ impl Row {
     }
 }
 
-/// The rows as a table in Markdown; the first one is the floor.
-pub(super) fn table(rows: &[Row]) -> String {
+/// The rows as a table in Markdown. Each comes with those it is compared with, the floor first.
+pub(super) fn table(groups: &[Vec<Row>]) -> String {
     let mut table = String::from(
-        "| request | server CPU, µs | of the floor | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\
-         |---|---:|---:|---:|---:|---:|---:|\n",
+        "| request | server CPU, µs | the floor's | ratio | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
-    for row in rows {
-        table += &format!(
-            "| {} | {:.1} | {:.2} | {:.1} | {:.0} | {} | {} |\n",
-            row.name,
-            row.server_cpu,
-            row.server_cpu / rows[0].server_cpu,
-            row.redis_cpu,
-            row.requests_per_second,
-            row.p50.as_micros(),
-            row.p99.as_micros(),
-        );
+    for group in groups {
+        let [floor, rows @ ..] = &group[..] else {
+            continue;
+        };
+        for row in rows {
+            table += &format!(
+                "| {} | {:.1} | {:.1} | {:.2} | {:.1} | {:.0} | {} | {} |\n",
+                row.name,
+                row.server_cpu,
+                floor.server_cpu,
+                row.server_cpu / floor.server_cpu,
+                row.redis_cpu,
+                row.requests_per_second,
+                row.p50.as_micros(),
+                row.p99.as_micros(),
+            );
+        }
     }
     table
 }

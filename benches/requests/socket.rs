@@ -71,7 +71,6 @@ impl Socket {
             }
         }
         let time = start.elapsed();
-        latencies.sort_unstable();
         Ok(Outcome { time, latencies })
     }
 

@@ -1,0 +1,156 @@
+//! Measures every scenario, in slices: who is compared takes turns within a row, since how fast a
+//! machine that others share is changes from one second to the next.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use super::floor;
+use super::load::{Load, Outcome};
+use super::process::Process;
+use super::product;
+use super::redis_server::Redis;
+use super::report::{self, Row};
+use super::scenario::{self, Scenario};
+use super::socket::Socket;
+
+const WARM_UP: Duration = Duration::from_secs(1);
+const SLICE: Duration = Duration::from_millis(500);
+
+/// What is to be measured.
+pub(super) struct Plan {
+    /// For each row and program.
+    pub(super) time: Duration,
+    pub(super) workers: u64,
+    /// A program beside the own, such as an earlier build.
+    pub(super) other: Option<String>,
+    /// Only rows with this in their names.
+    pub(super) only: String,
+}
+
+/// Measures, and prints the table.
+pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
+    let redis = Redis::start()?;
+    let floor = floor::start(plan.workers)?;
+    let server = product::start(super::OWN, "tk", Some(&redis), plan.workers)?;
+    let other = plan.other.as_deref();
+    let other = other.map(|program| product::start(program, "other", Some(&redis), plan.workers));
+    let other = other.transpose()?;
+
+    eprintln!("making threads");
+    let others = match &other {
+        Some(other) => scenario::all(other.address()).await?,
+        None => Vec::new(),
+    };
+    let mut others = others.into_iter();
+    let mut scenarios = scenario::all(server.address()).await?;
+    scenarios.extend(scenario::of_scopes(server.address()).await?);
+    let empty = Scenario::floor();
+    let mut rows = Vec::new();
+    for scenario in &scenarios {
+        let of_other = others.next();
+        if !scenario.name.contains(&plan.only) {
+            continue;
+        }
+        let mut row = vec![
+            Subject::asked(&empty, &floor).await?,
+            Subject::asked(scenario, &server).await?,
+        ];
+        if let (Some(scenario), Some(other)) = (&of_other, &other) {
+            row.push(Subject::asked(scenario, other).await?);
+        }
+        rows.push(measured(&scenario.name, row, &redis, plan.time).await?);
+    }
+    for (name, requests) in scenario::of_socket(server.address()).await? {
+        if name.contains(&plan.only) {
+            let row = vec![
+                Subject::asked(&empty, &floor).await?,
+                Subject::told(&requests, &server).await?,
+            ];
+            rows.push(measured(name, row, &redis, plan.time).await?);
+        }
+    }
+    print!("{}", report::table(&rows));
+    Ok(())
+}
+
+/// One program in one row, and what it took so far.
+struct Subject<'a> {
+    load: Source<'a>,
+    process: &'a Process,
+    outcome: Outcome,
+    server_cpu: Duration,
+    redis_cpu: Duration,
+}
+
+/// Where the requests come from.
+enum Source<'a> {
+    Connections(Load<'a>),
+    /// One socket with 64 requests at once.
+    Socket(Socket, &'a [String]),
+}
+
+impl<'a> Subject<'a> {
+    async fn asked(scenario: &'a Scenario, process: &'a Process) -> io::Result<Self> {
+        let load = Load::open(process.address(), &scenario.requests).await?;
+        Ok(Self::new(Source::Connections(load), process))
+    }
+
+    async fn told(requests: &'a [String], process: &'a Process) -> io::Result<Self> {
+        let socket = Socket::open(process.address()).await?;
+        Ok(Self::new(Source::Socket(socket, requests), process))
+    }
+
+    fn new(load: Source<'a>, process: &'a Process) -> Self {
+        Self {
+            load,
+            process,
+            outcome: Outcome::default(),
+            server_cpu: Duration::ZERO,
+            redis_cpu: Duration::ZERO,
+        }
+    }
+
+    async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
+        match &mut self.load {
+            Source::Connections(load) => load.run(time).await,
+            Source::Socket(socket, requests) => socket.run(requests, time).await,
+        }
+    }
+
+    async fn measure(&mut self, redis: &Redis, time: Duration) -> io::Result<()> {
+        let (server_before, redis_before) = (self.process.cpu()?, redis.cpu()?);
+        let outcome = self.run(time).await?;
+        self.server_cpu += self.process.cpu()? - server_before;
+        self.redis_cpu += redis.cpu()? - redis_before;
+        self.outcome.time += outcome.time;
+        self.outcome.latencies.extend(outcome.latencies);
+        Ok(())
+    }
+
+    fn row(self, name: &str) -> Row {
+        Row::new(name, self.outcome, self.server_cpu, self.redis_cpu)
+    }
+}
+
+/// Rows of all these, the floor's first.
+async fn measured(
+    name: &str,
+    mut subjects: Vec<Subject<'_>>,
+    redis: &Redis,
+    time: Duration,
+) -> io::Result<Vec<Row>> {
+    eprintln!("{name}");
+    for subject in &mut subjects {
+        subject.run(WARM_UP).await?;
+    }
+    let slices = (time.as_millis() / SLICE.as_millis()).max(1) as u32;
+    for _ in 0..slices {
+        for subject in &mut subjects {
+            subject.measure(redis, time / slices).await?;
+        }
+    }
+    let names = ["floor", name, &format!("{name}, the other program")].map(String::from);
+    let rows = subjects.into_iter().zip(names);
+    Ok(rows.map(|(subject, name)| subject.row(&name)).collect())
+}
