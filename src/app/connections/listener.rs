@@ -19,6 +19,7 @@ use actix_web::rt::net::TcpStream;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::idleness::{HEAD, Idleness};
+use super::outbox::Outbox;
 use super::sockets::give_up_on_silence;
 use super::stream::PacedStream;
 use crate::http::Turn;
@@ -125,10 +126,11 @@ impl Listener {
                     data.insert(connections.open());
                 })
                 .finish(map_config(app, |()| AppConfig::default()));
+            let outbox = Outbox::start();
             let paced = fn_service(move |stream: TcpStream| {
                 // a client that is gone has no address, and nothing of it may count for nobody
                 let served = stream.peer_addr().map(|peer| {
-                    let stream = prepare(stream, keep_alive);
+                    let stream = prepare(stream, keep_alive, outbox.clone());
                     (stream, actix_http::Protocol::Http1, Some(peer))
                 });
                 ready(served.map_err(DispatchError::Io))
@@ -140,11 +142,11 @@ impl Listener {
     }
 }
 
-fn prepare(stream: TcpStream, keep_alive: Duration) -> PacedStream {
+fn prepare(stream: TcpStream, keep_alive: Duration, outbox: Outbox) -> PacedStream {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection holds small answers back");
     }
     give_up_on_silence(&stream);
     let idleness = Idleness::new(Turn::default(), keep_alive);
-    PacedStream::new(stream, idleness)
+    PacedStream::new(stream, idleness, outbox)
 }

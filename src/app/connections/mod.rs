@@ -1,4 +1,5 @@
-//! What connections are served with: a stream that does not wait for its client without end.
+//! What connections are served with: a stream that does not wait for its client without end, and whose
+//! small answers leave with those of others.
 //!
 //! actix bounds the head of the first request of a connection and the time between requests. It
 //! bounds neither the head of a later request nor a client that takes its answer byte by byte, and
@@ -9,6 +10,7 @@
 
 mod idleness;
 mod listener;
+mod outbox;
 mod sockets;
 mod stream;
 

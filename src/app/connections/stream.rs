@@ -1,9 +1,11 @@
 //! A connection's stream.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix_web::rt::net::TcpStream;
@@ -12,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::idleness::Idleness;
+use super::outbox::{Outbox, Outlet};
 use crate::http::Turn;
 
 /// A client for which something is waiting takes at least so much in each [`SPAN`]. It counts from
@@ -21,9 +24,9 @@ const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
 /// A stream whose client has to get on.
-#[derive(Debug)]
 pub(super) struct PacedStream {
-    stream: TcpStream,
+    outlet: Rc<Outlet>,
+    outbox: Outbox,
     idleness: Idleness,
     taking: Option<Taking>,
     span: Duration,
@@ -37,9 +40,10 @@ struct Taking {
 }
 
 impl PacedStream {
-    pub(super) fn new(stream: TcpStream, idleness: Idleness) -> Self {
+    pub(super) fn new(stream: TcpStream, idleness: Idleness, outbox: Outbox) -> Self {
         Self {
-            stream,
+            outlet: Outlet::new(stream),
+            outbox,
             idleness,
             taking: None,
             span: SPAN,
@@ -49,6 +53,43 @@ impl PacedStream {
     /// Whose turn it is.
     pub(super) fn turn(&self) -> Turn {
         self.idleness.turn()
+    }
+
+    /// What was held for this connection and could not be sent is written before all else.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut rest = self.outlet.take_rest();
+        while !rest.is_empty() {
+            match self.poll_send(cx, &rest) {
+                Poll::Ready(sent) => drop(rest.drain(..sent?)),
+                Poll::Pending => {
+                    self.outlet.put_rest(rest);
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Nothing is held or left of what was.
+    fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.outlet.is_held() {
+            self.outbox.send();
+        }
+        self.poll_rest(cx)
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut stream = self.outlet.stream.borrow_mut();
+        let sent = Pin::new(&mut *stream).poll_write(cx, bytes);
+        drop(stream);
+        match (&sent, &mut self.taking) {
+            (Poll::Pending, _) => self.poll_taken(cx, bytes),
+            (Poll::Ready(Ok(taken)), Some(taking)) => {
+                taking.taken_bytes += taken;
+                sent
+            }
+            _ => sent,
+        }
     }
 
     /// What comes of bytes that the system does not take for now.
@@ -62,7 +103,14 @@ impl PacedStream {
             return Poll::Pending;
         }
         // the system tells of room only when there is much of it: the client may have taken more
-        let more = SockRef::from(&self.stream).send(bytes).unwrap_or_default();
+        let stream = self.outlet.stream.borrow();
+        let more = SockRef::from(&*stream).send(bytes).unwrap_or_default();
+        drop(stream);
+        if more == bytes.len() {
+            // nothing of it waits; what comes next is judged by the same span
+            taking.taken_bytes += more;
+            return Poll::Ready(Ok(more));
+        }
         let is_enough = taking.taken_bytes + more >= LEAST_BYTES;
         self.taking = None;
         match (is_enough, more) {
@@ -81,7 +129,8 @@ impl AsyncRead for PacedStream {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         let before = buffer.filled().len();
-        match Pin::new(&mut this.stream).poll_read(cx, buffer) {
+        let read = Pin::new(&mut *this.outlet.stream.borrow_mut()).poll_read(cx, buffer);
+        match read {
             Poll::Pending => {
                 if this.taking.is_some() {
                     // it is to ask for something only when it has what it asked for
@@ -105,26 +154,37 @@ impl AsyncWrite for PacedStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let this = &mut *self;
-        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
-        match (&written, &mut this.taking) {
-            (Poll::Pending, _) => this.poll_taken(cx, bytes),
-            (Poll::Ready(Ok(taken)), Some(taking)) => {
-                taking.taken_bytes += taken;
-                written
-            }
-            _ => written,
+        ready!(self.poll_rest(cx))?;
+        if self.outbox.hold(&self.outlet, cx, bytes) {
+            return Poll::Ready(Ok(bytes.len()));
         }
+        ready!(self.poll_held(cx))?;
+        self.poll_send(cx, bytes)
     }
 
-    /// All that there was is with the system.
+    /// All that there was is with the system, or about to be.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_rest(cx))?;
         self.taking = None;
-        Pin::new(&mut self.stream).poll_flush(cx)
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        ready!(self.poll_held(cx))?;
+        Pin::new(&mut *self.outlet.stream.borrow_mut()).poll_shutdown(cx)
+    }
+}
+
+/// What was held and not taken has been told as written: it is still to come.
+impl Drop for PacedStream {
+    fn drop(&mut self) {
+        self.outbox.leave(&self.outlet);
+    }
+}
+
+impl fmt::Debug for PacedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PacedStream").finish_non_exhaustive()
     }
 }
 
@@ -132,23 +192,28 @@ impl AsyncWrite for PacedStream {
 mod tests {
     use actix_web::rt::net::TcpListener;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::timeout;
 
     use super::*;
 
     /// A stream that waits for its client for a fifth of a second, and the client.
     async fn pair() -> (PacedStream, TcpStream) {
+        pair_with(65_536).await
+    }
+
+    async fn pair_with(send_bytes: usize) -> (PacedStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let client = TcpStream::connect(address).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         // else the system takes megabytes before anybody waits
-        SockRef::from(&stream).set_send_buffer_size(65_536).unwrap();
+        SockRef::from(&stream)
+            .set_send_buffer_size(send_bytes)
+            .unwrap();
         SockRef::from(&client).set_recv_buffer_size(65_536).unwrap();
         let idleness = Idleness::new(Turn::default(), Duration::from_secs(75));
-        let paced = PacedStream {
-            span: Duration::from_millis(200),
-            ..PacedStream::new(stream, idleness)
-        };
+        let mut paced = PacedStream::new(stream, idleness, Outbox::start());
+        paced.span = Duration::from_millis(200);
         (paced, client)
     }
 
@@ -166,6 +231,83 @@ mod tests {
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
         // what the system holds for it would take minutes
         dripping.abort();
+    }
+
+    #[actix_web::test]
+    async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
+        let (mut paced, mut client) = pair_with(425_984).await;
+        // to where answers wait
+        let answer = [b'x'; 1_000];
+        while let Ok(written) = timeout(Duration::from_millis(20), async {
+            paced.write_all(&answer).await?;
+            paced.flush().await?;
+            tokio::task::yield_now().await;
+            Ok::<_, io::Error>(())
+        })
+        .await
+        {
+            written.unwrap();
+        }
+        let reading = actix_web::rt::spawn(async move {
+            client.read_exact(&mut vec![0; 80_000]).await.unwrap();
+            client
+        });
+
+        // more than the span
+        let next = async {
+            paced.write_all(&answer).await.unwrap();
+            paced.flush().await.unwrap();
+        };
+        timeout(Duration::from_secs(5), next).await.unwrap();
+
+        reading.await.unwrap();
+    }
+
+    #[actix_web::test]
+    async fn what_was_told_as_written_comes_though_the_stream_is_dropped() {
+        let (mut paced, mut client) = pair().await;
+        let answer = [b'x'; 1_000];
+        let mut told = 0;
+        while let Ok(written) = timeout(Duration::from_millis(20), async {
+            paced.write_all(&answer).await?;
+            told += answer.len();
+            paced.flush().await?;
+            tokio::task::yield_now().await;
+            Ok::<_, io::Error>(())
+        })
+        .await
+        {
+            written.unwrap();
+        }
+
+        drop(paced);
+
+        let mut come = Vec::new();
+        client.read_to_end(&mut come).await.unwrap();
+        assert_eq!(come.len(), told);
+    }
+
+    #[actix_web::test]
+    async fn small_answers_that_a_client_leaves_waiting_come_whole_and_in_order() {
+        let (mut paced, mut client) = pair().await;
+        let answers: Vec<_> = (0..2_000)
+            .map(|n| format!("{n:>1000}").into_bytes())
+            .collect();
+        let sent = answers.concat();
+        let writing = actix_web::rt::spawn(async move {
+            for answer in answers {
+                paced.write_all(&answer).await.unwrap();
+                paced.flush().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            paced.shutdown().await.unwrap();
+        });
+
+        let mut come = Vec::new();
+        client.read_to_end(&mut come).await.unwrap();
+
+        assert!(come == sent);
+        writing.await.unwrap();
     }
 
     #[actix_web::test]

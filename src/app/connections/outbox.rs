@@ -1,0 +1,313 @@
+//! Answers that leave together.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::mem;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use actix_web::rt::net::TcpStream;
+use actix_web::rt::spawn;
+use tokio::io::AsyncWrite as _;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+/// What is held at most for one connection. More goes to the system at once.
+const HELD_BYTES: usize = 16_384;
+/// How long what is left of a connection that is served no more may take.
+const LAST: Duration = Duration::from_secs(60);
+/// With so much for all of them, it is time to send: nobody waits for a hundred others.
+const FULL_BYTES: usize = 65_536;
+
+/// Small writes of a worker's connections, held until all else that is ready has run.
+///
+/// Whoever reads the answers, a proxy on the same machine for one, is woken by the first, and still
+/// awake when the rest arrive; one by one, each would wake it, and it would take the processor from
+/// the server to ask for more.
+#[derive(Clone, Default)]
+pub(super) struct Outbox(Rc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    held: RefCell<Held>,
+    is_held: Notify,
+}
+
+/// What is to be sent, and where each part of it goes and ends.
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    parts: Vec<(Rc<Outlet>, usize)>,
+    /// Connections that are served no more, of which something may be left to write.
+    left: Vec<Rc<Outlet>>,
+}
+
+/// Where a connection's writes leave.
+pub(super) struct Outlet {
+    pub(super) stream: RefCell<TcpStream>,
+    /// Bytes that are held for it.
+    held: Cell<usize>,
+    /// What was held and the system did not take.
+    rest: RefCell<Vec<u8>>,
+    /// Who writes the rest.
+    writer: RefCell<Option<Waker>>,
+}
+
+impl Outbox {
+    /// Sends, from now on, what a worker's connections have held.
+    pub(super) fn start() -> Self {
+        let outbox = Self::default();
+        let sending = outbox.clone();
+        spawn(async move {
+            loop {
+                sending.0.is_held.notified().await;
+                sending.send();
+                let left = mem::take(&mut sending.0.held.borrow_mut().left);
+                for outlet in left.into_iter().filter(|outlet| outlet.has_rest()) {
+                    spawn(timeout(LAST, outlet.write_rest()));
+                }
+            }
+        });
+        outbox
+    }
+
+    /// Holds these bytes, if they are few.
+    pub(super) fn hold(&self, outlet: &Rc<Outlet>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
+        let held_bytes = outlet.held.get() + bytes.len();
+        if held_bytes > HELD_BYTES {
+            return false;
+        }
+        outlet.held.set(held_bytes);
+        match &mut *outlet.writer.borrow_mut() {
+            Some(writer) => writer.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        let mut held = self.0.held.borrow_mut();
+        if held.parts.is_empty() {
+            self.0.is_held.notify_one();
+        }
+        held.bytes.extend_from_slice(bytes);
+        let end = held.bytes.len();
+        held.parts.push((Rc::clone(outlet), end));
+        if end >= FULL_BYTES {
+            drop(held);
+            self.send();
+        }
+        true
+    }
+
+    /// Notes that nobody writes to it any more.
+    pub(super) fn leave(&self, outlet: &Rc<Outlet>) {
+        if outlet.is_held() || outlet.has_rest() {
+            self.0.held.borrow_mut().left.push(Rc::clone(outlet));
+            self.0.is_held.notify_one();
+        }
+    }
+
+    /// Sends what is held.
+    pub(super) fn send(&self) {
+        let mut held = mem::take(&mut *self.0.held.borrow_mut());
+        let mut start = 0;
+        for (outlet, end) in held.parts.drain(..) {
+            outlet.send(&held.bytes[start..end]);
+            start = end;
+        }
+        held.bytes.clear();
+        *self.0.held.borrow_mut() = held;
+    }
+}
+
+impl Outlet {
+    pub(super) fn new(stream: TcpStream) -> Rc<Self> {
+        Rc::new(Self {
+            stream: RefCell::new(stream),
+            held: Cell::new(0),
+            rest: RefCell::default(),
+            writer: RefCell::default(),
+        })
+    }
+
+    /// Whether bytes are held for it.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.get() > 0
+    }
+
+    /// What was held and is still to be written, by who is the writer, before all that comes after.
+    pub(super) fn take_rest(&self) -> Vec<u8> {
+        self.rest.take()
+    }
+
+    /// Takes back what of it could not be written.
+    pub(super) fn put_rest(&self, rest: Vec<u8>) {
+        self.rest.replace(rest);
+    }
+
+    fn has_rest(&self) -> bool {
+        !self.rest.borrow().is_empty()
+    }
+
+    /// Writes it, if its client takes it.
+    async fn write_rest(self: Rc<Self>) {
+        let rest = self.take_rest();
+        let mut written = 0;
+        while written < rest.len() {
+            let writing = poll_fn(|cx| {
+                let mut stream = self.stream.borrow_mut();
+                Pin::new(&mut *stream).poll_write(cx, &rest[written..])
+            });
+            match writing.await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => written += count,
+            }
+        }
+    }
+
+    fn send(&self, bytes: &[u8]) {
+        self.held.set(self.held.get() - bytes.len());
+        let mut rest = self.rest.borrow_mut();
+        let sent = match rest.is_empty() {
+            true => self.stream.borrow().try_write(bytes),
+            false => Ok(0),
+        };
+        // an error shows again to the writer, who can tell of it
+        let sent = sent.unwrap_or_default();
+        if sent < bytes.len() {
+            rest.extend_from_slice(&bytes[sent..]);
+            if let Some(writer) = &*self.writer.borrow() {
+                writer.wake_by_ref();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::rt::net::TcpListener;
+    use socket2::SockRef;
+    use tokio::io::AsyncReadExt;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// A connection that is served, and its client.
+    async fn pair() -> (Rc<Outlet>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = TcpStream::connect(address).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        stream.writable().await.unwrap();
+        (Outlet::new(stream), client)
+    }
+
+    fn hold(outbox: &Outbox, outlet: &Rc<Outlet>, bytes: &[u8]) -> bool {
+        outbox.hold(outlet, &mut Context::from_waker(Waker::noop()), bytes)
+    }
+
+    fn has_come(client: &TcpStream) -> bool {
+        client.try_read(&mut [0; 1]).is_ok()
+    }
+
+    #[actix_web::test]
+    async fn answers_leave_together_after_what_else_is_ready_and_in_order() {
+        let outbox = Outbox::start();
+        let ((first, mut one), (second, mut other)) = (pair().await, pair().await);
+        let late = {
+            let (outbox, second) = (outbox.clone(), Rc::clone(&second));
+            spawn(async move { assert!(hold(&outbox, &second, b"b")) })
+        };
+
+        assert!(hold(&outbox, &first, b"a"));
+        assert!(hold(&outbox, &first, b"c"));
+        assert!(!has_come(&one));
+        late.await.unwrap();
+        let mut both = [0; 2];
+        one.read_exact(&mut both).await.unwrap();
+
+        assert_eq!(both, *b"ac");
+        assert_eq!(other.read_u8().await.unwrap(), b'b');
+        assert!(!first.is_held() && !second.is_held());
+    }
+
+    #[actix_web::test]
+    async fn an_answer_leaves_though_its_connection_is_served_no_more() {
+        let outbox = Outbox::start();
+        let (outlet, mut client) = pair().await;
+
+        assert!(hold(&outbox, &outlet, b"bye"));
+        drop(outlet);
+
+        let mut text = String::new();
+        client.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "bye");
+    }
+
+    #[actix_web::test]
+    async fn more_than_a_little_is_not_held() {
+        let outbox = Outbox::start();
+        let (outlet, mut client) = pair().await;
+        let large = vec![b'x'; HELD_BYTES];
+
+        assert!(!hold(&outbox, &outlet, &[&large[..], b"x"].concat()));
+        assert!(hold(&outbox, &outlet, &large));
+        assert!(!hold(&outbox, &outlet, b"x"));
+        client.read_exact(&mut vec![0; HELD_BYTES]).await.unwrap();
+
+        assert!(hold(&outbox, &outlet, b"x"));
+    }
+
+    #[actix_web::test]
+    async fn with_much_to_send_nobody_waits_for_the_others() {
+        let outbox = Outbox::default();
+        let (first, client) = pair().await;
+        assert!(hold(&outbox, &first, b"a"));
+        for _ in 0..FULL_BYTES / HELD_BYTES - 1 {
+            assert!(hold(&outbox, &pair().await.0, &[b'x'; HELD_BYTES]));
+        }
+        assert!(first.is_held());
+
+        assert!(hold(&outbox, &pair().await.0, &[b'x'; HELD_BYTES]));
+
+        assert!(!first.is_held());
+        client.readable().await.unwrap();
+        assert!(has_come(&client));
+    }
+
+    #[actix_web::test]
+    async fn what_the_system_does_not_take_is_left_to_the_writer() {
+        let outbox = Outbox::start();
+        let (outlet, client) = pair().await;
+        SockRef::from(&*outlet.stream.borrow())
+            .set_send_buffer_size(4_096)
+            .unwrap();
+        let part = [b'x'; 4_096];
+        let mut held_bytes = 0;
+        let rest = loop {
+            assert!(hold(&outbox, &outlet, &part));
+            held_bytes += part.len();
+            yield_now().await;
+            let rest = outlet.take_rest();
+            if !rest.is_empty() {
+                break rest;
+            }
+        };
+
+        outlet.put_rest(rest);
+        assert!(hold(&outbox, &outlet, b"last"));
+        yield_now().await;
+
+        // nothing overtakes it
+        let rest = outlet.take_rest();
+        assert!(rest.ends_with(b"xlast") && !outlet.is_held());
+        let mut come = 0;
+        while let Ok(count) = client.try_read(&mut [0; 65_536]) {
+            come += count;
+            client.readable().await.unwrap();
+            if come + rest.len() == held_bytes + 4 {
+                return;
+            }
+        }
+        panic!("some of it is lost");
+    }
+}
