@@ -1,11 +1,16 @@
 //! Percent-decoding that lets nothing pass which is not well formed.
 
+use std::borrow::Cow;
+
 use actix_web::HttpRequest;
 use percent_encoding::percent_decode_str;
 
 /// The text, unless a `%` is not followed by two hex digits, or it is no UTF-8 (RFC 3986, section
 /// 2.1).
-pub(super) fn percent_decode(text: &str) -> Option<String> {
+pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
+    if memchr::memchr(b'%', text.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(text));
+    }
     let mut escapes = text.split('%').skip(1);
     let is_escape = |rest: &str| {
         let digits = rest.as_bytes().get(..2);
@@ -14,17 +19,17 @@ pub(super) fn percent_decode(text: &str) -> Option<String> {
     if !escapes.all(is_escape) {
         return None;
     }
-    let decoded = percent_decode_str(text).decode_utf8().ok()?;
-    Some(decoded.into_owned())
+    percent_decode_str(text).decode_utf8().ok()
 }
 
 /// A part of the path, the one before the first `/` being 0, unless it does not decode. A path that has
 /// no such part has an empty one.
 ///
 /// It is read from the path as it was sent: the router's own decoding is lossy.
-pub(crate) fn path_part(request: &HttpRequest, place: usize) -> Option<String> {
-    let part = request.uri().path().split('/').nth(place);
-    percent_decode(part.unwrap_or_default())
+pub(crate) fn path_part(request: &HttpRequest, place: usize) -> Option<Cow<'_, str>> {
+    let path = request.uri().path().as_bytes();
+    let part = path.split(|byte| *byte == b'/').nth(place);
+    percent_decode(str::from_utf8(part.unwrap_or_default()).ok()?)
 }
 
 /// The names and values of a query, still to be decoded.
@@ -34,8 +39,12 @@ pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Percent-decoding with `+` for a space, as forms and browsers write it.
-pub(crate) fn decode_parameter(text: &str) -> Option<String> {
-    percent_decode(&text.replace('+', " "))
+pub(crate) fn decode_parameter(text: &str) -> Option<Cow<'_, str>> {
+    if memchr::memchr(b'+', text.as_bytes()).is_none() {
+        return percent_decode(text);
+    }
+    let decoded = percent_decode(&text.replace('+', " "))?.into_owned();
+    Some(Cow::Owned(decoded))
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Answers to reads and writes.
 
-use std::fmt::Write as _;
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
@@ -95,18 +93,34 @@ pub(super) fn mark_replay(builder: &mut HttpResponseBuilder, replayed: bool) {
 
 fn head(written: &Written) -> String {
     let mut json = String::with_capacity(96);
-    let (version, size_bytes) = (written.stamp.version, written.size_bytes);
-    write!(json, "{{\"version\":{version},\"size_bytes\":{size_bytes}")
-        .expect("a string takes all");
+    json.push_str("{\"version\":");
+    push_number(&mut json, written.stamp.version);
+    json.push_str(",\"size_bytes\":");
+    push_number(&mut json, written.size_bytes);
     json
 }
 
 fn write_answer(json: &mut String, answer: Answer, before: &str) {
+    let mut member = |name: &str| {
+        json.push_str(before);
+        json.push_str(name);
+    };
     match answer {
-        Answer::Done | Answer::Skipped => Ok(()),
-        Answer::Deleted(deleted) => write!(json, "{before}\"deleted\":{deleted}"),
-        Answer::Length(length) => write!(json, "{before}\"length\":{length}"),
-        Answer::Value(value) => write!(json, "{before}\"value\":{value}"),
+        Answer::Done | Answer::Skipped => {}
+        Answer::Deleted(true) => member("\"deleted\":true"),
+        Answer::Deleted(false) => member("\"deleted\":false"),
+        Answer::Length(length) => {
+            member("\"length\":");
+            push_number(json, length);
+        }
+        Answer::Value(value) => {
+            member("\"value\":");
+            push_number(json, value);
+        }
     }
-    .expect("a string takes all");
+}
+
+/// Without the machinery of formats: every write is answered with some.
+fn push_number(json: &mut String, number: impl itoa::Integer) {
+    json.push_str(itoa::Buffer::new().format(number));
 }

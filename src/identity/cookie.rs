@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
+use memchr::{memchr, memchr3, memchr3_iter};
 use percent_encoding::percent_decode_str;
 
 use super::caller::{Caller, Source};
 use crate::domain::KeyRing;
 
-const MAX_AGE_SECONDS: &[u8] = b"604800";
+const MAX_AGE_SECONDS: u32 = 604_800;
 
 /// How the cookie is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +112,46 @@ impl CookieSettings {
         Ok(())
     }
 
+    /// What comes after the value.
+    fn attributes(&self, is_https: bool) -> String {
+        let same_site = match self.same_site {
+            SameSite::Strict => "Strict",
+            SameSite::Lax => "Lax",
+            SameSite::None => "None",
+        };
+        let mut text =
+            format!("; Path=/; HttpOnly; SameSite={same_site}; Max-Age={MAX_AGE_SECONDS}");
+        if let Some(domain) = &self.domain {
+            text.push_str("; Domain=");
+            text.push_str(domain);
+        }
+        if self.secure == Secure::Always || self.secure == Secure::Auto && is_https {
+            text.push_str("; Secure");
+        }
+        if self.partitioned {
+            text.push_str("; Partitioned");
+        }
+        text
+    }
+}
+
+/// Cookies by these settings, with what is the same in all of them: one is set by every answer.
+#[derive(Debug)]
+pub(super) struct Cookie {
+    pub(super) settings: CookieSettings,
+    http_attributes: String,
+    https_attributes: String,
+}
+
+impl Cookie {
+    pub(super) fn new(settings: CookieSettings) -> Self {
+        Self {
+            http_attributes: settings.attributes(false),
+            https_attributes: settings.attributes(true),
+            settings,
+        }
+    }
+
     /// The first cookie of the name that verifies, and whether one was passed over. A browser may
     /// send several, set for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> (Option<Caller>, bool) {
@@ -123,7 +164,7 @@ impl CookieSettings {
                 let Some((name, value)) = pair.trim().split_once('=') else {
                     continue;
                 };
-                if name != self.name {
+                if name != self.settings.name {
                     continue;
                 }
                 match verify(value, ring) {
@@ -136,49 +177,37 @@ impl CookieSettings {
     }
 
     /// The cookie for a signed id that is given in the form of the header.
-    pub(super) fn set_cookie(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
-        let mut text = Vec::with_capacity(192);
-        text.extend_from_slice(self.name.as_bytes());
+    pub(super) fn set(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
+        let signed = signed.as_bytes();
+        let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
+        let (id, signature) = signed.split_at(id_bytes);
+        let mut signature = signature.get(1..).unwrap_or_default();
+        let attributes = match is_https {
+            true => &self.https_attributes,
+            false => &self.http_attributes,
+        };
+        let name = &self.settings.name;
+        let around = name.len() + attributes.len() + 2;
+        let escapes = memchr3_iter(b'+', b'/', b'=', signature).count();
+        // to the byte: else the whole would be moved once more
+        let mut text = Vec::with_capacity(around + id.len() + signature.len() + 2 * escapes);
+        text.extend_from_slice(name.as_bytes());
         text.push(b'=');
-        let (id, signature) = signed
-            .to_str()
-            .ok()
-            .and_then(|signed| signed.split_once(';'))
-            .unwrap_or_default();
-        text.extend_from_slice(id.as_bytes());
+        text.extend_from_slice(id);
         text.push(b'.');
-        push_encoded(signature.as_bytes(), &mut text);
-        text.extend_from_slice(b"; Path=/; HttpOnly; SameSite=");
-        text.extend_from_slice(match self.same_site {
-            SameSite::Strict => b"Strict".as_slice(),
-            SameSite::Lax => b"Lax",
-            SameSite::None => b"None",
-        });
-        text.extend_from_slice(b"; Max-Age=");
-        text.extend_from_slice(MAX_AGE_SECONDS);
-        if let Some(domain) = &self.domain {
-            text.extend_from_slice(b"; Domain=");
-            text.extend_from_slice(domain.as_bytes());
+        // base64 as `encodeURIComponent` writes it
+        while let Some(at) = memchr3(b'+', b'/', b'=', signature) {
+            text.extend_from_slice(&signature[..at]);
+            text.extend_from_slice(match signature[at] {
+                b'+' => b"%2B",
+                b'/' => b"%2F",
+                _ => b"%3D",
+            });
+            signature = &signature[at + 1..];
         }
-        if self.secure == Secure::Always || self.secure == Secure::Auto && is_https {
-            text.extend_from_slice(b"; Secure");
-        }
-        if self.partitioned {
-            text.extend_from_slice(b"; Partitioned");
-        }
+        text.extend_from_slice(signature);
+        text.extend_from_slice(attributes.as_bytes());
         HeaderValue::try_from(text).expect("name and domain were checked, the rest is ASCII")
-    }
-}
-
-/// Appends base64 as `encodeURIComponent` writes it, which is done for each answer.
-fn push_encoded(base64: &[u8], text: &mut Vec<u8>) {
-    for letter in base64 {
-        match letter {
-            b'+' => text.extend_from_slice(b"%2B"),
-            b'/' => text.extend_from_slice(b"%2F"),
-            b'=' => text.extend_from_slice(b"%3D"),
-            letter => text.push(*letter),
-        }
     }
 }
 

@@ -20,6 +20,7 @@ use crate::domain::{KeyRing, ThreadId};
 
 pub use api_keys::{ApiKey, ApiKeys};
 pub use caller::{Caller, Source};
+use cookie::Cookie;
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 pub use jwt::{JwtError, JwtSettings, JwtSubject};
 pub use provider::{ProviderError, ThreadIdProvider};
@@ -34,7 +35,7 @@ pub const THREAD_ID: HeaderName = HeaderName::from_static("x-thread-id");
 #[derive(Debug, Clone)]
 pub struct Identity {
     ring: Arc<KeyRing>,
-    cookie: Arc<CookieSettings>,
+    cookie: Arc<Cookie>,
     proxies: Arc<TrustedProxies>,
     origins: Arc<[String]>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
@@ -60,7 +61,7 @@ impl Identity {
     pub fn new(ring: KeyRing, cookie: CookieSettings) -> Self {
         Self {
             ring: Arc::new(ring),
-            cookie: Arc::new(cookie),
+            cookie: Arc::new(Cookie::new(cookie)),
             proxies: Arc::default(),
             origins: Arc::default(),
             provider: None,
@@ -127,7 +128,7 @@ impl Identity {
         let (caller, ignored) = self.cookie.find(request.headers(), &self.ring);
         match caller {
             Some(caller) => {
-                if self.cookie.same_site == SameSite::None {
+                if self.cookie.settings.same_site == SameSite::None {
                     self.check_origin(request)?;
                 }
                 Ok(caller)
@@ -171,8 +172,7 @@ impl Identity {
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err(IdentityError::InvalidSignature);
         };
-        let signed = value
-            .to_str()
+        let signed = str::from_utf8(value.as_bytes())
             .ok()
             .and_then(|text| text.split_once(';'))
             .and_then(|(id, signature)| self.ring.verify(id, signature))
@@ -202,7 +202,7 @@ impl Identity {
         let is_stranger = caller.source == Source::Minted && is_cross_site(request);
         if caller.source != Source::Provider && !is_stranger {
             let is_https = self.proxies.is_https(request);
-            headers.append(SET_COOKIE, self.cookie.set_cookie(&signed, is_https));
+            headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));
         }
         headers.insert(THREAD_ID, signed);
     }

@@ -1,7 +1,7 @@
 //! The middleware that counts, measures and logs requests.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ const UNMATCHED: &str = "unmatched";
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
-    routes: RefCell<HashMap<String, RouteSeries>>,
+    routes: RefCell<BTreeMap<String, RouteSeries>>,
     callers: RefCell<Vec<CallerSeries>>,
 }
 
@@ -109,11 +109,13 @@ impl Observer {
     ) -> Arc<str> {
         let mut routes = self.routes.borrow_mut();
         // not the entry API, which needs a string of its own for each request
-        if !routes.contains_key(pattern) {
-            let series = RouteSeries::new(&self.metrics, pattern);
-            routes.insert(pattern.into(), series);
-        }
-        let series = routes.get_mut(pattern).expect("it was put in just now");
+        let series = match routes.get_mut(pattern) {
+            Some(series) => series,
+            None => {
+                let series = RouteSeries::new(&self.metrics, pattern);
+                routes.entry(pattern.into()).or_insert(series)
+            }
+        };
         series.duration.observe(duration.as_secs_f64());
         series.requests(&self.metrics, method, status).inc();
         Arc::clone(&series.route)

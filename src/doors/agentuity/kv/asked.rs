@@ -1,5 +1,6 @@
 //! A request of somebody with an api key, and what it is about.
 
+use std::borrow::Cow;
 use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
@@ -50,7 +51,7 @@ impl Asked {
     ///
     /// # Errors
     /// [`AgentuityError::Key`] of what is no UTF-8.
-    pub(super) fn keyword(&self) -> Result<String, AgentuityError> {
+    pub(super) fn keyword(&self) -> Result<Cow<'_, str>, AgentuityError> {
         Ok(self.part(1).ok_or(EntryKeyError::Utf8)?)
     }
 
@@ -95,7 +96,7 @@ impl Asked {
     }
 
     /// A part of the path, that of the namespace being 0.
-    fn part(&self, place: usize) -> Option<String> {
+    fn part(&self, place: usize) -> Option<Cow<'_, str>> {
         let pattern = self.request.match_pattern().unwrap_or_default();
         let (before, _) = pattern.split_once("{namespace").unwrap_or((&pattern, ""));
         path_part(&self.request, before.matches('/').count() + place)

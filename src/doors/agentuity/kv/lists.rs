@@ -56,7 +56,7 @@ pub(super) async fn get_keys(asked: Asked) -> Result<HttpResponse, AgentuityErro
 /// `GET /kv/search/{namespace}/{keyword}`: the entries whose keys hold it; an empty one is in each.
 pub(super) async fn search(asked: Asked) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (asked.namespaces().clone(), asked.namespace()?);
-    let keyword = asked.keyword()?;
+    let keyword = asked.keyword()?.into_owned();
     let read = move |after: Option<EntryKey>| {
         let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
         let keyword = keyword.clone();

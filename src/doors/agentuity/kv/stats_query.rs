@@ -51,7 +51,8 @@ pub(super) fn read_ranking(query: &str) -> Result<Option<NamespaceRanking>, Agen
 }
 
 fn decode(text: &str) -> Result<String, AgentuityError> {
-    decode_parameter(text).ok_or(AgentuityError::Invalid(UNDECODABLE))
+    let decoded = decode_parameter(text).ok_or(AgentuityError::Invalid(UNDECODABLE))?;
+    Ok(decoded.into_owned())
 }
 
 fn whole(text: &str) -> Option<usize> {
