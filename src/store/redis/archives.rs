@@ -1,8 +1,9 @@
 //! The archive.
 
 use async_trait::async_trait;
-use redis::{Cmd, Value};
+use redis::Value;
 
+use super::commands::{Command, command};
 use super::fields::Fields;
 use super::keys::BUCKETS;
 use super::meta::{Meta, take};
@@ -119,9 +120,9 @@ impl RedisStore {
     }
 
     async fn read_archive(&self, id: &ThreadId, key: &str) -> Result<Option<Found>, StoreError> {
-        let mut left = redis::cmd("PTTL");
+        let mut left = command("PTTL");
         left.arg(key);
-        let mut fields = redis::cmd("HGETALL");
+        let mut fields = command("HGETALL");
         fields.arg(key);
         let [left, fields] = self.link.calls().read_all([left, fields]).await?;
         if !self.is_there(&left) {
@@ -194,11 +195,11 @@ impl RedisStore {
 
     async fn read_heads(&self, members: &[Member]) -> Result<Vec<ArchiveHead>, StoreError> {
         let hmget = |key: String| {
-            let mut cmd = redis::cmd("HMGET");
+            let mut cmd = command("HMGET");
             cmd.arg(key).arg("M").arg("E").arg("D").arg("S").arg("R");
             cmd
         };
-        let cmds = members.iter().flat_map(|(_, id, life)| -> [Cmd; 2] {
+        let cmds = members.iter().flat_map(|(_, id, life)| -> [Command; 2] {
             let last = self.names.bucket_of(id).archive(id);
             let earlier = format!("{last}:{}", hex(*life));
             [hmget(last), hmget(earlier)]
@@ -224,7 +225,7 @@ impl RedisStore {
     }
 
     async fn now_ms(&self) -> Result<u64, StoreError> {
-        let time = self.link.calls().read(redis::cmd("TIME")).await?;
+        let time = self.link.calls().read(command("TIME")).await?;
         Ok(super::log::time_ms(&time)? + self.ahead())
     }
 }

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use redis::Cmd;
-
+use super::commands::Command;
 use super::scripts::Script;
 use crate::domain::{
     Array, Expected, Guard, IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition,
@@ -30,7 +29,7 @@ pub(super) struct Circumstances {
 }
 
 /// The arguments of the list script.
-pub(super) fn write(cmd: &mut Cmd, write: &Write<'_>, circumstances: &Circumstances) {
+pub(super) fn write(cmd: &mut Command, write: &Write<'_>, circumstances: &Circumstances) {
     cmd.arg(policy(write.policy, circumstances))
         .arg(precondition(write.precondition))
         .arg(idempotency(write.idempotency))
@@ -212,7 +211,7 @@ fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-fn add_operation(cmd: &mut Cmd, operation: &Operation) {
+fn add_operation(cmd: &mut Command, operation: &Operation) {
     match operation {
         Operation::Set { key, value } => match (plain_text(value), value) {
             (None, Value::Array(array)) => add_array(cmd, key, array),
@@ -249,7 +248,7 @@ fn add_operation(cmd: &mut Cmd, operation: &Operation) {
 }
 
 /// A large array goes in ready split: no script parses a value.
-fn add_array(cmd: &mut Cmd, key: &Key, array: &Array) {
+fn add_array(cmd: &mut Command, key: &Key, array: &Array) {
     let chunks = array.chunks();
     cmd.arg("A")
         .arg(field(key))
@@ -265,7 +264,7 @@ fn add_array(cmd: &mut Cmd, key: &Key, array: &Array) {
     }
 }
 
-fn add_guard(cmd: &mut Cmd, guard: &Guard) {
+fn add_guard(cmd: &mut Command, guard: &Guard) {
     match &guard.expected {
         Expected::Object(old) => cmd.arg("E").arg(field(&guard.key)).arg(old.as_str()),
         Expected::NotAnObject => cmd.arg("N").arg(field(&guard.key)),

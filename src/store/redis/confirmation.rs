@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Pipeline, Value};
+use redis::Value;
 
-use super::commands::{key_of, pipeline};
+use super::commands::{Command, command, key_of};
 use super::node::{Fault, Node};
 use crate::store::millis;
 
@@ -55,12 +55,12 @@ impl Confirmation {
     pub(super) async fn write_to(
         &self,
         node: &Node,
-        cmds: &[Cmd],
+        cmds: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let mut pipeline = pipeline(cmds.iter().cloned());
-        pipeline.add_command(mark_beside(&cmds[0]));
-        let mut replies = self.call(node, pipeline, 1, deadline).await?;
+        let mut commands = cmds.to_vec();
+        commands.push(mark_beside(&cmds[0]));
+        let mut replies = self.call(node, commands, 1, deadline).await?;
         let (waited, marked) = (replies.pop(), replies.pop());
         self.check(waited, marked)?;
         let replies = replies.into_iter().map(Value::extract_error);
@@ -72,30 +72,30 @@ impl Confirmation {
     pub(super) async fn send_to(
         &self,
         node: &Node,
-        pipeline: Pipeline,
+        commands: Vec<Command>,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        self.call(node, pipeline, 0, deadline).await
+        self.call(node, commands, 0, deadline).await
     }
 
     async fn call(
         &self,
         node: &Node,
-        mut pipeline: Pipeline,
+        mut commands: Vec<Command>,
         leading: usize,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let alone = node.alone(deadline).await?;
-        pipeline.add_command(self.wait(deadline));
-        alone.call(&pipeline, leading, deadline).await
+        commands.push(self.wait(deadline));
+        alone.call(&commands, leading, deadline).await
     }
 
     /// Waits for the replicas, but not up to that time: a connection that answers too late is of no
     /// more use.
-    fn wait(&self, deadline: Instant) -> Cmd {
+    fn wait(&self, deadline: Instant) -> Command {
         let left = deadline.saturating_duration_since(Instant::now());
         let margin = (left / 8).max(LATENESS.min(left / 2));
-        let mut wait = redis::cmd("WAIT");
+        let mut wait = command("WAIT");
         wait.arg(self.replicas.get())
             // 0 would be for ever
             .arg(millis(left - margin).max(1));
@@ -119,21 +119,19 @@ impl Confirmation {
 }
 
 /// A write that changes nothing, in the slot of a command.
-pub(super) fn mark_beside(cmd: &Cmd) -> Cmd {
+pub(super) fn mark_beside(cmd: &Command) -> Command {
     mark(key_of(cmd).unwrap_or_default())
 }
 
 /// A write that changes nothing, in the slot of a key.
-pub(super) fn mark(key: &[u8]) -> Cmd {
-    let mut mark = redis::cmd("EVAL");
+pub(super) fn mark(key: &[u8]) -> Command {
+    let mut mark = command("EVAL");
     mark.arg(MARK).arg(1).arg(key);
     mark
 }
 
 #[cfg(test)]
 mod tests {
-    use redis::Arg;
-
     use super::*;
 
     fn confirmation() -> Confirmation {
@@ -142,9 +140,7 @@ mod tests {
 
     fn wait_ms(left: Duration) -> u64 {
         let wait = confirmation().wait(Instant::now() + left);
-        let Some(Arg::Simple(ms)) = wait.args_iter().last() else {
-            panic!("it has a time");
-        };
+        let ms = wait.words().last().unwrap();
         std::str::from_utf8(ms).unwrap().parse().unwrap()
     }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::RedisStore;
+use super::commands::{Command, command};
 use super::entry_text::head;
 use super::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
 use super::replies::{array, bytes, integer};
@@ -36,8 +37,8 @@ impl Range {
         }
     }
 
-    pub(super) fn in_bucket(&self, bucket: &Bucket, most: usize) -> Cmd {
-        let mut cmd = redis::cmd("ZRANGEBYLEX");
+    pub(super) fn in_bucket(&self, bucket: &Bucket, most: usize) -> Command {
+        let mut cmd = command("ZRANGEBYLEX");
         cmd.arg(&bucket.entry_members)
             .arg(&self.from)
             .arg(&self.to)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
+use super::commands::command;
 use super::link::Calls;
 use crate::store::StoreError;
 
@@ -54,7 +55,7 @@ impl Interest {
             // one looks again, the others need not wait for it
             self.set(assumed);
         }
-        let mut left = redis::cmd("PTTL");
+        let mut left = command("PTTL");
         left.arg(mark);
         let left = match calls.glance(left).await {
             // The node that has the mark is away, and others are not. What is logged for nobody does

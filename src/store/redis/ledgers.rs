@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use redis::{Cmd, Value};
+use redis::Value;
 
+use super::commands::{Command, command};
 use super::keys::{BUCKETS, ConsumerKeys};
 use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
@@ -22,7 +23,7 @@ impl Ledgers for RedisStore {
         for position in start {
             cmd.arg(position.to_string());
         }
-        let mut list = redis::cmd("SADD");
+        let mut list = command("SADD");
         list.arg(self.names.consumers()).arg(consumer);
         // listed first: who is listed and has no ledger holds nothing back
         self.aside.calls().read_all([list, cmd]).await.map(drop)
@@ -30,19 +31,19 @@ impl Ledgers for RedisStore {
 
     async fn drop_ledger(&self, consumer: &str) -> Result<(), StoreError> {
         let keys = self.names.consumer(consumer);
-        let mut cmd = redis::cmd("UNLINK");
+        let mut cmd = command("UNLINK");
         cmd.arg(self.names.pool(consumer))
             .arg(keys.ledger)
             .arg(keys.pending)
             .arg(keys.parked)
             .arg(keys.parked_order);
-        let mut list = redis::cmd("SREM");
+        let mut list = command("SREM");
         list.arg(self.names.consumers()).arg(consumer);
         self.aside.calls().read_all([cmd, list]).await.map(drop)
     }
 
     async fn consumers(&self) -> Result<Vec<String>, StoreError> {
-        let mut cmd = redis::cmd("SMEMBERS");
+        let mut cmd = command("SMEMBERS");
         cmd.arg(self.names.consumers());
         let names = match self.aside.calls().read(cmd).await? {
             Value::Set(names) | Value::Array(names) => names,
@@ -56,7 +57,7 @@ impl Ledgers for RedisStore {
 
     async fn load_ledger(&self, consumer: &str) -> Result<Option<Ledger>, StoreError> {
         let keys = self.names.consumer(consumer);
-        let mut pending = redis::cmd("HGETALL");
+        let mut pending = command("HGETALL");
         pending.arg(&keys.pending);
         let cmds = [cursors(&keys), rest(&keys), pending];
         let [cursors, rest, pending] = self.aside.calls().read_all(cmds).await?;
@@ -124,7 +125,7 @@ impl Ledgers for RedisStore {
     }
 
     async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {
-        let mut cmd = redis::cmd("HGET");
+        let mut cmd = command("HGET");
         cmd.arg(self.names.consumer(consumer).ledger).arg("replays");
         count(&self.aside.calls().read(cmd).await?)
     }
@@ -136,7 +137,7 @@ impl Ledgers for RedisStore {
         most: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError> {
         let keys = self.names.consumer(consumer);
-        let mut cmd = redis::cmd("ZRANGEBYLEX");
+        let mut cmd = command("ZRANGEBYLEX");
         cmd.arg(&keys.parked_order)
             .arg(after.map_or_else(|| "-".into(), |after| format!("({}", name(&after))))
             .arg("+")
@@ -145,7 +146,7 @@ impl Ledgers for RedisStore {
             .arg(most);
         let names = array(self.link.calls().read(cmd).await?)?;
         let cmds = names.iter().map(|name| {
-            let mut cmd = redis::cmd("HGET");
+            let mut cmd = command("HGET");
             cmd.arg(&keys.parked).arg(text(name).unwrap_or_default());
             cmd
         });
@@ -175,8 +176,8 @@ impl Ledgers for RedisStore {
     }
 }
 
-fn cursors(keys: &ConsumerKeys) -> Cmd {
-    let mut cmd = redis::cmd("HMGET");
+fn cursors(keys: &ConsumerKeys) -> Command {
+    let mut cmd = command("HMGET");
     cmd.arg(&keys.ledger);
     for bucket in 0..BUCKETS {
         cmd.arg(bucket);
@@ -184,8 +185,8 @@ fn cursors(keys: &ConsumerKeys) -> Cmd {
     cmd
 }
 
-fn rest(keys: &ConsumerKeys) -> Cmd {
-    let mut cmd = redis::cmd("HMGET");
+fn rest(keys: &ConsumerKeys) -> Command {
+    let mut cmd = command("HMGET");
     cmd.arg(&keys.ledger).arg("note").arg("replays");
     cmd
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Pipeline, RedisError, Value};
+use redis::{RedisError, Value};
 
 use super::address::Address;
 use super::cluster::{Cluster, Repeat};
-use super::commands::pipeline;
+use super::commands::{Command, command};
 use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
 use super::node::{Bounds, Fault, Node, Origin, Roll, Sentinels, Server};
@@ -148,14 +148,14 @@ impl Link {
 
 impl Calls<'_> {
     /// Calls a command that changes nothing but an expiry; once more if the connection broke.
-    pub(super) async fn read(&self, cmd: Cmd) -> Result<Value, StoreError> {
+    pub(super) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
         Ok(reply)
     }
 
     /// Calls such a command for an operation that goes on without a reply: where there are several
     /// servers, it does not take all of its time.
-    pub(super) async fn glance(&self, cmd: Cmd) -> Result<Value, StoreError> {
+    pub(super) async fn glance(&self, cmd: Command) -> Result<Value, StoreError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let hurried = Self {
             link: self.link,
@@ -175,10 +175,10 @@ impl Calls<'_> {
     /// Calls several such commands, one after the other.
     pub(super) async fn read_all<const N: usize>(
         &self,
-        cmds: [Cmd; N],
+        cmds: [Command; N],
     ) -> Result<[Value; N], StoreError> {
         let replies = match &self.link.form {
-            Form::Node(node) => self.read_from(node, &pipeline(cmds)).await,
+            Form::Node(node) => self.read_from(node, &cmds).await,
             Form::Cluster(cluster) => cluster.call_all(cmds, self.deadline, Repeat::Once).await,
         };
         // one reply for each command, as it was checked
@@ -189,21 +189,21 @@ impl Calls<'_> {
     /// Calls such a script, which answers 0 when a hash is not to be read, and HGETALL for it.
     pub(super) async fn read_fields(
         &self,
-        touch: Cmd,
-        fields: Cmd,
+        touch: Command,
+        fields: Command,
     ) -> Result<Option<Fields>, StoreError> {
         let Form::Node(node) = &self.link.form else {
             let [touched, fields] = self.read_all([touch, fields]).await?;
             return Ok(Fields::read(&touched, fields));
         };
-        let pipeline = pipeline([touch, fields]);
-        let replies = match node.call_raw(&pipeline, self.deadline).await {
+        let commands = [touch, fields];
+        let replies = match node.call_raw(&commands, self.deadline).await {
             Ok(replies) => match Fields::touched(&replies) {
                 Some(fields) => return Ok(fields),
                 // once more, in the way that knows errors and scripts that were lost
-                None => self.read_from(node, &pipeline).await,
+                None => self.read_from(node, &commands).await,
             },
-            Err(fault) if fault.is_of_the_connection() => node.call(&pipeline, self.deadline).await,
+            Err(fault) if fault.is_of_the_connection() => node.call(&commands, self.deadline).await,
             Err(fault) => Err(fault),
         };
         let replies = replies.map_err(|fault| self.error(fault))?;
@@ -214,19 +214,22 @@ impl Calls<'_> {
     /// Calls as many such commands as there are, in any order.
     pub(super) async fn read_many(
         &self,
-        cmds: impl IntoIterator<Item = Cmd>,
+        cmds: impl IntoIterator<Item = Command>,
     ) -> Result<Vec<Value>, StoreError> {
         let replies = match &self.link.form {
-            Form::Node(node) => self.read_from(node, &pipeline(cmds)).await,
+            Form::Node(node) => {
+                let cmds: Vec<_> = cmds.into_iter().collect();
+                self.read_from(node, &cmds).await
+            }
             Form::Cluster(cluster) => cluster.read_many(cmds, self.deadline).await,
         };
         replies.map_err(|fault| self.error(fault))
     }
 
     /// Calls such a command on every server that takes writes.
-    pub(super) async fn read_everywhere(&self, cmd: Cmd) -> Result<Vec<Value>, StoreError> {
+    pub(super) async fn read_everywhere(&self, cmd: Command) -> Result<Vec<Value>, StoreError> {
         let replies = match &self.link.form {
-            Form::Node(node) => self.read_from(node, &pipeline([cmd])).await,
+            Form::Node(node) => self.read_from(node, &[cmd]).await,
             Form::Cluster(cluster) => cluster.read_everywhere(&cmd, self.deadline).await,
         };
         replies.map_err(|fault| self.error(fault))
@@ -236,15 +239,15 @@ impl Calls<'_> {
     /// come first.
     pub(super) async fn read_many_timed(
         &self,
-        cmds: impl IntoIterator<Item = Cmd>,
+        cmds: impl IntoIterator<Item = Command>,
     ) -> Result<(Vec<Value>, Vec<Value>), StoreError> {
-        let time = redis::cmd("TIME");
+        let time = command("TIME");
         let Form::Node(node) = &self.link.form else {
             let times = self.read_everywhere(time).await?;
             return Ok((times, self.read_many(cmds).await?));
         };
-        let cmds = std::iter::once(time).chain(cmds);
-        let replies = self.read_from(node, &pipeline(cmds)).await;
+        let cmds: Vec<_> = std::iter::once(time).chain(cmds).collect();
+        let replies = self.read_from(node, &cmds).await;
         let mut times = replies.map_err(|fault| self.error(fault))?;
         let replies = times.split_off(1);
         Ok((times, replies))
@@ -254,7 +257,7 @@ impl Calls<'_> {
     pub(super) async fn ping(&self) -> Result<(), StoreError> {
         let answered = match &self.link.form {
             Form::Node(node) => {
-                let ping = pipeline([redis::cmd("PING")]);
+                let ping = [command("PING")];
                 self.read_from(node, &ping).await.map(drop)
             }
             Form::Cluster(cluster) => cluster.ping(self.deadline).await,
@@ -264,7 +267,7 @@ impl Calls<'_> {
 
     /// Calls a command that changes a thread. It is repeated only when the server surely did not
     /// run it; what breaks after it was sent is for the caller's idempotency key to decide.
-    pub(super) async fn write(&self, cmd: Cmd) -> Result<Value, StoreError> {
+    pub(super) async fn write(&self, cmd: Command) -> Result<Value, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.write_to(node, [cmd]).await,
             Form::Cluster(cluster) => {
@@ -277,7 +280,7 @@ impl Calls<'_> {
     }
 
     /// Calls a command that changes something, and nothing more when it is done again.
-    pub(super) async fn write_again(&self, cmd: Cmd) -> Result<Value, StoreError> {
+    pub(super) async fn write_again(&self, cmd: Command) -> Result<Value, StoreError> {
         match &self.link.confirmation {
             None => self.read(cmd).await,
             Some(_) => self.write(cmd).await,
@@ -295,8 +298,8 @@ impl Calls<'_> {
     /// Calls such a command, and one that only looks something up after it.
     pub(super) async fn write_and_look(
         &self,
-        write: Cmd,
-        look: Cmd,
+        write: Command,
+        look: Command,
     ) -> Result<[Value; 2], StoreError> {
         let Form::Node(node) = &self.link.form else {
             let written = self.write(write).await?;
@@ -312,13 +315,13 @@ impl Calls<'_> {
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    async fn read_from(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
-        if pipeline.is_empty() {
+    async fn read_from(&self, node: &Node, commands: &[Command]) -> Result<Vec<Value>, Fault> {
+        if commands.is_empty() {
             return Ok(Vec::new());
         }
-        match node.call(pipeline, self.deadline).await {
+        match node.call(commands, self.deadline).await {
             Err(fault) if fault.is_of_the_connection() || fault.is_of_the_role() => {
-                node.call(pipeline, self.deadline).await
+                node.call(commands, self.deadline).await
             }
             result => result,
         }
@@ -328,7 +331,7 @@ impl Calls<'_> {
     async fn write_to<const N: usize>(
         &self,
         node: &Node,
-        cmds: [Cmd; N],
+        cmds: [Command; N],
     ) -> Result<Vec<Value>, Fault> {
         let deadline = self.deadline;
         if let Some(confirmation) = &self.link.confirmation {
@@ -339,9 +342,8 @@ impl Calls<'_> {
                 result => result,
             };
         }
-        let pipeline = pipeline(cmds);
-        match node.call(&pipeline, deadline).await {
-            Err(fault) if fault.is_of_the_role() => node.call(&pipeline, deadline).await,
+        match node.call(&cmds, deadline).await {
+            Err(fault) if fault.is_of_the_role() => node.call(&cmds, deadline).await,
             result => result,
         }
     }

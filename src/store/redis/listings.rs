@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::RedisStore;
+use super::commands::command;
 use super::replies::{array, text};
 use super::scripts::Script;
 use crate::store::{Listing, Listings, StoreError};
@@ -42,7 +43,7 @@ impl Listings for RedisStore {
         let keys = self.names.list(listing);
         // places are numbers of 64 bits with a sign
         let offset = offset.min(i64::MAX as u64 / 2);
-        let mut cmd = redis::cmd("ZREVRANGE");
+        let mut cmd = command("ZREVRANGE");
         cmd.arg(keys.part.unwrap_or(keys.members))
             .arg(offset)
             .arg(offset + last);
@@ -60,7 +61,7 @@ impl Listings for RedisStore {
         let keys = self.names.list(&whole(name));
         let mut cmd = Script::ListRemove.call(3);
         cmd.arg(keys.members).arg(keys.due).arg(keys.owners);
-        cmd.arg(members);
+        cmd.args(members);
         self.link.calls().write(cmd).await.map(drop)
     }
 
@@ -70,7 +71,7 @@ impl Listings for RedisStore {
         by_ms: u64,
         most: usize,
     ) -> Result<Vec<String>, StoreError> {
-        let mut cmd = redis::cmd("ZRANGEBYSCORE");
+        let mut cmd = command("ZRANGEBYSCORE");
         cmd.arg(self.names.list(&whole(name)).due)
             .arg("-inf")
             .arg(by_ms)

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use redis::{Cmd, Value};
+use redis::Value;
 
+use super::commands::{Command, command};
 use super::keys::{BUCKETS, bucket_number};
 use super::replies::{UNKNOWN, array, bytes, integer};
 use super::scripts::Script;
@@ -28,7 +29,7 @@ impl EventLog for RedisStore {
         most: usize,
     ) -> Result<Vec<Vec<Event>>, StoreError> {
         let cmds = after.iter().map(|(bucket, after)| {
-            let mut cmd = redis::cmd("XRANGE");
+            let mut cmd = command("XRANGE");
             cmd.arg(&self.names.bucket(*bucket).log)
                 .arg(format!("({after}"))
                 .arg("+")
@@ -65,7 +66,7 @@ impl EventLog for RedisStore {
 
     async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError> {
         let cmds = buckets.iter().map(|number| {
-            let mut cmd = redis::cmd("GET");
+            let mut cmd = command("GET");
             cmd.arg(&self.names.bucket(*number).horizon);
             cmd
         });
@@ -104,7 +105,7 @@ impl EventLog for RedisStore {
 }
 
 impl RedisStore {
-    fn watch_one(&self, id: &ThreadId, lasts: Duration) -> Cmd {
+    fn watch_one(&self, id: &ThreadId, lasts: Duration) -> Command {
         let bucket = self.names.bucket_of(id);
         let mut cmd = Script::Watch.call(4);
         cmd.arg(bucket.thread(id))

@@ -45,13 +45,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use redis::Cmd;
 
 use super::{Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError};
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use address::Address;
 use arguments::Circumstances;
-use commands::command;
+use commands::{Command, command};
 use confirmation::Confirmation;
 use fields::Fields;
 use interest::Interest;
@@ -153,7 +152,7 @@ impl RedisStore {
     }
 
     /// A script that reads a thread's hash alone.
-    fn reading(&self, script: Script, id: &ThreadId) -> Cmd {
+    fn reading(&self, script: Script, id: &ThreadId) -> Command {
         let mut cmd = script.call(1);
         cmd.arg(self.names.thread(id)).arg(self.ahead());
         cmd

@@ -3,6 +3,7 @@
 use redis::Value;
 
 use super::RedisStore;
+use super::commands::command;
 use super::entry_text::record;
 use super::meta::take;
 use super::replies::{array, bytes};
@@ -22,7 +23,7 @@ impl RedisStore {
             let created = place.created_ms.to_be_bytes();
             [b"(", &created[2..], place.namespace.as_str().as_bytes()].concat()
         });
-        let mut cmd = redis::cmd("ZREVRANGEBYLEX");
+        let mut cmd = command("ZREVRANGEBYLEX");
         cmd.arg(newest).arg(before).arg("-");
         // one more, to know whether there are more
         cmd.arg("LIMIT").arg(0).arg(most + 1);
@@ -38,7 +39,7 @@ impl RedisStore {
         if places.is_empty() {
             return Ok(page);
         }
-        let mut cmd = redis::cmd("HMGET");
+        let mut cmd = command("HMGET");
         cmd.arg(names);
         for place in &places {
             cmd.arg(place.namespace.as_str());

@@ -1,8 +1,9 @@
 //! What namespaces have in all buckets together: how much, what has ended, and all of it.
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::RedisStore;
+use super::commands::Command;
 use super::entry_list::{Range, keys_of};
 use super::keys::{Bucket, namespace_mark};
 use super::meta::take;
@@ -104,7 +105,7 @@ impl RedisStore {
         Ok(total)
     }
 
-    fn measuring(&self, bucket: &Bucket, namespaces: &[Namespace]) -> Cmd {
+    fn measuring(&self, bucket: &Bucket, namespaces: &[Namespace]) -> Command {
         let mut cmd = Script::Measure.call(4);
         cmd.arg(&bucket.entry_heads)
             .arg(&bucket.entry_members)

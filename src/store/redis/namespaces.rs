@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::arguments::precondition as condition;
+use super::commands::{Command, command};
 use super::entry_text::{entry, lifetime_ms, record, whole};
 use super::keys::EntryKeys;
 use super::link::Calls;
@@ -34,13 +35,13 @@ impl Namespaces for RedisStore {
         let keys = self.names.entry(namespace, key);
         let look = match reading {
             Reading::Plain => {
-                let mut left = redis::cmd("PTTL");
+                let mut left = command("PTTL");
                 left.arg(&keys.entry);
                 left
             }
             Reading::Use => self.using(&keys),
         };
-        let mut get = redis::cmd("GET");
+        let mut get = command("GET");
         get.arg(&keys.entry);
         let [looked, whole] = self.link.calls().read_all([look, get]).await?;
         let lives = match reading {
@@ -86,7 +87,7 @@ impl Namespaces for RedisStore {
             .arg(whole)
             .arg(texts_bytes);
         let [names, _] = self.names.namespaces();
-        let mut is_known = redis::cmd("HEXISTS");
+        let mut is_known = command("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());
         // looked up after the put: whoever deletes the namespace finds the entry, or is seen here
         let [reply, is_known] = calls.write_and_look(put, is_known).await?;
@@ -154,9 +155,7 @@ impl Namespaces for RedisStore {
     async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, StoreError> {
         let mut deleted = self.delete_entries(namespace).await?;
         let mut close = Script::CloseNamespace.call(2);
-        close
-            .arg(&self.names.namespaces()[..])
-            .arg(namespace.as_str());
+        close.args(self.names.namespaces()).arg(namespace.as_str());
         self.link.calls().write_again(close).await?;
         // what was put meanwhile, whose put has seen a namespace
         deleted += self.delete_entries(namespace).await?;
@@ -166,7 +165,7 @@ impl Namespaces for RedisStore {
 }
 
 impl RedisStore {
-    fn using(&self, keys: &EntryKeys<'_>) -> Cmd {
+    fn using(&self, keys: &EntryKeys<'_>) -> Command {
         let mut cmd = Script::UseEntry.call(3);
         cmd.arg(&keys.entry)
             .arg(&keys.bucket.entry_ends)
@@ -184,7 +183,7 @@ impl RedisStore {
         &self,
         entries: &[EntryKeys<'_>],
         precondition: Option<Precondition>,
-    ) -> Cmd {
+    ) -> Command {
         let bucket = entries[0].bucket;
         let mut cmd = Script::DeleteEntries.call(4 + entries.len());
         cmd.arg(&bucket.entry_heads)
@@ -208,7 +207,7 @@ impl RedisStore {
         namespace: &Namespace,
     ) -> Result<Option<NamespaceRecord>, StoreError> {
         let [names, _] = self.names.namespaces();
-        let mut cmd = redis::cmd("HGET");
+        let mut cmd = command("HGET");
         cmd.arg(names).arg(namespace.as_str());
         match calls.read(cmd).await? {
             Value::Nil => Ok(None),
@@ -224,7 +223,7 @@ impl RedisStore {
         default: &str,
     ) -> Result<NamespaceRecord, StoreError> {
         let mut cmd = Script::OpenNamespace.call(2);
-        cmd.arg(&self.names.namespaces()[..])
+        cmd.args(self.names.namespaces())
             .arg(self.ahead())
             .arg(namespace.as_str())
             .arg(default);

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::RedisStore;
+use super::commands::Command;
 use super::replies::{self, integer};
 use super::scripts::Script;
 use crate::domain::{Rate, RateLimited, RateName};
@@ -13,7 +14,7 @@ use crate::store::{Counted, Rates, StoreError};
 
 impl RedisStore {
     /// A script over these counters, with what one costs and what may be used up of each.
-    fn counting(&self, script: Script, whose: Counted<'_>, rates: &[(RateName, Rate)]) -> Cmd {
+    fn counting(&self, script: Script, whose: Counted<'_>, rates: &[(RateName, Rate)]) -> Command {
         let mut cmd = script.call(rates.len());
         for (name, _) in rates {
             cmd.arg(self.names.rate(whose, *name));

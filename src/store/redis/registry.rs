@@ -5,6 +5,7 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::RedisStore;
+use super::commands::command;
 use super::replies::{UNKNOWN, integer, text};
 use super::scripts::Script;
 use crate::store::{Registry, StoreError};
@@ -12,7 +13,7 @@ use crate::store::{Registry, StoreError};
 #[async_trait]
 impl Registry for RedisStore {
     async fn records(&self, kind: &str) -> Result<Vec<(String, Bytes)>, StoreError> {
-        let mut cmd = redis::cmd("HGETALL");
+        let mut cmd = command("HGETALL");
         cmd.arg(self.names.records(kind));
         let Value::Map(pairs) = self.link.calls().read(cmd).await? else {
             return Err(UNKNOWN);
@@ -49,7 +50,7 @@ impl Registry for RedisStore {
     }
 
     async fn delete_record(&self, kind: &str, name: &str) -> Result<bool, StoreError> {
-        let mut cmd = redis::cmd("HDEL");
+        let mut cmd = command("HDEL");
         cmd.arg(self.names.records(kind)).arg(name);
         let deleted = self.link.calls().write(cmd).await?;
         Ok(integer(&deleted)? == 1)

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use redis::Cmd;
-
 use super::arguments::{bounded_ms, idempotency, precondition, put};
+use super::commands::Command;
 use crate::domain::Life;
 use crate::domain::scope::{
     KV_MAX_BYTES, KV_MAX_KEYS, KeptScope, KvOperation, Lifetime, ScopeWrite,
@@ -12,7 +11,7 @@ use crate::domain::scope::{
 use crate::store::ScopeParts;
 
 /// The arguments of the script that reads.
-pub(super) fn read(cmd: &mut Cmd, parts: &ScopeParts<'_>, ahead_ms: u64) {
+pub(super) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
     let wanted = |is_wanted, letter| if is_wanted { letter } else { "" };
     cmd.arg(ahead_ms)
         .arg(wanted(parts.keys, "k"))
@@ -26,7 +25,7 @@ pub(super) fn read(cmd: &mut Cmd, parts: &ScopeParts<'_>, ahead_ms: u64) {
 
 /// The arguments of the script that writes.
 pub(super) fn write(
-    cmd: &mut Cmd,
+    cmd: &mut Command,
     scope: &KeptScope,
     write: &ScopeWrite<'_>,
     ahead_ms: u64,
@@ -109,7 +108,7 @@ fn lifetime_ms(ttl: Duration) -> u64 {
     bounded_ms(ttl).max(1)
 }
 
-fn add_operation(cmd: &mut Cmd, operation: &KvOperation) {
+fn add_operation(cmd: &mut Command, operation: &KvOperation) {
     match operation {
         KvOperation::Set {
             key,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use redis::{Cmd, Value};
+use redis::Value;
 
+use super::commands::{Command, command};
 use super::keys::ScopeKeys;
 use super::replies::array;
 use super::scripts::Script;
@@ -99,7 +100,7 @@ impl Scopes for RedisStore {
 }
 
 impl RedisStore {
-    fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Cmd {
+    fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Command {
         let mut cmd = Script::ReadScope.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
         add_thread(&mut cmd, keys);
@@ -108,19 +109,19 @@ impl RedisStore {
     }
 }
 
-fn add_thread(cmd: &mut Cmd, keys: &ScopeKeys<'_>) {
+fn add_thread(cmd: &mut Command, keys: &ScopeKeys<'_>) {
     if let Some(thread) = &keys.thread {
         cmd.arg(thread);
     }
 }
 
 /// Reads a stretch of a history, past the scripts: its values can be large.
-fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, most: usize) -> Cmd {
-    let (command, from, to) = match from {
+fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, most: usize) -> Command {
+    let (name, from, to) = match from {
         HistoryFrom::After(place) => ("XRANGE", place.saturating_add(1), "+"),
         HistoryFrom::Before(place) => ("XREVRANGE", place.saturating_sub(1), "-"),
     };
-    let mut cmd = redis::cmd(command);
+    let mut cmd = command(name);
     cmd.arg(&keys.history)
         .arg(format!("{from}-0"))
         .arg(to)

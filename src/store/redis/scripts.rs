@@ -2,9 +2,7 @@
 
 use std::sync::OnceLock;
 
-use redis::Cmd;
-
-use super::commands::command;
+use super::commands::{Command, command, long_command};
 
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const RECORDS: &str = include_str!("lua/records.lua");
@@ -104,8 +102,8 @@ const ALL: [Script; 40] = [
 
 impl Script {
     /// A call with so many keys, to which keys and arguments are added.
-    pub(super) fn call(self, keys: usize) -> Cmd {
-        let mut cmd = command("EVALSHA");
+    pub(super) fn call(self, keys: usize) -> Command {
+        let mut cmd = long_command("EVALSHA");
         cmd.arg(digests()[self as usize].as_str()).arg(keys);
         cmd
     }
@@ -161,12 +159,12 @@ impl Script {
 }
 
 /// Commands that load all scripts.
-pub(super) fn load_all() -> redis::Pipeline {
-    let mut pipeline = redis::pipe();
-    for script in ALL {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.code());
-    }
-    pipeline
+pub(super) fn load_all() -> [Command; ALL.len()] {
+    ALL.map(|script| {
+        let mut load = command("SCRIPT");
+        load.arg("LOAD").arg(script.code());
+        load
+    })
 }
 
 /// SHA-1 is what Redis names scripts by; nothing depends on its strength.

@@ -2,6 +2,7 @@
 
 use redis::{Value, from_redis_value};
 
+use super::commands::command;
 use super::keys::{BUCKETS, KeyNames};
 use super::link::{Calls, Link};
 
@@ -23,7 +24,7 @@ pub(super) async fn check(
 ) -> Result<(), StoreError> {
     // INFO and not CONFIG, which hosted servers often forbid
     let calls = link.calls();
-    for info in calls.read_everywhere(redis::cmd("INFO")).await? {
+    for info in calls.read_everywhere(command("INFO")).await? {
         let info: String =
             from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
         check_mode(&info, link.is_cluster())?;
@@ -106,11 +107,11 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
 /// seem gone, and with other fields they could not be read.
 async fn check_layout(calls: &Calls<'_>, names: &KeyNames) -> Result<(), StoreError> {
     let ours = format!("{LAYOUT} {BUCKETS}");
-    let mut record = redis::cmd("SET");
+    let mut record = command("SET");
     record.arg(names.layout()).arg(&ours).arg("NX");
     // doing it again changes nothing
     calls.read(record).await?;
-    let mut recorded = redis::cmd("GET");
+    let mut recorded = command("GET");
     recorded.arg(names.layout());
     match calls.read(recorded).await? {
         Value::BulkString(theirs) if theirs == ours.as_bytes() => Ok(()),

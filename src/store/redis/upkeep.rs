@@ -1,9 +1,10 @@
 //! Ends, and what is past its time.
 
 use async_trait::async_trait;
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::archives::member;
+use super::commands::Command;
 use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, arguments};
@@ -96,7 +97,7 @@ impl Upkeep for RedisStore {
 }
 
 impl RedisStore {
-    fn tidying(&self, bucket: u16, slowest: Option<Position>) -> Cmd {
+    fn tidying(&self, bucket: u16, slowest: Option<Position>) -> Command {
         let keys = self.names.bucket(bucket);
         let mut cmd = Script::Tidy.call(3);
         cmd.arg(&keys.log)

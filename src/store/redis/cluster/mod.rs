@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{join_all, select_ok};
-use redis::{Cmd, ConnectionInfo, Pipeline, Value};
+use redis::{ConnectionInfo, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
 use super::confirmation::Confirmation;
 use super::node::{Bounds, Fault, Node, Roll};
+use crate::store::redis::commands::{Command, command};
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 
@@ -98,7 +99,7 @@ impl Cluster {
     /// Calls commands one after the other, those of one slot as one.
     pub(super) async fn call_all(
         &self,
-        cmds: impl IntoIterator<Item = Cmd>,
+        cmds: impl IntoIterator<Item = Command>,
         deadline: Instant,
         repeat: Repeat,
     ) -> Result<Vec<Value>, Fault> {
@@ -112,7 +113,7 @@ impl Cluster {
     /// Calls a command that writes; its reply is the last.
     pub(super) async fn write(
         &self,
-        cmd: Cmd,
+        cmd: Command,
         deadline: Instant,
         confirmation: Option<&Confirmation>,
     ) -> Result<Vec<Value>, Fault> {
@@ -126,7 +127,7 @@ impl Cluster {
     /// Calls commands on all nodes at once.
     pub(super) async fn read_many(
         &self,
-        cmds: impl IntoIterator<Item = Cmd>,
+        cmds: impl IntoIterator<Item = Command>,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let units = cmds.into_iter().map(Unit::of).collect();
@@ -136,7 +137,7 @@ impl Cluster {
     /// Calls a command on every master.
     pub(super) async fn read_everywhere(
         &self,
-        cmd: &Cmd,
+        cmd: &Command,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         self.refresh(deadline).await?;
@@ -153,9 +154,7 @@ impl Cluster {
     pub(super) async fn ping(&self, deadline: Instant) -> Result<(), Fault> {
         self.refresh(deadline).await?;
         let map = self.topology.map();
-        let mut ping = Pipeline::new();
-        ping.cmd("PING");
-        let ping = &ping;
+        let ping = &[command("PING")];
         let pings = map.masters().iter().map(|host| {
             let ping = async move {
                 let node = self.nodes.get(&self.topology, host);
@@ -273,13 +272,13 @@ impl Cluster {
         deadline: Instant,
     ) -> (Host, Vec<Errand>, Result<Vec<Value>, Fault>) {
         let node = self.nodes.get(&self.topology, &host);
-        let mut pipeline = Pipeline::new();
+        let mut commands = Vec::new();
         for errand in &errands {
-            errand.unit.write(errand.is_asking(), &mut pipeline);
+            errand.unit.write(errand.is_asking(), &mut commands);
         }
         let sent = match errands.iter().find_map(|errand| errand.unit.confirmation()) {
-            None => node.send(&pipeline, deadline).await,
-            Some(confirmation) => confirmation.send_to(&node, pipeline, deadline).await,
+            None => node.send(&commands, deadline).await,
+            Some(confirmation) => confirmation.send_to(&node, commands, deadline).await,
         };
         (host, errands, sent)
     }

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use redis::{ConnectionInfo, ErrorKind, Pipeline, RedisError};
+use redis::{ConnectionInfo, ErrorKind, RedisError};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::Nodes;
 use super::slots::SlotMap;
 use crate::store::redis::address::Host;
+use crate::store::redis::commands::command;
 use crate::store::redis::node::{Fault, Node, Origin, Roll, Server};
 
 /// How often the nodes are asked at most.
@@ -147,11 +148,11 @@ impl Topology {
     }
 
     async fn ask_one(&self, node: &Node, host: &Host) -> Option<SlotMap> {
-        let mut slots = Pipeline::new();
-        slots.cmd("CLUSTER").arg("SLOTS");
+        let mut slots = command("CLUSTER");
+        slots.arg("SLOTS");
         let patience = self.timeout / 8;
         let deadline = Instant::now() + 2 * patience;
-        let replies = timeout(patience, node.ask(&slots, deadline)).await;
+        let replies = timeout(patience, node.ask(&[slots], deadline)).await;
         let reply = match replies {
             Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
             Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),

@@ -1,10 +1,10 @@
 //! What goes to one node as a whole, and what comes of it.
 
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
+use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::slots::redirected;
 use crate::store::redis::address::Host;
-use crate::store::redis::commands::key_of;
+use crate::store::redis::commands::{Command, command, key_of};
 use crate::store::redis::confirmation::{Confirmation, mark_beside};
 use crate::store::redis::keys::slot_of;
 use crate::store::redis::node::Fault;
@@ -12,7 +12,7 @@ use crate::store::redis::node::Fault;
 /// Commands that no change of the cluster comes between: several are a transaction.
 #[derive(Debug)]
 pub(super) struct Unit {
-    cmds: Vec<Cmd>,
+    cmds: Vec<Command>,
     pub(super) to: To,
     /// Whether replicas are waited for after it. It is sent by itself then.
     confirmation: Option<Confirmation>,
@@ -50,7 +50,7 @@ pub(super) enum Outcome {
 
 impl Unit {
     /// One command.
-    pub(super) fn of(cmd: Cmd) -> Self {
+    pub(super) fn of(cmd: Command) -> Self {
         Self {
             to: key_of(&cmd).map_or(To::Any, |key| To::Slot(slot_of(key))),
             cmds: vec![cmd],
@@ -62,7 +62,7 @@ impl Unit {
     ///
     /// Its mark comes before it: on a slot that moves, a key that the command drops could not be
     /// written to after it. Nothing can come between the two.
-    pub(super) fn confirmed(cmd: Cmd, confirmation: &Confirmation) -> Self {
+    pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let mark = mark_beside(&cmd);
         let mut unit = Self::of(cmd);
         unit.cmds.insert(0, mark);
@@ -71,7 +71,7 @@ impl Unit {
     }
 
     /// One command for that master.
-    pub(super) fn at(master: &Host, cmd: Cmd) -> Self {
+    pub(super) fn at(master: &Host, cmd: Command) -> Self {
         Self {
             to: To::Master(master.clone()),
             cmds: vec![cmd],
@@ -80,7 +80,7 @@ impl Unit {
     }
 
     /// Units of these commands, in their order: those of one slot are one.
-    pub(super) fn of_all(cmds: impl IntoIterator<Item = Cmd>) -> Vec<Self> {
+    pub(super) fn of_all(cmds: impl IntoIterator<Item = Command>) -> Vec<Self> {
         let mut units: Vec<Self> = Vec::new();
         for cmd in cmds {
             let mut unit = Self::of(cmd);
@@ -95,20 +95,18 @@ impl Unit {
     }
 
     /// Adds what is sent for it.
-    pub(super) fn write(&self, asking: bool, pipeline: &mut Pipeline) {
+    pub(super) fn write(&self, asking: bool, commands: &mut Vec<Command>) {
         if asking {
             // holds for the next command or the next transaction
-            pipeline.cmd("ASKING");
+            commands.push(command("ASKING"));
         }
         if let [cmd] = &self.cmds[..] {
-            pipeline.add_command(cmd.clone());
+            commands.push(cmd.clone());
             return;
         }
-        pipeline.cmd("MULTI");
-        for cmd in &self.cmds {
-            pipeline.add_command(cmd.clone());
-        }
-        pipeline.cmd("EXEC");
+        commands.push(command("MULTI"));
+        commands.extend(self.cmds.iter().cloned());
+        commands.push(command("EXEC"));
     }
 
     /// Takes the replies to what was sent for it.
@@ -207,7 +205,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    use redis::{cmd, parse_redis_value};
+    use redis::parse_redis_value;
 
     use super::*;
 
@@ -223,7 +221,7 @@ mod tests {
     }
 
     fn touch_and_get() -> Unit {
-        let [mut touch, mut get] = ["EVALSHA", "HGETALL"].map(cmd);
+        let [mut touch, mut get] = ["EVALSHA", "HGETALL"].map(command);
         touch.arg("digest").arg(1).arg("tk:{7}:t:x").arg(0);
         get.arg("tk:{7}:t:x");
         let mut units = Unit::of_all([touch, get]);
@@ -233,19 +231,19 @@ mod tests {
 
     #[test]
     fn a_command_goes_to_the_slot_of_its_first_key() {
-        let mut get = cmd("HGET");
+        let mut get = command("HGET");
         get.arg("tk:{7}:t:x").arg("field");
         let slot = slot_of(b"7");
 
         assert!(matches!(Unit::of(get).to, To::Slot(found) if found == slot));
         assert!(matches!(touch_and_get().to, To::Slot(found) if found == slot));
-        assert!(matches!(Unit::of(cmd("TIME")).to, To::Any));
+        assert!(matches!(Unit::of(command("TIME")).to, To::Any));
     }
 
     #[test]
     fn commands_of_other_slots_are_units_of_their_own() {
         let cmds = ["a", "b", "b"].map(|key| {
-            let mut cmd = cmd("GET");
+            let mut cmd = command("GET");
             cmd.arg(key);
             cmd
         });
@@ -283,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_write_that_waits_is_a_transaction_with_its_mark_and_then_the_wait() {
-        let mut push = cmd("EVALSHA");
+        let mut push = command("EVALSHA");
         push.arg("digest").arg(1).arg("tk:{7}:t:x").arg("1");
         let missed = Arc::default();
         let confirmation = Confirmation::of(1, &missed).unwrap();
@@ -314,7 +312,7 @@ mod tests {
 
     #[test]
     fn errors_tell_what_to_do_next() {
-        let unit = Unit::of(cmd("PING"));
+        let unit = Unit::of(command("PING"));
 
         let ask = read(&unit, true, &[b"+OK\r\n", b"-ASK 7 b:7001\r\n"]);
         assert!(matches!(ask, Outcome::Ask(host) if host == Host::new("b", 7001)));

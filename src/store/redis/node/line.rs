@@ -1,5 +1,6 @@
 //! One connection to one server, from the attempt to make it to its end.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,13 +8,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use redis::{ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
+use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 use tokio::time::sleep_until;
 
 use super::fault::Fault;
 use super::sentinel::has_role;
 use super::server::Server;
 use super::wire::Wire;
+use crate::store::redis::commands::Command;
 use crate::store::redis::scripts;
 
 /// How long what came of one attempt to reach a server stands before another is made: one that is
@@ -89,22 +91,22 @@ impl Line {
     }
 
     /// Calls commands; all replies, or the first that is an error.
-    pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
-        self.call_led(pipeline, pipeline.len()).await
+    pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, Fault> {
+        self.call_led(commands, commands.len()).await
     }
 
     /// Calls commands; all replies, or the first that is an error of the first so many. Errors after
     /// these are among the replies.
     pub(super) async fn call_led(
         &self,
-        pipeline: &Pipeline,
+        commands: &[Command],
         leading: usize,
     ) -> Result<Vec<Value>, Fault> {
         let connection = self.connection().await?;
-        let mut replies = all(connection.call(pipeline).await, leading);
+        let mut replies = all(connection.call(commands).await, leading);
         if is_missing_script(&replies) {
             replies = match load(&connection).await {
-                Ok(()) => all(connection.call(pipeline).await, leading),
+                Ok(()) => all(connection.call(commands).await, leading),
                 Err(error) => Err(error),
             };
         }
@@ -112,16 +114,16 @@ impl Line {
     }
 
     /// Calls commands; their replies as they came, one after the other, be they errors.
-    pub(super) async fn call_raw(&self, pipeline: &Pipeline) -> Result<Bytes, Fault> {
+    pub(super) async fn call_raw(&self, commands: &[Command]) -> Result<Bytes, Fault> {
         let connection = self.connection().await?;
-        let replies = connection.call_raw(pipeline).await;
+        let replies = connection.call_raw(commands).await;
         replies.map_err(|error| self.fault(error))
     }
 
     /// Calls commands; all replies, be they errors.
-    pub(super) async fn send(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+    pub(super) async fn send(&self, commands: &[Command]) -> Result<Vec<Value>, Fault> {
         let connection = self.connection().await?;
-        let replies = connection.call(pipeline).await;
+        let replies = connection.call(commands).await;
         replies.map_err(|error| self.fault(error))
     }
 
@@ -183,9 +185,10 @@ async fn connect_ready(server: &Server) -> Result<Wire, RedisError> {
 /// All replies, or the first that is an error of the first so many.
 fn all(replies: Result<Vec<Value>, RedisError>, leading: usize) -> Result<Vec<Value>, RedisError> {
     let mut replies = replies?;
-    let rest = replies.split_off(leading.min(replies.len()));
-    let leading = replies.into_iter().map(Value::extract_error);
-    leading.chain(rest.into_iter().map(Ok)).collect()
+    for reply in replies.iter_mut().take(leading) {
+        *reply = mem::replace(reply, Value::Nil).extract_error()?;
+    }
+    Ok(replies)
 }
 
 fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use redis::{Pipeline, Value};
+use redis::Value;
 use tokio::time::timeout_at;
 
 use breaker::Verdict;
@@ -32,6 +32,8 @@ pub(super) use sentinel::Sentinels;
 pub(super) use server::Server;
 pub use turns::Bounds;
 use turns::{Turn, Turns};
+
+use crate::store::redis::commands::Command;
 pub(super) use wire::Reader;
 
 /// One server: one multiplexed connection, made at its first use on the runtime that uses it, and
@@ -64,42 +66,42 @@ impl Node {
     /// server has lost is loaded again.
     pub(super) async fn call(
         &self,
-        pipeline: &Pipeline,
+        commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, line.call(pipeline)).await
+        self.until(deadline, &line, line.call(commands)).await
     }
 
     /// Calls commands until that time; their replies as they came, one after the other, be they
     /// errors.
     pub(super) async fn call_raw(
         &self,
-        pipeline: &Pipeline,
+        commands: &[Command],
         deadline: Instant,
     ) -> Result<Bytes, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, line.call_raw(pipeline)).await
+        self.until(deadline, &line, line.call_raw(commands)).await
     }
 
     /// Calls commands until that time; all replies, be they errors.
     pub(super) async fn send(
         &self,
-        pipeline: &Pipeline,
+        commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, line.send(pipeline)).await
+        self.until(deadline, &line, line.send(commands)).await
     }
 
     /// Sends commands as [`Self::send`] does, but not in turn: what others wait for.
     pub(super) async fn ask(
         &self,
-        pipeline: &Pipeline,
+        commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let line = self.line(deadline).await?;
-        self.until(deadline, &line, line.send(pipeline)).await
+        self.until(deadline, &line, line.send(commands)).await
     }
 
     /// A connection that nobody else uses, by that time, unless the server is known not to answer.

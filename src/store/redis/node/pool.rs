@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use redis::{Pipeline, Value};
+use redis::Value;
 use tokio::time::{sleep, timeout_at};
 
 use super::fault::Fault;
@@ -13,6 +13,7 @@ use super::line::Line;
 use super::server::Server;
 use super::turns::{Bounds, Turn, Turns};
 use crate::store::NotAsked;
+use crate::store::redis::commands::Command;
 
 /// Connections of one user of the store to one server, at most.
 const MOST: usize = 16;
@@ -172,11 +173,11 @@ impl Alone<'_> {
     /// many. Errors after these are among the replies.
     pub(in crate::store::redis) async fn call(
         self,
-        pipeline: &Pipeline,
+        commands: &[Command],
         leading: usize,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let call = self.line.call_led(pipeline, leading);
+        let call = self.line.call_led(commands, leading);
         let replies = until(&self.pool.server, deadline, &self.line, call).await;
         if self.line.is_usable() {
             self.pool.put_back(self.line);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use redis::Pipeline;
 use tokio::time::{timeout, timeout_at};
 
 use super::breaker::Begun;
 use super::line::Line;
 use super::server::Server;
+use crate::store::redis::commands::command;
 
 /// A question that is on its way. It is over with the value.
 #[derive(Debug)]
@@ -37,8 +37,7 @@ impl Probe {
     /// of that is enough to suspect a server for which others have waited in vain.
     pub(super) async fn run(self, line: Arc<Line>) {
         let deadline = Instant::now() + self.server.timeout;
-        let mut ping = Pipeline::new();
-        ping.cmd("PING");
+        let ping = [command("PING")];
         let mut ping = Box::pin(line.send(&ping));
         if self.begun.is_suspicion {
             match timeout(self.server.timeout / 4, &mut ping).await {

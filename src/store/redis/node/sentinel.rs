@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use redis::{ConnectionInfo, ErrorKind, Pipeline, RedisError, Value, from_redis_value};
+use redis::{ConnectionInfo, ErrorKind, RedisError, Value, from_redis_value};
 use tokio::time::timeout;
 
 use super::wire::Wire;
 use crate::store::redis::address::Host;
+use crate::store::redis::commands::{Command, command};
 
 /// Who knows where the master is, and how it is reached then.
 pub(in crate::store::redis) struct Sentinels {
@@ -69,12 +70,9 @@ impl Sentinels {
     async fn ask(&self, sentinel: &ConnectionInfo) -> Result<Host, RedisError> {
         let ask = async {
             let connection = Wire::connect(sentinel).await?;
-            let mut address = Pipeline::new();
-            address
-                .cmd("SENTINEL")
-                .arg("GET-MASTER-ADDR-BY-NAME")
-                .arg(&self.master);
-            let address = one(&connection, &address).await?;
+            let mut address = command("SENTINEL");
+            address.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.master);
+            let address = one(&connection, address).await?;
             Ok(from_redis_value::<Option<(String, u16)>>(address)?)
         };
         match timeout(self.patience, ask).await {
@@ -103,17 +101,15 @@ impl Sentinels {
 
 /// Whether a server says that it is a `master`, a `slave` or a `sentinel`.
 pub(super) async fn has_role(connection: &Wire, wanted: &[u8]) -> Result<bool, RedisError> {
-    let mut role = Pipeline::new();
-    role.cmd("ROLE");
-    let role = one(connection, &role).await?;
+    let role = one(connection, command("ROLE")).await?;
     let Value::Array(role) = role else {
         return Ok(false);
     };
     Ok(matches!(role.first(), Some(Value::BulkString(role)) if role == wanted))
 }
 
-async fn one(connection: &Wire, command: &Pipeline) -> Result<Value, RedisError> {
-    let reply = connection.call(command).await?.pop();
+async fn one(connection: &Wire, command: Command) -> Result<Value, RedisError> {
+    let reply = connection.call(&[command]).await?.pop();
     reply.unwrap_or(Value::Nil).extract_error()
 }
 

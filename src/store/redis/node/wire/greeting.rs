@@ -1,20 +1,24 @@
 //! What a connection begins with.
 
-use redis::{ErrorKind, Pipeline, RedisConnectionInfo, RedisError};
+use redis::{ErrorKind, RedisConnectionInfo, RedisError};
 
 use super::Wire;
+use crate::store::redis::commands::command;
 
 /// Says who connects, and takes the database.
 pub(super) async fn greet(wire: &Wire, settings: &RedisConnectionInfo) -> Result<(), RedisError> {
-    let mut hello = Pipeline::new();
-    hello.cmd("HELLO").arg(3);
+    let mut hello = command("HELLO");
+    hello.arg(3);
     if let Some(password) = settings.password() {
         let user = settings.username().unwrap_or("default");
         hello.arg("AUTH").arg(user).arg(password);
     }
-    let mut rest = Pipeline::new();
+    let hello = [hello];
+    let mut rest = Vec::new();
     if settings.db() != 0 {
-        rest.cmd("SELECT").arg(settings.db());
+        let mut select = command("SELECT");
+        select.arg(settings.db());
+        rest.push(select);
     }
     let needed = rest.len();
     // what older servers do not know: it is for who looks at the list of clients
@@ -22,7 +26,9 @@ pub(super) async fn greet(wire: &Wire, settings: &RedisConnectionInfo) -> Result
         ("LIB-NAME", "threadkeep"),
         ("LIB-VER", env!("CARGO_PKG_VERSION")),
     ] {
-        rest.cmd("CLIENT").arg("SETINFO").arg(name).arg(value);
+        let mut client = command("CLIENT");
+        client.arg("SETINFO").arg(name).arg(value);
+        rest.push(client);
     }
     // a server that has too many clients says so in place of the first reply, and hangs up
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));

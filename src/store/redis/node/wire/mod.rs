@@ -19,9 +19,11 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use redis::{ConnectionInfo, Pipeline, RedisError, Value};
+use redis::{ConnectionInfo, RedisError, Value};
 
 use queue::Queue;
+
+use crate::store::redis::commands::Command;
 pub(in crate::store::redis) use reader::Reader;
 
 /// A connection that is used by all its clones, until the last of them is dropped.
@@ -52,13 +54,13 @@ impl Wire {
     }
 
     /// Calls commands; one reply for each, be it an error.
-    pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
-        value::all(&self.call_raw(pipeline).await?, pipeline.len())
+    pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
+        value::all(&self.call_raw(commands).await?, commands.len())
     }
 
     /// Calls commands; their replies as they came, one after the other.
-    pub(super) async fn call_raw(&self, pipeline: &Pipeline) -> Result<Bytes, RedisError> {
-        let replies = self.caller.0.call(pipeline)?;
+    pub(super) async fn call_raw(&self, commands: &[Command]) -> Result<Bytes, RedisError> {
+        let replies = self.caller.0.call(commands)?;
         replies.await.unwrap_or_else(|_| Err(ended()))
     }
 }

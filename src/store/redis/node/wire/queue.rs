@@ -6,8 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use bytes::Bytes;
-use redis::{Pipeline, RedisError};
+use redis::RedisError;
 use tokio::sync::oneshot;
+
+use crate::store::redis::commands::Command;
 
 /// Commands and who waits for their replies.
 #[derive(Default)]
@@ -49,18 +51,18 @@ impl Queue {
     /// Adds commands. Their replies come unless the connection ends before.
     pub(super) fn call(
         &self,
-        pipeline: &Pipeline,
+        commands: &[Command],
     ) -> Result<oneshot::Receiver<Result<Bytes, RedisError>>, RedisError> {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.lock();
         if let Some(error) = &state.end {
             return Err(error.clone());
         }
-        for cmd in pipeline.cmd_iter() {
-            cmd.write_packed_command(&mut state.calls.bytes);
+        for command in commands {
+            command.write(&mut state.calls.bytes);
         }
         state.calls.waiters.push(Waiter {
-            replies: pipeline.len(),
+            replies: commands.len(),
             sender,
         });
         let sleeper = state.sender.take();

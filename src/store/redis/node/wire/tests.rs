@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use redis::{Pipeline, Value, parse_redis_value};
+use redis::{Value, parse_redis_value};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
 use super::driver::Driver;
 use super::queue::Queue;
 use super::scan::Scan;
 use super::{Caller, Wire, value};
+use crate::store::redis::commands::{Command, command};
 
 /// A connection and its other end.
 fn connected(buffer_bytes: usize) -> (Wire, DuplexStream) {
@@ -20,12 +21,8 @@ fn connected(buffer_bytes: usize) -> (Wire, DuplexStream) {
     (Wire { caller }, theirs)
 }
 
-fn ping(count: usize) -> Pipeline {
-    let mut pings = Pipeline::new();
-    for _ in 0..count {
-        pings.cmd("PING");
-    }
-    pings
+fn ping(count: usize) -> Vec<Command> {
+    vec![command("PING"); count]
 }
 
 async fn read_pings(theirs: &mut DuplexStream, count: usize) {
@@ -122,8 +119,9 @@ async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
 async fn more_is_sent_and_read_than_fits_at_once() {
     let (wire, mut theirs) = connected(64);
     let large = vec![b'x'; 3_000_000];
-    let mut echo = Pipeline::new();
-    echo.cmd("ECHO").arg(&large);
+    let mut echo = command("ECHO");
+    echo.arg(&large);
+    let echo = [echo];
     let head = format!("*2\r\n$4\r\nECHO\r\n${}\r\n", large.len());
     let answer = async {
         let mut command = vec![0; head.len() + large.len() + 2];
