@@ -87,7 +87,8 @@ impl Confirmation {
     ) -> Result<Vec<Value>, Fault> {
         let alone = node.alone(deadline).await?;
         commands.push(self.wait(deadline));
-        alone.call(&commands, leading, deadline).await
+        // in a box, for the sake of those who wait for no replicas
+        Box::pin(alone.call(&commands, leading, deadline)).await
     }
 
     /// Waits for the replicas, but not up to that time: a connection that answers too late is of no

@@ -57,7 +57,8 @@ impl Interest {
         }
         let mut left = command("PTTL");
         left.arg(mark);
-        let left = match calls.glance(left).await {
+        // in a box: it is done once a second, and would make every write larger
+        let left = match Box::pin(calls.glance(left)).await {
             // The node that has the mark is away, and others are not. What is logged for nobody does
             // no harm, what is not logged is missed.
             Err(_) if calls.is_of_several() => {

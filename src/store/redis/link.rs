@@ -201,7 +201,7 @@ impl Calls<'_> {
             Ok(replies) => match Fields::touched(&replies) {
                 Some(fields) => return Ok(fields),
                 // once more, in the way that knows errors and scripts that were lost
-                None => self.read_from(node, &commands).await,
+                None => Box::pin(self.read_from(node, &commands)).await,
             },
             Err(fault) if fault.is_of_the_connection() => node.call(&commands, self.deadline).await,
             Err(fault) => Err(fault),

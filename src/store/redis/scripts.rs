@@ -159,12 +159,13 @@ impl Script {
 }
 
 /// Commands that load all scripts.
-pub(super) fn load_all() -> [Command; ALL.len()] {
-    ALL.map(|script| {
+pub(super) fn load_all() -> Vec<Command> {
+    let load = |script: Script| {
         let mut load = command("SCRIPT");
         load.arg("LOAD").arg(script.code());
         load
-    })
+    };
+    ALL.into_iter().map(load).collect()
 }
 
 /// SHA-1 is what Redis names scripts by; nothing depends on its strength.

@@ -1,5 +1,6 @@
 //! What comes of calls, as the breaker is told.
 
+use std::pin::Pin;
 use std::time::Instant;
 
 use tokio::time::timeout_at;
@@ -20,11 +21,13 @@ struct Unheard<'a> {
 /// Waits for what was called, until that time. After a timeout that connection is not used again:
 /// one that has lost its other end without a word would stay so for a quarter of an hour. What
 /// else came of it the breaker is told.
+///
+/// The call stays where it is: it is large, and would be moved with every request.
 pub(super) async fn until<T>(
     server: &Server,
     deadline: Instant,
     line: &Line,
-    call: impl Future<Output = Result<T, Fault>>,
+    call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
 ) -> Result<T, Fault> {
     let mut unheard = Unheard::of(server);
     let called = timeout_at(deadline.into(), call).await;

@@ -13,6 +13,7 @@ mod server;
 mod turns;
 mod wire;
 
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -70,7 +71,7 @@ impl Node {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, line.call(commands)).await
+        self.until(deadline, &line, pin!(line.call(commands))).await
     }
 
     /// Calls commands until that time; their replies as they came, one after the other, be they
@@ -81,7 +82,8 @@ impl Node {
         deadline: Instant,
     ) -> Result<Bytes, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, line.call_raw(commands)).await
+        self.until(deadline, &line, pin!(line.call_raw(commands)))
+            .await
     }
 
     /// Calls commands until that time; all replies, be they errors.
@@ -91,7 +93,7 @@ impl Node {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, line.send(commands)).await
+        self.until(deadline, &line, pin!(line.send(commands))).await
     }
 
     /// Sends commands as [`Self::send`] does, but not in turn: what others wait for.
@@ -101,7 +103,7 @@ impl Node {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let line = self.line(deadline).await?;
-        self.until(deadline, &line, line.send(commands)).await
+        self.until(deadline, &line, pin!(line.send(commands))).await
     }
 
     /// A connection that nobody else uses, by that time, unless the server is known not to answer.
@@ -116,7 +118,7 @@ impl Node {
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
         let line = self.line(deadline).await?;
-        self.until(deadline, &line, line.load()).await
+        self.until(deadline, &line, pin!(line.load())).await
     }
 
     /// A connection, and the right to use it.
@@ -197,7 +199,7 @@ impl Node {
         &self,
         deadline: Instant,
         line: &Line,
-        call: impl Future<Output = Result<T, Fault>>,
+        call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
     ) -> Result<T, Fault> {
         let called = until(&self.server, deadline, line, call).await;
         if matches!(called, Err(Fault::Timeout)) {

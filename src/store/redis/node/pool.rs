@@ -1,6 +1,7 @@
 //! Connections that serve one call at a time.
 
 use std::mem;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -177,8 +178,9 @@ impl Alone<'_> {
         leading: usize,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let call = self.line.call_led(commands, leading);
-        let replies = until(&self.pool.server, deadline, &self.line, call).await;
+        let line = Arc::clone(&self.line);
+        let call = pin!(line.call_led(commands, leading));
+        let replies = until(&self.pool.server, deadline, &line, call).await;
         if self.line.is_usable() {
             self.pool.put_back(self.line);
         } else {
