@@ -1,6 +1,7 @@
 //! Conversation state as a service.
 
 pub mod actix;
+mod alarm;
 pub mod app;
 pub mod cli;
 pub mod config;

@@ -4,6 +4,10 @@
 //! the body is read to its end first, whatever the answer will be; past the limit it is dropped. What is announced to
 //! be too large is not kept at all, and what nobody waits to the end for is answered at once.
 
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use actix_web::HttpMessage;
@@ -12,11 +16,11 @@ use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use tokio::time::error::Elapsed;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::early::announced_bytes;
 use super::error::ApiError;
+use crate::alarm::Alarm;
 
 /// A body that takes longer than this to arrive is given up.
 const TIME: Duration = Duration::from_secs(30);
@@ -72,7 +76,11 @@ impl Body {
             return Self::Whole(Bytes::new());
         }
         let announced_bytes = announced_bytes(request).unwrap_or_default();
-        let payload = request.take_payload();
+        let alarm = request.conn_data::<BodyAlarm>().cloned();
+        let payload = Arriving {
+            payload: request.take_payload(),
+            alarm: alarm.unwrap_or_default(),
+        };
         if announced_bytes > limit_bytes {
             return Self::refuse(payload, limit_bytes, announced_bytes).await;
         }
@@ -81,7 +89,7 @@ impl Body {
 
     /// Of what is announced to be too large nothing is kept, and nothing read that would not be read
     /// to its end.
-    async fn refuse(payload: Payload, limit_bytes: u64, announced_bytes: u64) -> Self {
+    async fn refuse(payload: Arriving, limit_bytes: u64, announced_bytes: u64) -> Self {
         if announced_bytes > DRAIN_BYTES as u64 {
             let read_bytes = 0;
             return Self::TooLarge {
@@ -92,12 +100,12 @@ impl Body {
         Self::drain(payload, limit_bytes, 0).await
     }
 
-    async fn collect(mut payload: Payload, limit_bytes: u64) -> Self {
-        let end = Instant::now() + TIME;
+    async fn collect(mut payload: Arriving, limit_bytes: u64) -> Self {
+        let mut end = None;
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
         loop {
-            let chunk = match next_before(&mut payload, end).await {
+            let chunk = match payload.next(TIME, &mut end).await {
                 Ok(None) => break,
                 Ok(Some(Ok(chunk))) => chunk,
                 Ok(Some(Err(_))) | Err(_) => return Self::Unreadable,
@@ -122,10 +130,10 @@ impl Body {
         Self::Whole(whole.freeze())
     }
 
-    async fn drain(mut payload: Payload, limit_bytes: u64, mut read_bytes: usize) -> Self {
-        let end = Instant::now() + DRAIN_TIME;
+    async fn drain(mut payload: Arriving, limit_bytes: u64, mut read_bytes: usize) -> Self {
+        let mut end = None;
         // whether the end is reached changes nothing but how likely the answer arrives
-        while let Ok(Some(Ok(chunk))) = next_before(&mut payload, end).await {
+        while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {
                 break;
@@ -138,11 +146,40 @@ impl Body {
     }
 }
 
-/// What comes next, by that time and before the silence gets too long.
-async fn next_before(
-    payload: &mut Payload,
-    end: Instant,
-) -> Result<Option<Result<Bytes, PayloadError>>, Elapsed> {
-    let silent = Instant::now() + SILENCE;
-    timeout_at(end.min(silent), payload.next()).await
+/// Kept with a connection, which has a body at a time, if any: a timer of its own for each would cost
+/// more than to read it.
+#[derive(Debug, Clone, Default)]
+pub struct BodyAlarm(Rc<RefCell<Alarm>>);
+
+/// A body that is read.
+struct Arriving {
+    payload: Payload,
+    alarm: BodyAlarm,
+}
+
+/// It took too long.
+struct Late;
+
+impl Arriving {
+    /// What comes next, before the silence gets too long and all takes longer than that, which counts
+    /// from when it was first waited for.
+    async fn next(
+        &mut self,
+        most: Duration,
+        end: &mut Option<Instant>,
+    ) -> Result<Option<Result<Bytes, PayloadError>>, Late> {
+        let mut next_by = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(next) = self.payload.poll_next_unpin(cx) {
+                return Poll::Ready(Ok(next));
+            }
+            let next_by = *next_by.get_or_insert_with(|| {
+                let now = Instant::now();
+                (now + SILENCE).min(*end.get_or_insert(now + most))
+            });
+            let mut alarm = self.alarm.0.borrow_mut();
+            alarm.poll(cx, next_by).map(|()| Err(Late))
+        })
+        .await
+    }
 }

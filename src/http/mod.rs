@@ -80,6 +80,7 @@ use crate::webhooks::Webhooks;
 
 pub use asker::count_by_address;
 pub(crate) use body::Body;
+pub use body::BodyAlarm;
 pub(crate) use decode::{decode_parameter, parameters, path_part};
 pub(crate) use entry_content::{EntryContent, entry_body, entry_head};
 pub use envelope::envelope;

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
+    ("alarm", &[]),
     ("domain", &[]),
-    ("store", &["domain"]),
+    ("store", &["domain", "alarm"]),
     ("service", &["domain", "store"]),
     ("events", &["domain", "store"]),
     ("webhooks", &["domain", "store", "events"]),
@@ -15,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     (
         "http",
         &[
-            "domain", "store", "service", "events", "webhooks", "identity",
+            "domain", "alarm", "store", "service", "events", "webhooks", "identity",
         ],
     ),
     (
@@ -39,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     (
         "app",
         &[
+            "alarm",
             "domain",
             "store",
             "service",
@@ -101,6 +103,7 @@ const NAMES: [(&str, &[&str]); 11] = [
     (
         "tokio::",
         &[
+            "alarm",
             "store",
             "service",
             "events",

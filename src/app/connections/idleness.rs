@@ -1,13 +1,12 @@
 //! For how long a client may take its time.
 
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
+use crate::alarm::Alarm;
 use crate::http::Turn;
 
 /// How long the head of a request may take, from its first byte on.
@@ -22,9 +21,7 @@ pub(super) struct Idleness {
     turn: Turn,
     keep_alive: Duration,
     waiting: Option<Waiting>,
-    /// Set at most once in each [`HEAD`] of a busy connection, however many requests it has.
-    alarm: Option<Pin<Box<Sleep>>>,
-    is_set: bool,
+    alarm: Alarm,
 }
 
 /// What a client is waited for.
@@ -42,8 +39,7 @@ impl Idleness {
             turn,
             keep_alive,
             waiting: None,
-            alarm: None,
-            is_set: false,
+            alarm: Alarm::default(),
         }
     }
 
@@ -67,24 +63,12 @@ impl Idleness {
     /// When that has gone on for too long.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.wait(false);
-        loop {
-            let Some(waiting) = self.waiting else {
-                return Poll::Pending;
-            };
-            let end = waiting.since + self.patience(&waiting);
-            let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(end)));
-            if !self.is_set || alarm.deadline() > end {
-                alarm.as_mut().reset(end);
-                self.is_set = true;
-            }
-            if alarm.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            self.is_set = false;
-            if Instant::now() >= end {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-        }
+        let Some(waiting) = self.waiting else {
+            return Poll::Pending;
+        };
+        let end = waiting.since + self.patience(&waiting);
+        let is_over = self.alarm.poll(cx, end);
+        is_over.map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
     fn patience(&self, waiting: &Waiting) -> Duration {

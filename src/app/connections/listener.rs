@@ -22,7 +22,7 @@ use super::idleness::{HEAD, Idleness};
 use super::outbox::Outbox;
 use super::sockets::give_up_on_silence;
 use super::stream::PacedStream;
-use crate::http::Turn;
+use crate::http::{BodyAlarm, Turn};
 use crate::telemetry::Connections;
 
 /// Connections that wait to be taken.
@@ -123,6 +123,7 @@ impl Listener {
                 .local_addr(address)
                 .on_connect_ext(move |stream: &PacedStream, data| {
                     data.insert(stream.turn());
+                    data.insert(BodyAlarm::default());
                     data.insert(connections.open());
                 })
                 .finish(map_config(app, |()| AppConfig::default()));

@@ -51,7 +51,7 @@ impl Link {
         let roll = Arc::<Roll>::default();
         let node = |origin| {
             let server = Arc::new(Server::new(origin, timeout, Arc::clone(&roll)));
-            Form::Node(Node::new(server, bounds))
+            Form::Node(Node::new(server, bounds, true))
         };
         let form = match address {
             Address::Server(info) => node(Origin::Server(info)),
@@ -80,23 +80,23 @@ impl Link {
         })
     }
 
-    /// Other connections to the same place.
+    /// Other connections to the same place, for a worker alone.
     pub(super) fn another(&self) -> Self {
-        self.bounded(self.bounds)
+        self.bounded(self.bounds, false)
     }
 
     /// Such connections for what is no request, and bounds itself.
     pub(super) fn aside(&self) -> Self {
-        self.bounded(Bounds::NONE)
+        self.bounded(Bounds::NONE, true)
     }
 
-    fn bounded(&self, bounds: Bounds) -> Self {
+    fn bounded(&self, bounds: Bounds, is_shared: bool) -> Self {
         let form = match &self.form {
             Form::Node(node) => {
                 let server = Arc::clone(node.server());
-                Form::Node(Node::new(server, bounds))
+                Form::Node(Node::new(server, bounds, is_shared))
             }
-            Form::Cluster(cluster) => Form::Cluster(cluster.another(bounds)),
+            Form::Cluster(cluster) => Form::Cluster(cluster.another(bounds, is_shared)),
         };
         Self {
             form,

@@ -114,7 +114,7 @@ impl RedisStore {
             .arg(self.ahead())
             .arg(PURGED);
         for namespace in namespaces {
-            cmd.arg(&namespace_mark(namespace));
+            cmd.arg(namespace_mark(namespace));
         }
         cmd
     }

@@ -83,7 +83,7 @@ impl Namespaces for RedisStore {
             .arg(&keys.member)
             .arg(condition(precondition))
             .arg(lifetime_ms(lifetime))
-            .arg(&Life::random().0.to_be_bytes())
+            .arg(Life::random().0.to_be_bytes())
             .arg(whole)
             .arg(texts_bytes);
         let [names, _] = self.names.namespaces();

@@ -40,6 +40,7 @@ pub(super) struct Cluster {
 struct Nodes {
     used: Mutex<HashMap<Host, Arc<Node>>>,
     bounds: Bounds,
+    is_shared: bool,
     roll: Arc<Roll>,
 }
 
@@ -77,16 +78,16 @@ impl Cluster {
     ) -> Self {
         Self {
             topology: Arc::new(Topology::new(seeds, like, timeout)),
-            nodes: Nodes::new(bounds, roll),
+            nodes: Nodes::new(bounds, true, roll),
             timeout,
         }
     }
 
     /// The same cluster by connections of their own.
-    pub(super) fn another(&self, bounds: Bounds) -> Self {
+    pub(super) fn another(&self, bounds: Bounds, is_shared: bool) -> Self {
         Self {
             topology: Arc::clone(&self.topology),
-            nodes: Nodes::new(bounds, Arc::clone(&self.nodes.roll)),
+            nodes: Nodes::new(bounds, is_shared, Arc::clone(&self.nodes.roll)),
             timeout: self.timeout,
         }
     }
@@ -366,10 +367,11 @@ impl Round {
 }
 
 impl Nodes {
-    fn new(bounds: Bounds, roll: Arc<Roll>) -> Self {
+    fn new(bounds: Bounds, is_shared: bool, roll: Arc<Roll>) -> Self {
         Self {
             used: Mutex::default(),
             bounds,
+            is_shared,
             roll,
         }
     }
@@ -382,7 +384,7 @@ impl Nodes {
         }
         nodes.retain(|host, _| topology.knows(host));
         let server = topology.server(host, &self.roll);
-        let node = Arc::new(Node::new(server, self.bounds));
+        let node = Arc::new(Node::new(server, self.bounds, self.is_shared));
         nodes.insert(host.clone(), Arc::clone(&node));
         node
     }

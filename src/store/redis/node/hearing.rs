@@ -3,8 +3,6 @@
 use std::pin::Pin;
 use std::time::Instant;
 
-use tokio::time::timeout_at;
-
 use super::fault::Fault;
 use super::line::Line;
 use super::server::Server;
@@ -18,33 +16,28 @@ struct Unheard<'a> {
     is_over: bool,
 }
 
-/// Waits for what was called, until that time. After a timeout that connection is not used again:
+/// Waits for what was called, which knows its time. After a timeout that connection is not used again:
 /// one that has lost its other end without a word would stay so for a quarter of an hour. What
 /// else came of it the breaker is told.
 ///
 /// The call stays where it is: it is large, and would be moved with every request.
 pub(super) async fn until<T>(
     server: &Server,
-    deadline: Instant,
     line: &Line,
     call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
 ) -> Result<T, Fault> {
     let mut unheard = Unheard::of(server);
-    let called = timeout_at(deadline.into(), call).await;
+    let called = call.await;
     unheard.is_over = true;
-    match called {
-        Ok(called) => {
-            if called.as_ref().err().is_none_or(Fault::is_an_answer) {
-                server.breaker.answered();
-            }
-            called
-        }
-        Err(_) => {
+    match &called {
+        Err(Fault::Timeout) => {
             line.give_up();
             server.breaker.unanswered();
-            Err(Fault::Timeout)
         }
+        Err(fault) if !fault.is_an_answer() => {}
+        _ => server.breaker.answered(),
     }
+    called
 }
 
 impl<'a> Unheard<'a> {

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout_at};
 
 use super::fault::Fault;
 use super::sentinel::has_role;
 use super::server::Server;
-use super::wire::Wire;
+use super::wire::{Failure, Wire};
 use crate::store::redis::commands::Command;
 use crate::store::redis::scripts;
 
@@ -91,8 +91,12 @@ impl Line {
     }
 
     /// Calls commands; all replies, or the first that is an error.
-    pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, Fault> {
-        self.call_led(commands, commands.len()).await
+    pub(super) async fn call(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        self.call_led(commands, commands.len(), deadline).await
     }
 
     /// Calls commands; all replies, or the first that is an error of the first so many. Errors after
@@ -101,37 +105,54 @@ impl Line {
         &self,
         commands: &[Command],
         leading: usize,
+        deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let connection = self.connection().await?;
-        let mut replies = all(connection.call(commands).await, leading);
+        let connection = self.connection_by(deadline).await?;
+        let replies = connection.call_by(commands, deadline).await;
+        let mut replies = all(self.heard(replies)?, leading);
         if is_missing_script(&replies) {
-            replies = match load(&connection).await {
-                Ok(()) => all(connection.call(commands).await, leading),
-                Err(error) => Err(error),
-            };
+            self.load(deadline).await?;
+            let again = connection.call_by(commands, deadline).await;
+            replies = all(self.heard(again)?, leading);
         }
         replies.map_err(|error| self.fault(error))
     }
 
     /// Calls commands; their replies as they came, one after the other, be they errors.
-    pub(super) async fn call_raw(&self, commands: &[Command]) -> Result<Bytes, Fault> {
-        let connection = self.connection().await?;
-        let replies = connection.call_raw(commands).await;
-        replies.map_err(|error| self.fault(error))
+    pub(super) async fn call_raw(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Bytes, Fault> {
+        let connection = self.connection_by(deadline).await?;
+        self.heard(connection.call_raw(commands, deadline).await)
     }
 
     /// Calls commands; all replies, be they errors.
-    pub(super) async fn send(&self, commands: &[Command]) -> Result<Vec<Value>, Fault> {
-        let connection = self.connection().await?;
-        let replies = connection.call(commands).await;
-        replies.map_err(|error| self.fault(error))
+    pub(super) async fn send(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let connection = self.connection_by(deadline).await?;
+        self.heard(connection.call_by(commands, deadline).await)
     }
 
     /// Loads all scripts, which are loaded already unless the server has lost them since.
-    pub(super) async fn load(&self) -> Result<(), Fault> {
-        let connection = self.connection().await?;
-        let loaded = load(&connection).await;
+    pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
+        let loaded = self.send(&scripts::load_all(), deadline).await?;
+        let loaded = all(loaded, usize::MAX).map(drop);
         loaded.map_err(|error| self.fault(error))
+    }
+
+    async fn connection_by(&self, deadline: Instant) -> Result<Wire, Fault> {
+        match self.connection.peek() {
+            Some(made) => made.clone().map_err(Fault::Connect),
+            // in a box: it is so once for each connection
+            None => Box::pin(timeout_at(deadline.into(), self.connection()))
+                .await
+                .unwrap_or(Err(Fault::Timeout)),
+        }
     }
 
     async fn connection(&self) -> Result<Wire, Fault> {
@@ -140,6 +161,13 @@ impl Line {
             None => self.connection.clone().await,
         };
         connection.map_err(Fault::Connect)
+    }
+
+    fn heard<T>(&self, replies: Result<T, Failure>) -> Result<T, Fault> {
+        replies.map_err(|failure| match failure {
+            Failure::Late => Fault::Timeout,
+            Failure::Broken(error) => self.fault(error),
+        })
     }
 
     fn fault(&self, error: RedisError) -> Fault {
@@ -183,8 +211,7 @@ async fn connect_ready(server: &Server) -> Result<Wire, RedisError> {
 }
 
 /// All replies, or the first that is an error of the first so many.
-fn all(replies: Result<Vec<Value>, RedisError>, leading: usize) -> Result<Vec<Value>, RedisError> {
-    let mut replies = replies?;
+fn all(mut replies: Vec<Value>, leading: usize) -> Result<Vec<Value>, RedisError> {
     for reply in replies.iter_mut().take(leading) {
         *reply = mem::replace(reply, Value::Nil).extract_error()?;
     }
@@ -197,6 +224,6 @@ fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
 }
 
 async fn load(connection: &Wire) -> Result<(), RedisError> {
-    let loaded = connection.call(&scripts::load_all()).await;
+    let loaded = connection.call(&scripts::load_all()).await?;
     all(loaded, usize::MAX).map(drop)
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use redis::Value;
 use tokio::time::timeout_at;
 
@@ -43,17 +44,20 @@ pub(super) use wire::Reader;
 pub(super) struct Node {
     server: Arc<Server>,
     current: Mutex<Option<Arc<Line>>>,
+    /// Whether several runtimes call by it, of which one drives it.
+    is_shared: bool,
     turns: Arc<Turns>,
     /// Besides, connections for calls that keep one to themselves, where there are such calls.
     pool: OnceLock<Arc<Pool>>,
 }
 
 impl Node {
-    pub(super) fn new(server: Arc<Server>, bounds: Bounds) -> Self {
+    pub(super) fn new(server: Arc<Server>, bounds: Bounds, is_shared: bool) -> Self {
         Self {
             turns: server.roll.turns(bounds),
             server,
             current: Mutex::default(),
+            is_shared,
             pool: OnceLock::new(),
         }
     }
@@ -71,7 +75,8 @@ impl Node {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, pin!(line.call(commands))).await
+        self.until(deadline, &line, pin!(line.call(commands, deadline)))
+            .await
     }
 
     /// Calls commands until that time; their replies as they came, one after the other, be they
@@ -82,7 +87,7 @@ impl Node {
         deadline: Instant,
     ) -> Result<Bytes, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, pin!(line.call_raw(commands)))
+        self.until(deadline, &line, pin!(line.call_raw(commands, deadline)))
             .await
     }
 
@@ -93,7 +98,8 @@ impl Node {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, pin!(line.send(commands))).await
+        self.until(deadline, &line, pin!(line.send(commands, deadline)))
+            .await
     }
 
     /// Sends commands as [`Self::send`] does, but not in turn: what others wait for.
@@ -103,7 +109,8 @@ impl Node {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let line = self.line(deadline).await?;
-        self.until(deadline, &line, pin!(line.send(commands))).await
+        self.until(deadline, &line, pin!(line.send(commands, deadline)))
+            .await
     }
 
     /// A connection that nobody else uses, by that time, unless the server is known not to answer.
@@ -118,7 +125,7 @@ impl Node {
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
         let line = self.line(deadline).await?;
-        self.until(deadline, &line, pin!(line.load())).await
+        self.until(deadline, &line, pin!(line.load(deadline))).await
     }
 
     /// A connection, and the right to use it.
@@ -201,7 +208,15 @@ impl Node {
         line: &Line,
         call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
     ) -> Result<T, Fault> {
-        let called = until(&self.server, deadline, line, call).await;
+        let called = match self.is_shared {
+            false => until(&self.server, line, call).await,
+            // a runtime that is stuck is not to keep those of others
+            true => {
+                let call = timeout_at(deadline.into(), call);
+                let call = pin!(call.map(|called| called.unwrap_or(Err(Fault::Timeout))));
+                until(&self.server, line, call).await
+            }
+        };
         if matches!(called, Err(Fault::Timeout)) {
             self.probe_if_due();
         }

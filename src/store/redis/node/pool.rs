@@ -179,8 +179,8 @@ impl Alone<'_> {
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let line = Arc::clone(&self.line);
-        let call = pin!(line.call_led(commands, leading));
-        let replies = until(&self.pool.server, deadline, &line, call).await;
+        let call = pin!(line.call_led(commands, leading, deadline));
+        let replies = until(&self.pool.server, &line, call).await;
         if self.line.is_usable() {
             self.pool.put_back(self.line);
         } else {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::time::{timeout, timeout_at};
+use tokio::time::timeout;
 
 use super::breaker::Begun;
+use super::fault::Fault;
 use super::line::Line;
 use super::server::Server;
 use crate::store::redis::commands::command;
@@ -38,16 +39,16 @@ impl Probe {
     pub(super) async fn run(self, line: Arc<Line>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];
-        let mut ping = Box::pin(line.send(&ping));
+        let mut ping = Box::pin(line.send(&ping, deadline));
         if self.begun.is_suspicion {
             match timeout(self.server.timeout / 4, &mut ping).await {
                 Ok(answered) => return self.tell(answered.is_ok()),
                 Err(_) => self.server.breaker.silent(Instant::now()),
             }
         }
-        match timeout_at(deadline.into(), ping).await {
-            Ok(answered) => self.tell(answered.is_ok()),
-            Err(_) => line.give_up(),
+        match ping.await {
+            Err(Fault::Timeout) => line.give_up(),
+            answered => self.tell(answered.is_ok()),
         }
     }
 

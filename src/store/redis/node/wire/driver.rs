@@ -7,13 +7,15 @@ use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::BytesMut;
 use redis::RedisError;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
-use super::queue::{Calls, Queue, Taken, Waiter};
+use super::queue::{Calls, Failure, Queue, Taken, Waiter, earlier, give_up_late};
 use super::scan::{Scan, malformed};
+use crate::alarm::Alarm;
 
 /// What is read at once, unless more is known to come.
 const READ_BYTES: usize = 64 * 1024;
@@ -35,6 +37,10 @@ pub(super) struct Driver<S> {
     read: BytesMut,
     /// How far the replies for the next one were looked at.
     scan: Option<Scan>,
+    /// When to look who is late, at the latest; who it was for may be answered since. One timer for
+    /// all: hardly a call ever is late.
+    earliest: Option<Instant>,
+    alarm: Alarm,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
@@ -48,6 +54,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             waiting: VecDeque::new(),
             read: BytesMut::with_capacity(READ_BYTES),
             scan: None,
+            earliest: None,
+            alarm: Alarm::default(),
         }
     }
 
@@ -64,7 +72,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         if let Poll::Ready(error) = self.poll_read(context) {
             return Poll::Ready(error);
         }
-        self.poll_send(context)
+        let sent = self.poll_send(context);
+        if sent.is_pending() {
+            self.poll_late(context);
+        }
+        sent
+    }
+
+    /// Tells those whose time is over, also while the server takes nothing.
+    fn poll_late(&mut self, context: &mut Context<'_>) {
+        loop {
+            let unsent = match self.sent < self.calls.bytes.len() {
+                true => self.queue.earliest(),
+                false => None,
+            };
+            let Some(earliest) = earlier(self.earliest, unsent) else {
+                return;
+            };
+            let is_set = self.alarm.poll(context, earliest.into()).is_pending();
+            let now = Instant::now();
+            // no timer goes off for a task that has used up its share, as one that reads without end
+            if is_set && now < earliest {
+                return;
+            }
+            self.queue.give_up_late(now);
+            self.earliest = give_up_late(&mut self.waiting, now);
+        }
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
@@ -74,7 +107,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 self.calls.bytes.clear();
                 self.calls.bytes.shrink_to(KEPT_BYTES);
                 match self.queue.take(&mut self.calls, context.waker()) {
-                    Taken::Calls => self.waiting.extend(self.calls.waiters.drain(..)),
+                    Taken::Calls(earliest) => {
+                        self.waiting.extend(self.calls.waiters.drain(..));
+                        self.earliest = earlier(self.earliest, earliest);
+                    }
                     Taken::Nothing if self.is_flushed => return Poll::Pending,
                     // encryption holds back what it has not yet put into records
                     Taken::Nothing => {
@@ -156,7 +192,7 @@ impl<S> Driver<S> {
     fn end(&mut self, error: &RedisError) {
         self.queue.end(error);
         for waiter in self.waiting.drain(..) {
-            waiter.answer(Err(error.clone()));
+            waiter.answer(Err(Failure::Broken(error.clone())));
         }
     }
 }

@@ -17,10 +17,12 @@ mod value;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use redis::{ConnectionInfo, RedisError, Value};
 
+pub(super) use queue::Failure;
 use queue::Queue;
 
 use crate::store::redis::commands::Command;
@@ -53,15 +55,46 @@ impl Wire {
         self.caller.0.has_ended()
     }
 
-    /// Calls commands; one reply for each, be it an error.
+    /// Calls commands; one reply for each, be it an error. How long that may take is for the caller to
+    /// bound.
     pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
-        value::all(&self.call_raw(commands).await?, commands.len())
+        match self.exchange(commands, None).await {
+            Ok(replies) => value::all(&replies, commands.len()),
+            Err(Failure::Broken(error)) => Err(error),
+            // which has no time
+            Err(Failure::Late) => Err(ended()),
+        }
     }
 
-    /// Calls commands; their replies as they came, one after the other.
-    pub(super) async fn call_raw(&self, commands: &[Command]) -> Result<Bytes, RedisError> {
-        let replies = self.caller.0.call(commands)?;
-        replies.await.unwrap_or_else(|_| Err(ended()))
+    /// Calls commands until that time; one reply for each, be it an error.
+    pub(super) async fn call_by(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Failure> {
+        let replies = self.call_raw(commands, deadline).await?;
+        value::all(&replies, commands.len()).map_err(Failure::Broken)
+    }
+
+    /// Calls commands until that time; their replies as they came, one after the other.
+    pub(super) async fn call_raw(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Bytes, Failure> {
+        self.exchange(commands, Some(deadline)).await
+    }
+
+    async fn exchange(
+        &self,
+        commands: &[Command],
+        deadline: Option<Instant>,
+    ) -> Result<Bytes, Failure> {
+        let called = self.caller.0.call(commands, deadline);
+        let replies = called.map_err(Failure::Broken)?;
+        replies
+            .await
+            .unwrap_or_else(|_| Err(Failure::Broken(ended())))
     }
 }
 

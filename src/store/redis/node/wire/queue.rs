@@ -4,6 +4,7 @@ use std::fmt;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Instant;
 
 use bytes::Bytes;
 use redis::RedisError;
@@ -20,6 +21,8 @@ struct State {
     calls: Calls,
     /// The task that sends, while it sleeps.
     sender: Option<Waker>,
+    /// The first time by which one of the calls has to be answered.
+    earliest: Option<Instant>,
     /// Why nothing more is sent.
     end: Option<RedisError>,
     is_left: bool,
@@ -33,15 +36,27 @@ pub(super) struct Calls {
     pub(super) waiters: Vec<Waiter>,
 }
 
-/// Who waits for so many replies.
+/// Who waits for so many replies, and until when; who was told that it is late waits no more, and
+/// its replies are still to come.
 pub(super) struct Waiter {
     pub(super) replies: usize,
-    sender: oneshot::Sender<Result<Bytes, RedisError>>,
+    pub(super) deadline: Option<Instant>,
+    sender: Option<oneshot::Sender<Result<Bytes, Failure>>>,
+}
+
+/// Why there are no replies.
+#[derive(Debug)]
+pub(in crate::store::redis::node) enum Failure {
+    /// The time is over.
+    Late,
+    /// The connection is.
+    Broken(RedisError),
 }
 
 /// What a sender finds.
 pub(super) enum Taken {
-    Calls,
+    /// And the first time by which one of them has to be answered.
+    Calls(Option<Instant>),
     Nothing,
     /// Nor will there ever be more.
     Left,
@@ -52,7 +67,9 @@ impl Queue {
     pub(super) fn call(
         &self,
         commands: &[Command],
-    ) -> Result<oneshot::Receiver<Result<Bytes, RedisError>>, RedisError> {
+        deadline: Option<Instant>,
+    ) -> Result<oneshot::Receiver<Result<Bytes, Failure>>, RedisError> {
+        debug_assert!(!commands.is_empty(), "nothing would ever be answered");
         let (sender, receiver) = oneshot::channel();
         let mut state = self.lock();
         if let Some(error) = &state.end {
@@ -63,8 +80,10 @@ impl Queue {
         }
         state.calls.waiters.push(Waiter {
             replies: commands.len(),
-            sender,
+            deadline,
+            sender: Some(sender),
         });
+        state.earliest = earlier(state.earliest, deadline);
         let sleeper = state.sender.take();
         drop(state);
         if let Some(sleeper) = sleeper {
@@ -79,7 +98,7 @@ impl Queue {
         let mut state = self.lock();
         if !state.calls.bytes.is_empty() {
             mem::swap(calls, &mut state.calls);
-            return Taken::Calls;
+            return Taken::Calls(state.earliest.take());
         }
         if state.is_left {
             return Taken::Left;
@@ -91,11 +110,23 @@ impl Queue {
         Taken::Nothing
     }
 
-    /// Whether nobody is left who calls. If somebody is, who sends is woken when that ends.
+    /// Whether nobody is left who calls. If somebody is, who sends is woken when that ends, or when
+    /// there is more to send.
     pub(super) fn is_left(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
         state.sender = Some(waker.clone());
         state.is_left
+    }
+
+    /// The first time by which a call that was not taken has to be answered.
+    pub(super) fn earliest(&self) -> Option<Instant> {
+        self.lock().earliest
+    }
+
+    /// Tells the calls that were not taken, and whose time is over, that they are late.
+    pub(super) fn give_up_late(&self, now: Instant) {
+        let mut state = self.lock();
+        state.earliest = give_up_late(&mut state.calls.waiters, now);
     }
 
     /// Nobody is left who calls.
@@ -121,7 +152,7 @@ impl Queue {
         let calls = mem::take(&mut state.calls);
         drop(state);
         for waiter in calls.waiters {
-            waiter.answer(Err(error.clone()));
+            waiter.answer(Err(Failure::Broken(error.clone())));
         }
     }
 
@@ -132,9 +163,43 @@ impl Queue {
 
 impl Waiter {
     /// Hands over the replies, to nobody if they are waited for no more.
-    pub(super) fn answer(self, replies: Result<Bytes, RedisError>) {
-        self.sender.send(replies).ok();
+    pub(super) fn answer(self, replies: Result<Bytes, Failure>) {
+        if let Some(sender) = self.sender {
+            sender.send(replies).ok();
+        }
     }
+
+    /// When it has to be answered, unless that was told.
+    fn due(&self) -> Option<Instant> {
+        self.deadline.filter(|_| self.sender.is_some())
+    }
+}
+
+/// The earlier of two times, if there are any.
+pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Tells those whose time is over that they are late; when the first of the others will be.
+pub(super) fn give_up_late<'a>(
+    waiters: impl IntoIterator<Item = &'a mut Waiter>,
+    now: Instant,
+) -> Option<Instant> {
+    let mut earliest = None;
+    for waiter in waiters {
+        match waiter.due() {
+            Some(due) if due <= now => {
+                if let Some(sender) = waiter.sender.take() {
+                    sender.send(Err(Failure::Late)).ok();
+                }
+            }
+            due => earliest = earlier(earliest, due),
+        }
+    }
+    earliest
 }
 
 /// What was called is nobody else's to see.

@@ -1,6 +1,7 @@
 //! Connections whose other end is here, and replies of all kinds.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use redis::{Value, parse_redis_value};
@@ -9,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use super::driver::Driver;
 use super::queue::Queue;
 use super::scan::Scan;
-use super::{Caller, Wire, value};
+use super::{Caller, Failure, Wire, value};
 use crate::store::redis::commands::{Command, command};
 
 /// A connection and its other end.
@@ -151,6 +152,55 @@ async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be
         let mut rest = Vec::new();
         theirs.read_to_end(&mut rest).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn who_waits_too_long_is_told_and_the_others_get_their_replies() {
+    let (wire, mut theirs) = connected(1024);
+    let one = ping(1);
+    let now = Instant::now();
+    let calls = async {
+        tokio::join!(
+            wire.call_by(&one, now + Duration::from_secs(60)),
+            wire.call_by(&one, now + Duration::from_millis(20)),
+            wire.call(&one),
+        )
+    };
+    let answer = async {
+        read_pings(&mut theirs, 3).await;
+        let late = wire.call_by(&one, now + Duration::from_millis(40)).await;
+        theirs.write_all(b":1\r\n:2\r\n:3\r\n:4\r\n").await.unwrap();
+        late
+    };
+
+    let ((first, second, third), late) = tokio::join!(calls, answer);
+
+    assert_eq!(first.unwrap(), [Value::Int(1)]);
+    assert!(matches!(second, Err(Failure::Late)));
+    assert_eq!(third.unwrap(), [Value::Int(3)]);
+    assert!(matches!(late, Err(Failure::Late)));
+    let answer = async {
+        read_pings(&mut theirs, 2).await;
+        theirs.write_all(b":5\r\n").await.unwrap();
+    };
+    let (next, ()) = tokio::join!(wire.call(&one), answer);
+    assert_eq!(next.unwrap(), [Value::Int(5)]);
+}
+
+#[tokio::test]
+async fn who_could_not_be_sent_in_time_is_told_too() {
+    let (wire, _theirs) = connected(4);
+    let one = ping(1);
+    let soon = || Instant::now() + Duration::from_millis(20);
+
+    assert!(matches!(
+        wire.call_by(&one, soon()).await,
+        Err(Failure::Late)
+    ));
+    let more = tokio::join!(wire.call_by(&one, soon()), wire.call_by(&one, soon()));
+
+    assert!(matches!(more, (Err(Failure::Late), Err(Failure::Late))));
+    assert!(!wire.has_ended());
 }
 
 /// A reply of any kind that was not asked to be pushed.

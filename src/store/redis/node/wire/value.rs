@@ -7,11 +7,12 @@ use super::scan::{Scan, malformed};
 
 /// Values in values in values: more than any script of ours answers.
 const MAX_DEPTH: usize = 32;
+/// What a value takes at least: `_` and the end of the line.
+const SHORTEST: usize = 3;
 
 /// So many replies.
 pub(super) fn all(replies: &[u8], count: usize) -> Result<Vec<Value>, RedisError> {
-    let mut reader = Reader::new(replies);
-    (0..count).map(|_| one(&mut reader, MAX_DEPTH)).collect()
+    some(&mut Reader::new(replies), count, MAX_DEPTH)
 }
 
 fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
@@ -48,5 +49,10 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
 }
 
 fn some(reader: &mut Reader<'_>, count: usize, depth: usize) -> Result<Vec<Value>, RedisError> {
-    (0..count).map(|_| one(reader, depth)).collect()
+    // the server's word is taken for no more values than can have come
+    let mut values = Vec::with_capacity(count.min(reader.rest().len() / SHORTEST));
+    for _ in 0..count {
+        values.push(one(reader, depth)?);
+    }
+    Ok(values)
 }
