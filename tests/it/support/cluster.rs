@@ -138,7 +138,10 @@ impl RedisCluster {
                 .unwrap();
         }
         let id = to.call(&["CLUSTER", "MYID"]);
-        for node in [to, from] {
+        let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
+        let others = self.nodes[..MASTERS].iter().filter(is_other);
+        // the others too: one that only heard of it could go on believing an older claim
+        for node in [to, from].into_iter().chain(others) {
             node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
         }
     }
