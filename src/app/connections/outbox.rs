@@ -17,7 +17,7 @@ use tokio::time::timeout;
 /// What is held at most for one connection. More goes to the system at once.
 const HELD_BYTES: usize = 16_384;
 /// How long what is left of a connection that is served no more may take.
-const LAST: Duration = Duration::from_secs(60);
+const LAST: Duration = Duration::from_secs(5);
 /// With so much for all of them, it is time to send: nobody waits for a hundred others.
 const FULL_BYTES: usize = 65_536;
 
