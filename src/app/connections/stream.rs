@@ -1,6 +1,5 @@
 //! A connection's stream.
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -179,12 +178,6 @@ impl AsyncWrite for PacedStream {
 impl Drop for PacedStream {
     fn drop(&mut self) {
         self.outbox.leave(&self.outlet);
-    }
-}
-
-impl fmt::Debug for PacedStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PacedStream").finish_non_exhaustive()
     }
 }
 

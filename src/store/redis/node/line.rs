@@ -156,11 +156,7 @@ impl Line {
     }
 
     async fn connection(&self) -> Result<Wire, Fault> {
-        let connection = match self.connection.peek() {
-            Some(made) => made.clone(),
-            None => self.connection.clone().await,
-        };
-        connection.map_err(Fault::Connect)
+        self.connection.clone().await.map_err(Fault::Connect)
     }
 
     fn heard<T>(&self, replies: Result<T, Failure>) -> Result<T, Fault> {

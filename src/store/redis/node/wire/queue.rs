@@ -40,7 +40,7 @@ pub(super) struct Calls {
 /// its replies are still to come.
 pub(super) struct Waiter {
     pub(super) replies: usize,
-    pub(super) deadline: Option<Instant>,
+    deadline: Option<Instant>,
     sender: Option<oneshot::Sender<Result<Bytes, Failure>>>,
 }
 
