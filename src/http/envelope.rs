@@ -43,8 +43,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     } else {
         Body::none()
     };
-    request.extensions_mut().insert(session);
-    request.extensions_mut().insert(Exchange { body });
+    request.extensions_mut().insert(Exchange { session, body });
     let response = match refusal {
         Some(refusal) => request.error_response(refusal).map_into_right_body(),
         None => next.call(request).await?.map_into_left_body(),

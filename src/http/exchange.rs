@@ -1,12 +1,25 @@
 //! What a request has from the start.
 
+use actix_web::{HttpMessage, HttpRequest};
+
 use super::body::Body;
+use super::session::SessionId;
 use crate::domain::ThreadId;
 use crate::identity::Caller;
 
-/// Put into a request's extensions by the envelope.
+/// Put into a request's extensions by the envelope. One thing and not two: each costs an allocation.
 pub(super) struct Exchange {
+    pub(super) session: SessionId,
     pub(super) body: Body,
+}
+
+/// The session of a request, once the envelope has given it one.
+#[must_use]
+pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
+    let extensions = request.extensions();
+    extensions
+        .get::<Exchange>()
+        .map(|exchange| exchange.session)
 }
 
 /// Whose thread the caller goes on with, when its own has ended.

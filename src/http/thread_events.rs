@@ -8,7 +8,7 @@ use super::Api;
 use super::cursor;
 use super::error::ApiError;
 use super::event_query::{LastEvent, Resume};
-use super::exchange::Streaming;
+use super::exchange::{Streaming, session_of};
 use super::feed::{self, Frame, Source};
 use super::query::Query;
 use super::schemas::StreamProblems;
@@ -136,11 +136,10 @@ impl Source for ThreadFeed {
 
 impl Session {
     fn of(request: &HttpRequest, api: &web::Data<Api>, thread: ThreadId) -> Option<Self> {
-        let session = *request.extensions().get::<SessionId>()?;
         Some(Self {
             api: api.clone(),
             thread,
-            session,
+            session: session_of(request)?,
             start: Instant::now(),
         })
     }

@@ -19,7 +19,7 @@ use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{ErrorCode, Identity, Limit, method_label};
 use crate::doors::agentuity::AgentuityError;
 use crate::doors::modelrelay::RelayError;
-use crate::http::{ApiError, SessionId};
+use crate::http::{ApiError, session_of};
 use crate::identity::{Caller, Source};
 use crate::store::NotAsked;
 
@@ -174,7 +174,7 @@ fn log(
     error: Option<&(dyn std::error::Error + 'static)>,
 ) {
     let extensions = request.extensions();
-    let request_id = extensions.get::<SessionId>().map(display);
+    let request_id = session_of(request).map(display);
     let caller = extensions.get::<Caller>();
     let thread_id = caller.map(|caller| debug(&caller.id));
     let method = method_label(request.method());

@@ -9,7 +9,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
 use super::{ModelRelay, RelayError};
-use crate::http::{Body, SessionId};
+use crate::http::{Body, SessionId, session_of};
 use crate::service::rates::Asker;
 
 /// The id of a request, chosen by the client or by us.
@@ -71,8 +71,7 @@ fn request_id(request: &ServiceRequest) -> Option<HeaderValue> {
     if let Some(id) = client_request_id(request.headers()) {
         return Some(id.clone());
     }
-    let extensions = request.extensions();
-    extensions.get::<SessionId>().map(|id| id.to_header())
+    session_of(request.request()).map(SessionId::to_header)
 }
 
 /// The client's id of a request: 1 to 128 visible ASCII characters; others count as none.

@@ -1,0 +1,37 @@
+//! Routes for a method.
+//!
+//! Those of actix note for each request, on the heap, which methods a resource has, to tell them when it
+//! refuses another. A resource of these has to have a [refusal of ours](super::fallback).
+
+use actix_web::http::Method;
+use actix_web::{Route, guard, web};
+
+pub(super) fn get() -> Route {
+    on(Method::GET)
+}
+
+pub(super) fn head() -> Route {
+    on(Method::HEAD)
+}
+
+pub(super) fn post() -> Route {
+    on(Method::POST)
+}
+
+pub(super) fn put() -> Route {
+    on(Method::PUT)
+}
+
+pub(super) fn patch() -> Route {
+    on(Method::PATCH)
+}
+
+pub(super) fn delete() -> Route {
+    on(Method::DELETE)
+}
+
+fn on(method: Method) -> Route {
+    web::route().guard(guard::fn_guard(move |request| {
+        request.head().method == method
+    }))
+}
