@@ -2,9 +2,13 @@
 # threadkeep as an image: docker build -t threadkeep .
 # It listens on 0.0.0.0:8080 and refuses to start without a signing key of at least 32 bytes
 # (THREADKEEP_SIGNING_KEYS, or a file that THREADKEEP_SIGNING_KEYS_FILE names).
+#
+# For production, --build-arg BUILD=build-pgo: the program is built twice, and the second time optimized
+# for what ran in the load test (scripts/build-pgo.sh).
 
 ARG RUST_VERSION=1.95
 ARG DEBIAN_RELEASE=bookworm
+ARG BUILD=build
 
 FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS empty
 WORKDIR /src
@@ -24,6 +28,21 @@ RUN cargo build --release --locked && rm -r src
 COPY src src
 # Cargo goes by times of change, and those of the copies may be older than the empty package's.
 RUN find src -name '*.rs' -exec touch {} + && cargo build --release --locked --bin threadkeep
+
+FROM empty AS build-pgo
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends llvm-19 redis-server \
+    && rm -rf /var/lib/apt/lists/*
+COPY src src
+COPY load/src load/src
+COPY scripts/build-pgo.sh scripts/
+RUN scripts/build-pgo.sh \
+    && install -D target/pgo/threadkeep target/release/threadkeep \
+    && rm -r target/pgo
+
+# hadolint ignore=DL3006
+FROM ${BUILD} AS built
 
 # The load test knows the service by HTTP alone; of the service's package only the name is here.
 FROM empty AS build-load
@@ -58,7 +77,7 @@ RUN apt-get update \
         --shell /usr/sbin/nologin threadkeep \
     # a volume that is mounted here for the first time gets this owner and mode
     && install --directory --owner=threadkeep --group=threadkeep --mode=0700 /keys
-COPY --from=build /src/target/release/threadkeep /usr/local/bin/
+COPY --from=built /src/target/release/threadkeep /usr/local/bin/
 COPY deploy/make-keys.sh /usr/local/bin/threadkeep-make-keys
 # by number, so that an orchestrator sees that it is not root
 USER 10001:10001

@@ -100,9 +100,10 @@ done
 install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
-    deploy/make-keys.sh deploy/run-load.sh scripts/cluster-local.sh tests/agentuity.sh \
-    tests/balancer.sh tests/cluster-load.sh tests/docs-page.sh tests/event-stream.sh \
-    tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh tests/webhooks.sh
+    deploy/make-keys.sh deploy/run-load.sh scripts/build-pgo.sh scripts/cluster-local.sh \
+    tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/docs-page.sh \
+    tests/event-stream.sh tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh \
+    tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
 check 'Prometheus file' promtool check config deploy/prometheus.yml
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg

@@ -1,0 +1,129 @@
+#!/bin/sh
+# Builds the service by profile-guided optimization
+# (https://doc.rust-lang.org/rustc/profile-guided-optimization.html): a build that counts what runs serves
+# the load test, over Redis and embedded, and the release is optimized for what ran. That takes two
+# builds for release; what it saves stands in benches/README.md.
+#
+#   scripts/build-pgo.sh [SECONDS]    10 s of each scenario on each store by default
+#
+# Leaves target/pgo/threadkeep. Needs redis-server, and llvm-profdata of LLVM 19 or later: of rustup's
+# component llvm-tools, of Debian's package llvm-19, or where LLVM_PROFDATA says.
+set -eu
+
+cd "$(dirname "$0")/.."
+seconds=${1:-10}
+users=32
+redis_port=16379
+pgo=$PWD/target/pgo
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+fail() {
+    echo "build-pgo: $*" >&2
+    exit 1
+}
+
+# version PROGRAM: the number of its LLVM.
+version() {
+    "$1" --version 2>/dev/null | sed -n 's/.*LLVM version \([0-9]*\).*/\1/p'
+}
+
+# Prints the first llvm-profdata that reads what the compiler's builds count.
+find_profdata() {
+    for program in "${LLVM_PROFDATA:-}" "$(rustc --print target-libdir)/../bin/llvm-profdata" \
+        llvm-profdata llvm-profdata-22 llvm-profdata-21 llvm-profdata-20 llvm-profdata-19; do
+        number=$(version "$program")
+        if [ "${number:-0}" -ge 19 ]; then
+            echo "$program"
+            return
+        fi
+    done
+    fail 'there is no llvm-profdata of LLVM 19: rustup component add llvm-tools, or apt-get install llvm-19'
+}
+
+# build DIRECTORY FLAG: the service with a flag of the compiler. For a named target, so that what runs
+# while it is built does not have the flag, which may hold blanks.
+build() {
+    (
+        unset RUSTFLAGS
+        CARGO_ENCODED_RUSTFLAGS=$2 cargo build --quiet --locked --release --bin threadkeep \
+            --target "$host" --target-dir "$pgo/$1"
+    )
+}
+
+pids=
+# shellcheck disable=SC2317 # called by the trap
+stop_all() {
+    # shellcheck disable=SC2086 # they are words
+    [ -z "$pids" ] || kill $pids 2>/dev/null || true
+}
+trap stop_all EXIT
+trap 'exit 1' HUP INT TERM
+
+# starts PID LOG COMMAND...: waits until the command says that the process has, 10 seconds at most.
+starts() {
+    pid=$1 log=$2 tries=100
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        if [ "$tries" -eq 0 ] || ! kill -0 "$pid" 2>/dev/null; then
+            fail "this did not start: $(cat "$log")"
+        fi
+        sleep 0.1
+    done
+}
+
+address() {
+    sed -n 's/.*"listening","address":"\([^"]*\)".*/\1/p' "$pgo/serve.log" | grep .
+}
+
+# train [REDIS URL]: has the counting build serve the load test. What is set for a service, a test or a
+# proxy where this runs is not for them.
+train() {
+    : >"$pgo/serve.log"
+    (
+        # where no threadkeep.toml is
+        cd "$pgo"
+        exec env -i LLVM_PROFILE_FILE="$pgo/raw/%p.profraw" THREADKEEP_REDIS_URL="${1:-}" \
+            THREADKEEP_LISTEN=127.0.0.1:0 THREADKEEP_WORKERS=1 \
+            "$pgo/counting/$host/release/threadkeep" serve >"$pgo/serve.log" 2>&1
+    ) &
+    service=$!
+    pids="$pids $service"
+    starts "$service" "$pgo/serve.log" address
+    # not `large`: what is done for each byte would outweigh what is done for each request
+    for scenario in chat hot merge tools; do
+        env -i "$pgo/load/debug/threadkeep-load" --host "http://$(address)" --scenario "$scenario" \
+            --users "$users" --seconds "$seconds" --report "$pgo/report" >"$pgo/load.log" 2>&1 ||
+            fail "the load test failed: $(cat "$pgo/load.log")"
+    done
+    # what was counted is written when it ends
+    kill "$service" 2>/dev/null || true
+    wait "$service" || fail "the counting service failed: $(cat "$pgo/serve.log")"
+}
+
+profdata=$(find_profdata)
+command -v redis-server >/dev/null || fail 'redis-server is missing'
+
+cargo build --quiet --locked --package threadkeep-load --target-dir "$pgo/load"
+build counting "-Cprofile-generate=$pgo/raw"
+
+rm -rf "$pgo/raw"
+: >"$pgo/redis.log"
+redis-server --port "$redis_port" --bind 127.0.0.1 --save '' --appendonly no --dir "$pgo" >"$pgo/redis.log" 2>&1 &
+redis=$!
+pids=$redis
+starts "$redis" "$pgo/redis.log" grep -q 'Ready to accept' "$pgo/redis.log"
+train "redis://127.0.0.1:$redis_port"
+kill "$redis"
+train
+# others may have these numbers by the end of the build
+pids=
+
+# sparse: of what the load test never runs, such as the doors for other protocols, nothing is known then, and
+# it is optimized as ever; it would else be taken for what is hardly used
+"$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
+# cargo goes by flags, and would build nothing for another profile of that name
+rm -rf "$pgo/optimized"
+build optimized "-Cprofile-use=$pgo/threadkeep.profdata"
+cp "$pgo/optimized/$host/release/threadkeep" "$pgo/threadkeep"
+echo "$pgo/threadkeep"
