@@ -25,6 +25,19 @@ check() {
     printf '    passed in %s s\n' "$(($(date +%s) - before))"
 }
 
+# Runs a script over both stores at once: each of the two hardly keeps one core busy.
+over_each_store() {
+    log=target/${1##*/}.memory.log
+    "$1" memory >"$log" 2>&1 &
+    other=$!
+    status=0
+    "$1" redis || status=1
+    printf '    the embedded store:\n'
+    wait "$other" || status=1
+    cat "$log"
+    return "$status"
+}
+
 # Names the packages of what is missing.
 missing() {
     while read -r program package; do
@@ -120,9 +133,14 @@ check 'Lints without Redis' \
     cargo clippy --locked --all-targets --no-default-features -- -D warnings
 check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
 
+# Half of what a test takes is waiting, so there are twice as many at once as there are cores; those of
+# faults, which look at how long clients wait, have the usual number.
+at_once=$((2 * $(nproc)))
 # First the ones without Redis: they leave a program of that kind in target/debug.
-check 'Tests without Redis' cargo test --locked --no-default-features
-check 'Tests' cargo test --locked
+check 'Tests without Redis' \
+    env RUST_TEST_THREADS="$at_once" cargo test --locked --no-default-features
+check 'Tests' env RUST_TEST_THREADS="$at_once" cargo test --locked -- --skip faults::
+check 'Tests of faults' cargo test --locked --test it faults::
 check 'Benchmarks build' cargo build --locked --benches --examples
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 
@@ -132,16 +150,12 @@ export THREADKEEP_BIN=target/debug/threadkeep
 check 'Replicas behind the balancer' tests/balancer.sh
 check 'The load test, while replicas end and are started again' tests/cluster-load.sh
 check 'Page of the API in a browser' tests/docs-page.sh
-check 'Streams of the embedded store by a library' tests/event-stream.sh memory
-check 'Streams over Redis by a library' tests/event-stream.sh redis
-check 'Signatures of webhooks, by others' tests/webhooks.sh memory
-check 'Signatures of webhooks on Redis' tests/webhooks.sh redis
+check 'Streams of events by a library' over_each_store tests/event-stream.sh
+check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
 check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
-check 'MCP, by its official clients' tests/mcp.sh memory
-check 'MCP over two replicas on Redis' tests/mcp.sh redis
+check 'MCP, by its official clients' over_each_store tests/mcp.sh
 check 'Apps of the runtime of Agentuity' tests/agentuity.sh
-check 'Odd requests to the embedded store' tests/schemathesis.sh memory
-check 'Odd requests to Redis' tests/schemathesis.sh redis
+check 'Odd requests' over_each_store tests/schemathesis.sh
 
 seconds=$(($(date +%s) - started))
 printf '\nAll checks passed in %s min %s s.\nchecks: %s passed, 0 failed\n' \

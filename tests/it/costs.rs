@@ -57,7 +57,8 @@ fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
     keys.retain(|key| {
         let left: i64 = redis::cmd("PTTL").arg(key).query(connection).unwrap();
-        let is_over = (0..=clock.ahead_ms() as i64).contains(&left);
+        // -2: it has gone since it was listed
+        let is_over = left == -2 || (0..=clock.ahead_ms() as i64).contains(&left);
         let is_empty_log = key.ends_with("}:e") && {
             let events: u64 = redis::cmd("XLEN").arg(key).query(connection).unwrap();
             events == 0
