@@ -134,13 +134,14 @@ check 'Lints without Redis' \
 check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
 
 # Half of what a test takes is waiting, so there are twice as many at once as there are cores; those of
-# faults, which look at how long clients wait, have the usual number.
+# faults, which look at how long clients wait, have the usual number. The same name leaves out and picks, so
+# that each test is run whatever it is called.
 at_once=$((2 * $(nproc)))
 # First the ones without Redis: they leave a program of that kind in target/debug.
 check 'Tests without Redis' \
     env RUST_TEST_THREADS="$at_once" cargo test --locked --no-default-features
 check 'Tests' env RUST_TEST_THREADS="$at_once" cargo test --locked -- --skip faults::
-check 'Tests of faults' cargo test --locked --test it faults::
+check 'Tests of faults' cargo test --locked -- faults::
 check 'Benchmarks build' cargo build --locked --benches --examples
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 

@@ -17,6 +17,7 @@ use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::fallback::not_allowed;
+use super::methods::{get, head};
 use super::schemas::Problem;
 use super::{
     all_events, archives, entries, history, mcp_urls, merge, namespaces, probes, scope_kv,
@@ -127,8 +128,8 @@ pub(super) fn routes(config: &mut ServiceConfig) {
     config
         .service(
             web::resource("/openapi.json")
-                .route(web::get().to(document))
-                .route(web::head().to(document))
+                .route(get().to(document))
+                .route(head().to(document))
                 .default_service(not_allowed("GET, HEAD")),
         )
         .service(web::redirect("/docs", "/docs/"))

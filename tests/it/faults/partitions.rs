@@ -74,7 +74,7 @@ async fn a_replica_that_is_cut_off_from_redis_disturbs_no_other() {
     assert!(cut_off.unavailable > 0 && around.unavailable > 0);
     assert_eq!(others.unavailable, 0);
     let longest = others.gaps.last().unwrap();
-    assert!(*longest < TIMEOUT, "{longest:?}");
+    assert!(*longest < Duration::from_secs(1), "{longest:?}");
     assert!(made > 0);
     assert!(made <= CONNECTIONS, "{made}");
     let ready = async || servers[0].client().get("/readyz").send().await.status == 200;
