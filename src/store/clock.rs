@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Wall time that never jumps: read once from the system, then carried on by the monotonic clock.
 ///
-/// It can be put ahead, so that tests of expiry need not wait. Clones share that.
+/// It can be put ahead, so that tests of expiry need not wait, and back from there. Clones share that.
 #[derive(Debug, Clone)]
 pub struct Clock {
     start: Instant,
@@ -47,6 +47,14 @@ impl Clock {
     /// Puts it ahead.
     pub fn advance(&self, by: Duration) {
         self.ahead_ms.fetch_add(millis(by), Ordering::Relaxed);
+    }
+
+    /// Puts it back, but not behind the system's time.
+    pub fn set_back(&self, by: Duration) {
+        let less = |ahead_ms: u64| Some(ahead_ms.saturating_sub(millis(by)));
+        let _ = self
+            .ahead_ms
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::support::redis::RedisServer;
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
-const TIMEOUT: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// What a busy machine may add to it.
 const SLACK: Duration = Duration::from_secs(5);
 

@@ -148,6 +148,12 @@ impl Link {
         let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
+        // else a part of an answer is held back until the part before it is acknowledged
+        for side in [&client, &server] {
+            if side.set_nodelay(true).is_err() {
+                return;
+            }
+        }
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
         let up = self.clone().pump(from_client, to_server);

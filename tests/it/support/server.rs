@@ -92,9 +92,12 @@ impl Server {
             #[cfg(feature = "redis")]
             Backend::Redis => {
                 let redis = redis::shared();
+                // so many at once on a busy machine may take longer than they are given otherwise
                 Builder {
                     _redis: Some(Arc::clone(&redis)),
-                    ..builder.redis(&redis.url())
+                    ..builder
+                        .redis(&redis.url())
+                        .set("THREADKEEP_STORE_TIMEOUT_MS", PATIENCE.as_millis())
                 }
             }
         }

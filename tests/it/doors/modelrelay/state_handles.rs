@@ -134,8 +134,8 @@ async fn no_handle_is_lost_from_the_list_while_others_read_it(backend: Backend) 
     };
 
     let (made, _) = join(
-        join_all((0..60).map(|_| create())),
-        join_all((0..60).map(|_| read())),
+        join_all((0..20).map(|_| create())),
+        join_all((0..20).map(|_| read())),
     )
     .await;
 
