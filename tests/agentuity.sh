@@ -30,7 +30,7 @@ drive() {
         cat <<END
 {
     "version": "$1", "entry": "$2", "only": "$only", "directory": "$npm", "bun": "$bun",
-    "program": "$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")",
+    "program": "$(realpath "$program")",
     "redis": "$dir/redis.sock", "logs": "$dir", "key": "$api_key", "prefix": "v$1"
 }
 END

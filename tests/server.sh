@@ -7,6 +7,7 @@
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
 
+program=${THREADKEEP_BIN:-target/debug/threadkeep}
 api_key=an-api-secret-of-the-tests-that-is-long-enough
 dir=$(mktemp -d)
 servers=
@@ -49,7 +50,7 @@ run_server() {
         THREADKEEP_WORKERS=2 \
         THREADKEEP_SIGNING_KEYS=main:an-hmac-secret-of-the-tests-that-is-long-enough \
         THREADKEEP_API_KEYS="ops:$api_key" \
-        "${THREADKEEP_BIN:-target/debug/threadkeep}" 2>"$log" &
+        "$program" 2>"$log" &
     pid=$!
     servers="$servers $pid"
     until_it grep -q '"listening"' "$log"
