@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::redis::{RedisServer, free_port};
+use super::redis::{RedisServer, free_port, with_free_ports};
 
 const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
@@ -51,7 +51,7 @@ impl RedisCluster {
     }
 
     fn start_listening(options: &[&str], encrypted: impl Fn(usize) -> Option<u16>) -> Self {
-        let start = |place| {
+        let try_start = |place| {
             // by itself it would be the port and 10,000, which not every port has
             let bus = free_port().to_string();
             let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
@@ -65,10 +65,11 @@ impl RedisCluster {
             let tls = encrypted(place).map(|port| port.to_string());
             let listening = tls.iter().flat_map(|port| ["--tls-port", port]);
             let own: Vec<_> = own.into_iter().chain(listening).collect();
-            let node = RedisServer::start_with(&[&own[..], &timing, options].concat());
+            let node = RedisServer::try_start_with(&[&own[..], &timing, options].concat())?;
             let port = tls.unwrap_or_else(|| node.port().to_string());
-            ([port, bus], node)
+            Some(([port, bus], node))
         };
+        let start = |place| with_free_ports(|| try_start(place));
         let (ports, nodes): (Vec<_>, Vec<_>) = (0..2 * MASTERS).map(start).unzip();
         let [one, two] = [0, 1].map(|place: usize| &ports[place][0]);
         let cluster = Self {

@@ -56,11 +56,13 @@ impl RedisServer {
 
     /// Starts one with options as on its command line.
     pub(crate) fn start_with(options: &[&str]) -> Self {
+        with_free_ports(|| Self::try_start_with(options))
+    }
+
+    /// The same; none when another process has taken a port of it in between.
+    pub(crate) fn try_start_with(options: &[&str]) -> Option<Self> {
         let options: Vec<_> = options.iter().map(ToString::to_string).collect();
-        // Another process may take the port in between; then the next one is tried.
-        (0..5)
-            .find_map(|_| Self::start_on(free_port(), &options))
-            .expect("redis-server should find a free port")
+        Self::start_in(Directory::create(), free_port(), &options)
     }
 
     /// Options of one that proves who it is by that certificate, and asks nobody else to.
@@ -87,9 +89,7 @@ impl RedisServer {
 
     /// Starts a sentinel with these lines in its file.
     pub(crate) fn start_sentinel(config: &str) -> Self {
-        (0..5)
-            .find_map(|_| Self::start_in(Directory::with_config(config), free_port(), &[]))
-            .expect("a sentinel should find a free port")
+        with_free_ports(|| Self::start_in(Directory::with_config(config), free_port(), &[]))
     }
 
     /// Its URL.
@@ -175,10 +175,6 @@ impl RedisServer {
             .status()
             .unwrap();
         assert!(sent.success());
-    }
-
-    fn start_on(port: u16, options: &[String]) -> Option<Self> {
-        Self::start_in(Directory::create(), port, options)
     }
 
     fn start_in(dir: Directory, port: u16, options: &[String]) -> Option<Self> {
@@ -279,6 +275,12 @@ fn ping(socket: &Path) -> io::Result<()> {
         b"+PONG" | b"-NOAU" => Ok(()),
         _ => Err(io::ErrorKind::WouldBlock.into()),
     }
+}
+
+/// Starts something on ports that are chosen anew when one was taken in between.
+pub(crate) fn with_free_ports<T>(start: impl FnMut() -> Option<T>) -> T {
+    let started = std::iter::repeat_with(start).take(5).flatten().next();
+    started.expect("there should be free ports")
 }
 
 /// A port that nobody listens on, if no other process takes it in the meantime.
