@@ -33,9 +33,9 @@ async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_not_each_twi
     }
     await_distinct(&receiver, 200).await;
 
-    // what is on its way when the replicas share the work out anew may come again
+    // what is on its way when the replicas share the work anew may come again: sixteen of each slot
     let taken = receiver.taken("/a").len();
-    assert!(taken < 220, "{taken}");
+    assert!(taken < 300, "{taken}");
 }
 
 #[tokio::test]
