@@ -8,7 +8,7 @@ use futures_util::future::{join, join_all};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::{OwnThread, SLACK, Server, TIMEOUT, address, metric, servers, url};
+use super::{OwnThread, SLACK, Server, TIMEOUT, address, servers, url};
 use crate::support::cluster::RedisCluster;
 use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::RedisServer;
@@ -128,11 +128,11 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     let (figures, ()) = join(
         async {
             callers.await_done(Instant::now(), CALLERS).await;
-            assert_eq!(metric(server, OPEN).await, 0);
+            assert_eq!(server.metric(OPEN).await, 0);
             redis.kill();
             proxy.set(Mode::Refusing);
             let (killed, before) = (Instant::now(), proxy.accepted());
-            until(async || metric(server, OPEN).await == 1).await;
+            until(async || server.metric(OPEN).await == 1).await;
             sleep(Duration::from_secs(3)).await;
             assert_eq!(server.client().get("/readyz").send().await.status, 503);
             let down = callers.sent_in(killed, Instant::now());
@@ -154,9 +154,9 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     assert!(back < SOON, "{back:?}");
     // two workers, what is no request and health; then 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, .. later
     assert!(attempts < 20, "{attempts}");
-    assert_eq!(metric(server, OPEN).await, 0);
-    assert_eq!(metric(server, OPENINGS).await, 1);
-    assert!(metric(server, REFUSED).await > 100);
+    assert_eq!(server.metric(OPEN).await, 0);
+    assert_eq!(server.metric(OPENINGS).await, 1);
+    assert!(server.metric(REFUSED).await > 100);
     assert_said_once(server, "Redis cannot be reached, and is not asked");
     assert_said_once(server, "Redis answers again");
 }
@@ -181,7 +181,7 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
             let before = connections();
             redis.suspend();
             let hung = Instant::now();
-            until(async || metric(server, OPEN).await == 1).await;
+            until(async || server.metric(OPEN).await == 1).await;
             let open = Instant::now();
             sleep(Duration::from_secs(4)).await;
             assert_eq!(server.client().get("/readyz").send().await.status, 503);
@@ -205,7 +205,7 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
     assert!(made < 16, "{made}");
-    assert_eq!(metric(server, OPENINGS).await, 1);
+    assert_eq!(server.metric(OPENINGS).await, 1);
     assert_said_once(server, "Redis does not answer, and is not asked");
     assert_said_once(server, "Redis answers again");
 }
@@ -254,8 +254,8 @@ async fn what_is_wrong_with_a_call_refuses_no_other() {
     })
     .await;
 
-    assert_eq!(metric(&server, OPENINGS).await, 0);
-    assert_eq!(metric(&server, REFUSED).await, 0);
+    assert_eq!(server.metric(OPENINGS).await, 0);
+    assert_eq!(server.metric(REFUSED).await, 0);
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
             cluster.nodes[0].kill();
             cluster.nodes[3].kill();
             let killed = Instant::now();
-            until(async || metric(server, OPEN).await > 0).await;
+            until(async || server.metric(OPEN).await > 0).await;
             // in which it could have been replaced
             sleep(TIMEOUT + Duration::from_secs(1)).await;
             let gone = Instant::now();

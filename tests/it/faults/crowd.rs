@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use threadkeep::domain::ThreadId;
 use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store};
 
-use super::{OwnThread, Server, address, distinct_numbers, metric, url};
+use super::{OwnThread, Server, address, distinct_numbers, url};
 use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::{self, RedisServer};
 use crate::support::server::Backend;
@@ -78,11 +78,7 @@ async fn push_all(
 /// How many calls are on their way, and how many wait.
 async fn calls(server: &Server) -> [usize; 2] {
     let [in_flight, waiting] = ["threadkeep_store_in_flight", "threadkeep_store_waiting"];
-    [
-        metric(server, in_flight).await,
-        metric(server, waiting).await,
-    ]
-    .map(|count| count as usize)
+    [server.metric(in_flight).await, server.metric(waiting).await].map(|count| count as usize)
 }
 
 /// Background work goes over other connections, which have no bound.
@@ -92,7 +88,9 @@ fn is_full([in_flight, waiting]: [usize; 2]) -> bool {
 
 /// How many were too many.
 async fn refused(server: &Server) -> usize {
-    metric(server, r#"threadkeep_store_refused_total{reason="full"}"#).await as usize
+    server
+        .metric(r#"threadkeep_store_refused_total{reason="full"}"#)
+        .await as usize
 }
 
 #[tokio::test]

@@ -76,15 +76,3 @@ async fn distinct_numbers(thread: &OwnThread, key: &str) -> HashSet<u64> {
     assert_eq!(distinct.len(), array.as_array().unwrap().len(), "twice");
     distinct
 }
-
-/// A number of the page of metrics.
-async fn metric(server: &Server, name: &str) -> u64 {
-    let page = server.client().get("/metrics").ok().await.text();
-    let number = page
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    number
-        .unwrap_or_else(|| panic!("{name} in {page}"))
-        .parse()
-        .unwrap()
-}

@@ -12,7 +12,7 @@ use crate::support::until;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// What a busy machine may add to it.
-const SLACK: Duration = Duration::from_secs(5);
+const SLACK: Duration = Duration::from_millis(3_500);
 
 fn on(redis: &RedisServer) -> Server {
     Server::builder(Backend::Memory)

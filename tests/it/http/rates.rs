@@ -34,12 +34,8 @@ fn put_as_stranger(client: &Client) -> Request {
 }
 
 async fn metric(server: &Server, limit: &str) -> u64 {
-    let page = server.client().get("/metrics").ok().await.text();
-    let start = format!("threadkeep_rate_limited_total{{limit=\"{limit}\"}} ");
-    let line = page.lines().find_map(|line| line.strip_prefix(&start));
-    line.unwrap_or_else(|| panic!("no {limit} in {page}"))
-        .parse()
-        .unwrap()
+    let name = format!("threadkeep_rate_limited_total{{limit=\"{limit}\"}}");
+    server.metric(&name).await
 }
 
 async fn an_address_writes_as_often_as_the_limit_says(backend: Backend) {

@@ -278,9 +278,10 @@ fn ping(socket: &Path) -> io::Result<()> {
 }
 
 /// Starts something on ports that are chosen anew when one was taken in between.
-pub(crate) fn with_free_ports<T>(start: impl FnMut() -> Option<T>) -> T {
-    let started = std::iter::repeat_with(start).take(5).flatten().next();
-    started.expect("there should be free ports")
+pub(crate) fn with_free_ports<T>(start: impl Fn() -> Option<T>) -> T {
+    (0..5)
+        .find_map(|_| start())
+        .expect("there should be free ports")
 }
 
 /// A port that nobody listens on, if no other process takes it in the meantime.

@@ -92,12 +92,9 @@ impl Server {
             #[cfg(feature = "redis")]
             Backend::Redis => {
                 let redis = redis::shared();
-                // so many at once on a busy machine may take longer than they are given otherwise
                 Builder {
                     _redis: Some(Arc::clone(&redis)),
-                    ..builder
-                        .redis(&redis.url())
-                        .set("THREADKEEP_STORE_TIMEOUT_MS", PATIENCE.as_millis())
+                    ..builder.redis(&redis.url())
                 }
             }
         }
@@ -130,6 +127,18 @@ impl Server {
     /// Its settings, to start another one like it, such as one on the same Redis and prefix.
     pub(crate) fn settings(&self) -> Builder {
         self.settings.clone()
+    }
+
+    /// A number of its page of metrics.
+    pub(crate) async fn metric(&self, name: &str) -> u64 {
+        let page = self.client().get("/metrics").ok().await.text();
+        let number = page
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        number
+            .unwrap_or_else(|| panic!("{name} in {page}"))
+            .parse()
+            .unwrap()
     }
 
     /// All it has logged until now.

@@ -2,7 +2,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 use ::modelrelay::{DateTime, ListStateHandlesOptions, StateHandleCreateRequest, Utc, Uuid};
+use futures_util::StreamExt as _;
 use futures_util::future::{join, join_all};
+use futures_util::stream;
 use reqwest::Method;
 
 use super::{ask, client_of, get, post, refused};
@@ -134,8 +136,8 @@ async fn no_handle_is_lost_from_the_list_while_others_read_it(backend: Backend) 
     };
 
     let (made, _) = join(
-        join_all((0..20).map(|_| create())),
-        join_all((0..20).map(|_| read())),
+        join_all((0..60).map(|_| create())),
+        stream::iter(0..60).for_each_concurrent(8, async |_| read().await),
     )
     .await;
 
