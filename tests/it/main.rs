@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod architecture;
+mod budgets;
 mod cli;
 #[cfg(feature = "redis")]
 mod clocks;

@@ -3,6 +3,7 @@
 pub(crate) mod client;
 #[cfg(feature = "redis")]
 pub(crate) mod cluster;
+pub(crate) mod heartbeat;
 pub(crate) mod listening;
 #[cfg(feature = "redis")]
 pub(crate) mod monitor;

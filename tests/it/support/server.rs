@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -46,6 +47,7 @@ pub(crate) struct Server {
 #[derive(Debug, Clone)]
 pub(crate) struct Builder {
     settings: BTreeMap<String, String>,
+    address_space_bytes: Option<u64>,
     /// Holds the shared Redis for as long as a server is on it.
     #[cfg(feature = "redis")]
     _redis: Option<Arc<RedisServer>>,
@@ -74,6 +76,7 @@ impl Server {
     pub(crate) fn builder(backend: Backend) -> Builder {
         let builder = Builder {
             settings: BTreeMap::new(),
+            address_space_bytes: None,
             #[cfg(feature = "redis")]
             _redis: None,
         }
@@ -139,6 +142,25 @@ impl Server {
             .unwrap_or_else(|| panic!("{name} in {page}"))
             .parse()
             .unwrap()
+    }
+
+    /// Its resident memory, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.memory_bytes("VmRSS")
+    }
+
+    /// The most resident memory that it has had, in bytes.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.memory_bytes("VmHWM")
+    }
+
+    /// A line of its status, which Linux gives in kB (proc(5)).
+    fn memory_bytes(&self, name: &str) -> u64 {
+        let pid = lock(&self.child).id();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
+        kilobytes.unwrap().parse::<u64>().unwrap() * 1_024
     }
 
     /// All it has logged until now.
@@ -214,6 +236,12 @@ impl Builder {
             .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
+    /// Bounds the address space of the server, whose allocations fail beyond.
+    pub(crate) fn address_space(mut self, bytes: u64) -> Self {
+        self.address_space_bytes = Some(bytes);
+        self
+    }
+
     /// Starts the server and waits until it listens.
     pub(crate) fn start(self) -> Server {
         let (child, log) = self.spawn();
@@ -244,7 +272,8 @@ impl Builder {
     }
 
     fn spawn(&self) -> (Child, Arc<Log>) {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_threadkeep"))
+        let mut child = self
+            .command()
             .env_clear()
             .envs(&self.settings)
             .current_dir(env!("CARGO_TARGET_TMPDIR"))
@@ -258,6 +287,21 @@ impl Builder {
         let collected = Arc::clone(&log);
         thread::spawn(move || collected.collect(stderr));
         (child, log)
+    }
+
+    fn command(&self) -> Command {
+        let program = env!("CARGO_BIN_EXE_threadkeep");
+        let Some(bytes) = self.address_space_bytes else {
+            return Command::new(program);
+        };
+        let mut shell = Command::new("/bin/sh");
+        let kilobytes = bytes / 1_024;
+        shell.args([
+            "-c",
+            &format!("ulimit -v {kilobytes} && exec \"$0\""),
+            program,
+        ]);
+        shell
     }
 }
 

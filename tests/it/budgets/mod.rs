@@ -1,0 +1,19 @@
+//! What a stranger can cost a server, in memory and in the time that others wait.
+//!
+//! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
+
+
+use std::time::Duration;
+
+use crate::support::server::{Backend, Builder, Server};
+
+/// The address space of a server under attack.
+const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
+/// How long another client may wait for `/healthz` meanwhile, on half a core and without optimization.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const MB: u64 = 1_000_000;
+
+/// A server under attack.
+fn builder(backend: Backend) -> Builder {
+    Server::builder(backend).address_space(ADDRESS_SPACE_BYTES)
+}

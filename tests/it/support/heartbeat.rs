@@ -1,0 +1,48 @@
+//! How long other clients wait while one attacks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::raw;
+use super::server::Server;
+
+const HEALTHZ: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+/// The pause between two requests.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks a server for `/healthz`, each time over a new connection, so that each worker has its turn.
+#[derive(Debug)]
+pub(crate) struct Heartbeat {
+    is_over: Arc<AtomicBool>,
+    longest: JoinHandle<Duration>,
+}
+
+impl Heartbeat {
+    pub(crate) fn start(server: &Server) -> Self {
+        let address = server.address();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let longest = tokio::spawn(async move {
+            let mut longest = Duration::ZERO;
+            while !over.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                let answer = raw::exchange(address, HEALTHZ).await;
+                assert_eq!(raw::status(&answer), 200, "{answer}");
+                longest = longest.max(start.elapsed());
+                sleep(PAUSE).await;
+            }
+            longest
+        });
+        Self { is_over, longest }
+    }
+
+    /// The longest wait for an answer. Fails if a request got no answer.
+    pub(crate) async fn longest_wait(self) -> Duration {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.longest.await.unwrap()
+    }
+}
