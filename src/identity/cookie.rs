@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
 use memchr::{memchr, memchr3, memchr3_iter};
-use percent_encoding::percent_decode_str;
+use percent_encoding::percent_decode;
 
 use super::caller::{Caller, Source};
 use crate::domain::KeyRing;
@@ -156,21 +156,19 @@ impl Cookie {
     /// send several, set for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> (Option<Caller>, bool) {
         let mut ignored = false;
-        for value in headers
-            .get_all(COOKIE)
-            .filter_map(|value| value.to_str().ok())
-        {
-            for pair in value.split(';') {
-                let Some((name, value)) = pair.trim().split_once('=') else {
-                    continue;
-                };
-                if name != self.settings.name {
-                    continue;
-                }
-                match verify(value, ring) {
-                    Some(caller) => return (Some(caller), ignored),
-                    None => ignored = true,
-                }
+        // bytes: a cookie of another application that is not text must not hide ours
+        let pairs = headers.get_all(COOKIE);
+        for pair in pairs.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')) {
+            let pair = pair.trim_ascii();
+            let Some(equals) = memchr(b'=', pair) else {
+                continue;
+            };
+            if &pair[..equals] != self.settings.name.as_bytes() {
+                continue;
+            }
+            match verify(&pair[equals + 1..], ring) {
+                Some(caller) => return (Some(caller), ignored),
+                None => ignored = true,
             }
         }
         (None, ignored)
@@ -211,8 +209,8 @@ impl Cookie {
     }
 }
 
-fn verify(value: &str, ring: &KeyRing) -> Option<Caller> {
-    let decoded = percent_decode_str(value).decode_utf8().ok()?;
+fn verify(value: &[u8], ring: &KeyRing) -> Option<Caller> {
+    let decoded = percent_decode(value).decode_utf8().ok()?;
     let (id, signature) = decoded.split_once('.')?;
     let signed = ring.verify(id, signature)?;
     let header = signed.is_current.then(|| format!("{id};{signature}"));

@@ -6,8 +6,9 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 use ipnet::IpNet;
 
-const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+static FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Addresses and ranges of proxies; by default there is none.
 #[derive(Debug, Clone, Default)]
@@ -48,27 +49,34 @@ impl TrustedProxies {
     /// Whether the client spoke https, as the proxy before us says.
     #[must_use]
     pub fn is_https(&self, request: &HttpRequest) -> bool {
-        self.has_sent(request)
-            && last_word(request, &FORWARDED_PROTO)
-                .is_some_and(|proto| proto.eq_ignore_ascii_case("https"))
+        let scheme = self.scheme(request);
+        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"))
+    }
+
+    /// The scheme that the client spoke, as the proxy before us says.
+    pub(super) fn scheme<'a>(&self, request: &'a HttpRequest) -> Option<&'a [u8]> {
+        let mut said = entries_from_last(request, &FORWARDED_PROTO);
+        self.has_sent(request).then(|| said.next())?
+    }
+
+    /// The host that the client asked for, as the proxy before us says.
+    pub(super) fn host<'a>(&self, request: &'a HttpRequest) -> Option<&'a [u8]> {
+        let mut said = entries_from_last(request, &FORWARDED_HOST);
+        self.has_sent(request).then(|| said.next())?
     }
 
     /// The client's address: behind trusted proxies, the last one that is not theirs.
+    ///
+    /// Each proxy adds its client at the end, so the search runs from there. It stops at the first
+    /// entry that is not an address: whatever stands before it may come from the client itself.
     #[must_use]
     pub fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
-        let peer = request.peer_addr()?.ip();
-        if !self.contains(peer) {
-            return Some(peer);
+        let mut client = request.peer_addr()?.ip();
+        if !self.contains(client) {
+            return Some(client);
         }
-        let mut client = peer;
-        let values: Vec<_> = request.headers().get_all(FORWARDED_FOR).collect();
-        let addresses = values
-            .iter()
-            .rev()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.rsplit(','));
-        for address in addresses {
-            let Some(address) = forwarded(address.trim()) else {
+        for entry in entries_from_last(request, &FORWARDED_FOR) {
+            let Some(address) = forwarded(entry) else {
                 break;
             };
             client = address;
@@ -86,21 +94,30 @@ impl TrustedProxies {
     }
 }
 
-/// The last value of a list header: the one that the nearest proxy has added.
-fn last_word<'a>(request: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> {
-    let value = request.headers().get_all(name).last()?.to_str().ok()?;
-    value.rsplit(',').next().map(str::trim)
+/// The entries of a list header from the last one, which the nearest proxy added, to the first.
+/// They are bytes: an entry that is not text must not hide, and thereby promote, the one before it.
+fn entries_from_last<'a>(
+    request: &'a HttpRequest,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a [u8]> {
+    let lines: Vec<_> = request.headers().get_all(name).collect();
+    let lines = lines.into_iter().rev();
+    let entries = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+    entries.map(<[u8]>::trim_ascii)
 }
 
-/// An address, which some proxies tell with its port.
-fn forwarded(text: &str) -> Option<IpAddr> {
+/// An address, which some proxies send with its port.
+fn forwarded(entry: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(entry).ok()?;
     let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());
     text.parse().or_else(|_| with_port()).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::HeaderValue;
     use actix_web::test::TestRequest;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -141,6 +158,56 @@ mod tests {
         assert_eq!(client("10.0.0.1", "198.51.100.1:5678"), "198.51.100.1");
         assert_eq!(client("10.0.0.1", "[2001:db8::1]:5678"), "2001:db8::1");
         assert_eq!(client("10.0.0.1", "not an address"), "10.0.0.1");
+    }
+
+    #[test]
+    fn an_entry_that_is_not_text_ends_the_search_and_never_promotes_the_one_before() {
+        let proxies = TrustedProxies::parse(["10.0.0.0/8"]).unwrap();
+        let lines = |name: &'static str, lines: &[&[u8]]| {
+            let mut request = TestRequest::default().peer_addr("10.0.0.1:1".parse().unwrap());
+            for line in lines {
+                request = request.append_header((name, HeaderValue::from_bytes(line).unwrap()));
+            }
+            request.to_http_request()
+        };
+        let client = |of: &[&[u8]]| {
+            let client = proxies.client(&lines("x-forwarded-for", of)).unwrap();
+            client.to_string()
+        };
+        let is_https = |of: &[&[u8]]| proxies.is_https(&lines("x-forwarded-proto", of));
+
+        assert_eq!(client(&[b"1.1.1.1", b"\xff"]), "10.0.0.1");
+        assert_eq!(client(&[b"1.1.1.1, \xff, 10.0.0.2"]), "10.0.0.2");
+        assert_eq!(client(&[b"1.1.1.1, \xff", b"10.0.0.2"]), "10.0.0.2");
+        assert_eq!(client(&[b"\xff, 198.51.100.1"]), "198.51.100.1");
+        assert_eq!(client(&[b"\xff", b"198.51.100.1"]), "198.51.100.1");
+        assert!(is_https(&[b"\xff, https"]));
+        assert!(!is_https(&[b"https", b"\xff"]));
+        assert!(!is_https(&[b"https, \xff"]));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_client_sends_changes_what_the_nearest_proxy_says(
+            forged in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..4),
+        ) {
+            let proxies = TrustedProxies::parse(["10.0.0.0/8"]).unwrap();
+            let mut request = TestRequest::default().peer_addr("10.0.0.1:1".parse().unwrap());
+            for line in forged {
+                if let Ok(line) = HeaderValue::from_bytes(&line) {
+                    request = request
+                        .append_header(("x-forwarded-for", line.clone()))
+                        .append_header(("x-forwarded-proto", line));
+                }
+            }
+            let request = request
+                .append_header(("x-forwarded-for", "198.51.100.1"))
+                .append_header(("x-forwarded-proto", "http"))
+                .to_http_request();
+
+            prop_assert_eq!(proxies.client(&request), Some("198.51.100.1".parse().unwrap()));
+            prop_assert!(!proxies.is_https(&request));
+        }
     }
 
     #[test]
