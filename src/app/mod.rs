@@ -23,7 +23,7 @@ use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-use crate::config::{CorsOrigins, McpSettings, Settings};
+use crate::config::{CorsOrigins, McpSettings, Settings, own_origin};
 use crate::domain::{KeyRing, SigningKey};
 use crate::doors::agentuity::{Agentuity, SocketCounters};
 use crate::doors::mcp::Mcp;
@@ -271,6 +271,10 @@ fn identity(settings: &Settings) -> Identity {
     let identity = Identity::new(ring, settings.cookie.clone())
         .trust(settings.proxies.clone())
         .allow_origins(settings.cors.named().iter().cloned());
+    let identity = match own_origin(&settings.public_url) {
+        Some(origin) => identity.at_origin(origin),
+        None => identity,
+    };
     match &settings.provider {
         Some(provider) => identity.provide(Arc::clone(provider)),
         None => identity,

@@ -30,6 +30,7 @@ pub use error::{Fault, SettingsError};
 pub(crate) use keys::is_name;
 pub use layers::Layers;
 pub use mcp::McpSettings;
+pub(crate) use public_url::own_origin;
 pub use redis_url::RedisUrl;
 pub use settings::{LogFormat, LogSettings, Settings, StoreSettings};
 pub use values::{Provenance, Values};

@@ -25,6 +25,19 @@ pub(super) fn read(given: &Given) -> Result<String, SettingsError> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
+/// The origin that browsers send for pages of that address; none: it is empty.
+pub(crate) fn own_origin(public_url: &str) -> Option<String> {
+    let uri = public_url.parse::<Uri>().ok()?;
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    let own_port = match scheme {
+        "https" => ":443",
+        _ => ":80",
+    };
+    let host = authority.as_str().to_ascii_lowercase();
+    let host = host.strip_suffix(own_port).unwrap_or(&host);
+    Some(format!("{scheme}://{host}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +65,18 @@ mod tests {
             ("https://t.example#a", None),
         ] {
             assert_eq!(read(text).as_deref(), url, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_origin_of_an_address_is_what_browsers_send() {
+        for (url, origin) in [
+            ("", None),
+            ("https://T.example/api", Some("https://t.example")),
+            ("https://t.example:443", Some("https://t.example")),
+            ("http://t.example:8080/api", Some("http://t.example:8080")),
+        ] {
+            assert_eq!(own_origin(url).as_deref(), origin, "{url}");
         }
     }
 }

@@ -282,7 +282,9 @@ impl ApiError {
             Self::Service(error) => format!("Not done: {error}."),
             Self::Internal { .. } => "Something is wrong on our side.".into(),
             Self::Identity(IdentityError::OriginNotAllowed) => {
-                "A write with a cookie needs an Origin that is allowed.".into()
+                "A write by cookie has to come from a page of this host, or of an origin in \
+                 `cors_origins`."
+                    .into()
             }
             _ => self.to_string(),
         }

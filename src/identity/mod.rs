@@ -5,6 +5,7 @@ mod caller;
 mod client_network;
 mod cookie;
 mod jwt;
+mod origins;
 mod provider;
 mod proxies;
 mod scope_grant;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
-use actix_web::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 
 use crate::domain::{KeyRing, ThreadId};
 
@@ -23,6 +24,7 @@ pub use caller::{Caller, Source};
 use cookie::Cookie;
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 pub use jwt::{JwtError, JwtSettings, JwtSubject};
+use origins::{Origins, has_origin, is_cross_site};
 pub use provider::{ProviderError, ThreadIdProvider};
 pub use proxies::{ProxyError, TrustedProxies};
 pub use scope_grant::ScopeGrant;
@@ -37,7 +39,7 @@ pub struct Identity {
     ring: Arc<KeyRing>,
     cookie: Arc<Cookie>,
     proxies: Arc<TrustedProxies>,
-    origins: Arc<[String]>,
+    origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
 }
 
@@ -47,8 +49,9 @@ pub enum IdentityError {
     /// The header `x-thread-id` is malformed, unsigned or tampered with.
     #[error("the thread id is not signed by this service")]
     InvalidSignature,
-    /// A write by a cross-site cookie without an origin from the list.
-    #[error("the origin may not write with a cross-site cookie")]
+    /// A write by cookie, or by another credential that browsers add by themselves, that a page of
+    /// another origin made.
+    #[error("the origin may not write in its user's name")]
     OriginNotAllowed,
     /// The provider in place does not know the caller.
     #[error("the caller is not known")]
@@ -77,11 +80,28 @@ impl Identity {
         }
     }
 
-    /// Lets pages of these origins write with a cookie under `SameSite=None`.
+    /// Lets pages of these origins write by cookie, as the host's own pages may.
     #[must_use]
     pub fn allow_origins(self, origins: impl IntoIterator<Item = String>) -> Self {
+        let origins = Origins {
+            allowed: origins.into_iter().collect(),
+            own: self.origins.own.clone(),
+        };
         Self {
-            origins: origins.into_iter().collect(),
+            origins: Arc::new(origins),
+            ..self
+        }
+    }
+
+    /// Takes pages of this origin for the host's own, also where a proxy changes `Host`.
+    #[must_use]
+    pub fn at_origin(self, own: String) -> Self {
+        let origins = Origins {
+            allowed: self.origins.allowed.clone(),
+            own: Some(own),
+        };
+        Self {
+            origins: Arc::new(origins),
             ..self
         }
     }
@@ -117,7 +137,7 @@ impl Identity {
             let id = provider
                 .thread_id(request, &self.proxies)
                 .map_err(IdentityError::UnknownCaller)?;
-            if provider.is_ambient() && !is_same_site(request) {
+            if provider.is_ambient() {
                 self.check_origin(request)?;
             }
             return Ok(Caller::of(id, Source::Provider));
@@ -128,8 +148,11 @@ impl Identity {
         let (caller, ignored) = self.cookie.find(request.headers(), &self.ring);
         match caller {
             Some(caller) => {
-                if self.cookie.settings.same_site == SameSite::None {
-                    self.check_origin(request)?;
+                self.check_origin(request)?;
+                // that of every site adds it, so that one which does not say who it is must not
+                let is_cross_site = self.cookie.settings.same_site == SameSite::None;
+                if is_cross_site && is_write(request) && !has_origin(request) {
+                    return Err(IdentityError::OriginNotAllowed);
                 }
                 Ok(caller)
             }
@@ -191,15 +214,18 @@ impl Identity {
             .expect("ids and base64 are visible ASCII")
     }
 
-    /// Puts the caller's signed id on a response: always the header, and the cookie but for
-    /// callers of a provider, who have another way to say who they are, and for new callers that
-    /// another site has led here, whose own cookie may have been kept back.
+    /// Puts the caller's signed id on a response: always the header, and mostly the cookie.
+    ///
+    /// Callers of a provider get no cookie, as they have another way to say who they are. Nor do new
+    /// callers that another site has led here, whose own cookie may have been kept back, or whose
+    /// thread a page that may not write for them has just filled.
     pub fn hand_back(&self, caller: &Caller, request: &HttpRequest, headers: &mut HeaderMap) {
         let signed = match &caller.signed {
             Some(signed) => signed.clone(),
             None => self.signed_id(&caller.id),
         };
-        let is_stranger = caller.source == Source::Minted && is_cross_site(request);
+        let is_stranger = caller.source == Source::Minted
+            && (is_cross_site(request) || self.check_origin(request).is_err());
         if caller.source != Source::Provider && !is_stranger {
             let is_https = self.proxies.is_https(request);
             headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));
@@ -208,48 +234,20 @@ impl Identity {
     }
 
     /// A write for which a browser shows who its user is by itself, whichever page made it, has to
-    /// come from a page of an allowed origin.
+    /// come from a page that may write.
     fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
-        let is_read = matches!(
-            *request.method(),
-            Method::GET | Method::HEAD | Method::OPTIONS
-        );
-        let is_allowed = |origin: &str| self.origins.iter().any(|allowed| allowed == origin);
-        if is_read || origin(request).is_some_and(is_allowed) {
-            Ok(())
-        } else {
-            Err(IdentityError::OriginNotAllowed)
+        if is_write(request) && !self.origins.may_write(request, &self.proxies) {
+            return Err(IdentityError::OriginNotAllowed);
         }
+        Ok(())
     }
 }
 
-/// The one origin that a request names.
-fn origin(request: &HttpRequest) -> Option<&str> {
-    let mut origins = request.headers().get_all(ORIGIN);
-    match (origins.next(), origins.next()) {
-        (Some(origin), None) => origin.to_str().ok(),
-        _ => None,
-    }
-}
-
-/// Whether no page, or a page of the host itself, has made the request.
-fn is_same_site(request: &HttpRequest) -> bool {
-    if !request.headers().contains_key(ORIGIN) {
-        return true;
-    }
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
-    let authority = origin(request).and_then(|origin| origin.split_once("://"));
-    authority.is_some_and(|(_, authority)| Some(authority) == host)
-}
-
-/// Whether a page of another site has led here. A browser keeps a stricter cookie back then, and
-/// must not be given another in its place.
-fn is_cross_site(request: &HttpRequest) -> bool {
-    let site = request.headers().get("sec-fetch-site");
-    site.is_some_and(|site| site == "cross-site")
+fn is_write(request: &HttpRequest) -> bool {
+    !matches!(
+        *request.method(),
+        Method::GET | Method::HEAD | Method::OPTIONS
+    )
 }
 
 #[cfg(test)]
@@ -291,6 +289,23 @@ mod tests {
             let caller = ask(name, value).unwrap().unwrap();
             assert_eq!((caller.id, caller.source), (id, source));
         }
+    }
+
+    #[test]
+    fn a_cookie_that_is_not_text_does_not_hide_ours() {
+        let id = ThreadId::random();
+        let signed = identity().signed_id(&id);
+        let ours = signed
+            .to_str()
+            .unwrap()
+            .replace(';', ".")
+            .replace('+', "%2B");
+        let line = [b"name=\xe4; atid=\xff; atid=", ours.as_bytes()].concat();
+
+        let caller = ask(COOKIE, &line).unwrap().unwrap();
+
+        assert_eq!((caller.id, caller.source), (id, Source::Cookie));
+        assert!(!caller.ignored_cookie);
     }
 
     proptest! {

@@ -196,16 +196,20 @@ fn cross_site(backend: Backend) -> Server {
         .start()
 }
 
-/// A write, or a read, by the caller of a cookie.
-fn by_cookie(server: &Server, method: Method, id: &str) -> Request {
+fn cookie(id: &str) -> String {
     let signature = signature(SIGNING_SECRET, id)
         .replace('+', "%2B")
         .replace('/', "%2F")
         .replace('=', "%3D");
+    format!("atid={id}.{signature}")
+}
+
+/// A write, or a read, by the caller of a cookie.
+fn by_cookie(server: &Server, method: Method, id: &str) -> Request {
     server
         .client()
         .request(method, "/v1/threads/current/state/k")
-        .header("cookie", format!("atid={id}.{signature}"))
+        .header("cookie", cookie(id))
         .header("content-type", "application/json")
         .body("1")
 }
@@ -249,11 +253,121 @@ async fn reads_and_header_writes_need_no_origin_under_a_cross_site_cookie(backen
     assert!(cookie.contains("; Secure"), "{cookie}");
 }
 
-async fn under_a_same_site_cookie_an_origin_does_not_matter(server: &Server) {
+async fn a_write_by_cookie_has_to_come_from_a_page_of_the_host(server: &Server) {
+    let id = new_id();
+    let own = format!("http://{}", server.address());
+    let own = own.as_str();
+    let write = |method: Method, headers: &[(&'static str, &str)]| {
+        let request = by_cookie(server, method, &id);
+        let headers = headers.iter();
+        headers.fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        })
+    };
+
+    for headers in [
+        &[("origin", OTHER)][..],
+        &[("origin", "null")],
+        &[("sec-fetch-site", "same-site")],
+        &[("sec-fetch-site", "cross-site")],
+        &[("origin", own), ("sec-fetch-site", "same-site")],
+        &[("origin", OTHER), ("sec-fetch-site", "same-origin")],
+    ] {
+        for method in [Method::PUT, Method::DELETE] {
+            let answer = write(method, headers).send().await;
+
+            answer.problem(403, "origin_not_allowed");
+            assert_eq!(answer.header("x-thread-id"), None, "{headers:?}");
+            assert_eq!(answer.header("set-cookie"), None, "{headers:?}");
+        }
+    }
+    for (number, headers) in [
+        &[][..],
+        &[("origin", own)],
+        &[("origin", own), ("sec-fetch-site", "same-origin")],
+        &[("sec-fetch-site", "none")],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = write(Method::PUT, headers).ok().await;
+
+        assert_eq!(answer.version(), number as u64 + 1, "{headers:?}");
+    }
+}
+
+async fn a_form_of_a_neighbouring_host_writes_nothing_without_a_content_type(server: &Server) {
+    let id = new_id();
+    let cookie = cookie(&id);
+
+    for (method, path, body) in [
+        (Method::POST, "/v1/threads/current/state/k/push", "1"),
+        (
+            Method::POST,
+            "/v1/threads/current/history",
+            "[{\"value\":1}]",
+        ),
+        (
+            Method::POST,
+            "/v1/scopes/clear",
+            "{\"scope\":\"thread:current\"}",
+        ),
+    ] {
+        server
+            .client()
+            .request(method, path)
+            .header("cookie", cookie.clone())
+            .header("sec-fetch-site", "same-site")
+            .body(body)
+            .refused(403, "origin_not_allowed")
+            .await;
+    }
+}
+
+async fn a_page_that_may_not_write_gives_its_visitor_no_thread_that_it_has_filled(server: &Server) {
+    let write = |site: &'static str| {
+        let client = server.client();
+        let request = client.request(Method::PUT, "/v1/threads/current/state/k");
+        request.header("sec-fetch-site", site).json("1")
+    };
+
+    let strange = write("same-site").ok().await;
+    let own = write("same-origin").ok().await;
+
+    assert_eq!(strange.header("set-cookie"), None);
+    assert!(own.header("set-cookie").is_some());
+}
+
+async fn an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of(backend: Backend) {
+    let server = allowing(backend, APP);
     let id = new_id();
 
-    by_cookie(server, Method::PUT, &id)
-        .header("origin", OTHER)
+    for (number, site) in ["same-site", "cross-site"].into_iter().enumerate() {
+        let write = by_cookie(&server, Method::PUT, &id)
+            .header("origin", APP)
+            .header("sec-fetch-site", site);
+
+        assert_eq!(write.ok().await.version(), number as u64 + 1);
+    }
+}
+
+async fn a_star_lets_nobody_write_by_cookie(backend: Backend) {
+    let server = allowing(backend, "*");
+
+    by_cookie(&server, Method::PUT, &new_id())
+        .header("origin", APP)
+        .refused(403, "origin_not_allowed")
+        .await;
+}
+
+async fn a_page_of_the_public_url_is_the_hosts_own(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_PUBLIC_URL", "https://threads.example/api")
+        .start();
+
+    by_cookie(&server, Method::PUT, &new_id())
+        .header("origin", "https://threads.example")
+        .header("sec-fetch-site", "same-origin")
         .ok()
         .await;
 }
@@ -289,7 +403,9 @@ async fn the_cookie_is_set_as_the_settings_say(backend: Backend) {
 
 over_both_stores!(
     no_origin_is_allowed_unless_it_is_set,
-    under_a_same_site_cookie_an_origin_does_not_matter,
+    a_write_by_cookie_has_to_come_from_a_page_of_the_host,
+    a_form_of_a_neighbouring_host_writes_nothing_without_a_content_type,
+    a_page_that_may_not_write_gives_its_visitor_no_thread_that_it_has_filled,
 );
 with_own_servers!(
     a_named_origin_may_read_answers_with_credentials,
@@ -298,5 +414,8 @@ with_own_servers!(
     a_star_lets_everybody_read_without_credentials,
     a_write_by_a_cross_site_cookie_needs_an_origin_of_the_list,
     reads_and_header_writes_need_no_origin_under_a_cross_site_cookie,
+    an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of,
+    a_star_lets_nobody_write_by_cookie,
+    a_page_of_the_public_url_is_the_hosts_own,
     the_cookie_is_set_as_the_settings_say,
 );

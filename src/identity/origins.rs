@@ -1,0 +1,196 @@
+//! Whose pages may write in a user's name.
+//!
+//! A browser adds a cookie to a request whichever page made it, and `SameSite` stops only pages of
+//! other sites: those of a neighbouring subdomain or port are of the same site. So a write counts
+//! only if the browser says that a page of this host, or of an allowed origin, made it.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{HOST, HeaderName, ORIGIN};
+
+use super::proxies::TrustedProxies;
+
+static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The origins that a deployment knows, each as a browser sends it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Origins {
+    /// Others whose pages may call with credentials.
+    pub(super) allowed: Vec<String>,
+    /// The service's own, where it is known from the settings.
+    pub(super) own: Option<String>,
+}
+
+impl Origins {
+    /// Whether the page that made a request may write in its user's name.
+    ///
+    /// A page of an allowed origin may, whatever `Sec-Fetch-Site` says of it: it says `same-site` or
+    /// `cross-site` of each of them. Otherwise every header that is there has to name the host's
+    /// own page: `Origin` its origin, and `Sec-Fetch-Site` `same-origin`, or `none` for what no page
+    /// made. A client that sends neither is no browser, or one from before 2020.
+    pub(super) fn may_write(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
+        let is_own = match origin(request) {
+            Origin::Absent => true,
+            Origin::Unclear => false,
+            Origin::Of(origin) if self.allows(origin) => return true,
+            Origin::Of(origin) => self.is_own(origin, request, proxies),
+        };
+        let mut sites = request.headers().get_all(&SEC_FETCH_SITE);
+        is_own && sites.all(|site| site == "same-origin" || site == "none")
+    }
+
+    fn allows(&self, origin: &str) -> bool {
+        self.allowed.iter().any(|allowed| allowed == origin)
+    }
+
+    /// The host's own origin is the one in the settings, or the host that the request is for. Its
+    /// scheme is known only behind a trusted proxy, as the server itself speaks no TLS.
+    fn is_own(&self, origin: &str, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
+        if self.own.as_deref() == Some(origin) {
+            return true;
+        }
+        let Some((scheme, authority)) = origin.split_once("://") else {
+            return false;
+        };
+        let port: &[u8] = match scheme {
+            "http" => b":80",
+            "https" => b":443",
+            _ => return false,
+        };
+        let is_scheme = |forwarded: &[u8]| forwarded.eq_ignore_ascii_case(scheme.as_bytes());
+        let is_host = |host: &[u8]| {
+            let host = host.strip_suffix(port).unwrap_or(host);
+            host.eq_ignore_ascii_case(authority.as_bytes())
+        };
+        let host = request.headers().get(HOST);
+        // in HTTP/2 it stands in the URL
+        let in_url = || {
+            request
+                .uri()
+                .authority()
+                .map(|host| host.as_str().as_bytes())
+        };
+        let host = host.map(|host| host.as_bytes()).or_else(in_url);
+        proxies.scheme(request).is_none_or(is_scheme)
+            && (host.is_some_and(is_host) || proxies.host(request).is_some_and(is_host))
+    }
+}
+
+/// The origin of the page that made a request.
+enum Origin<'a> {
+    Absent,
+    Of(&'a str),
+    /// More than one, or no text.
+    Unclear,
+}
+
+fn origin(request: &HttpRequest) -> Origin<'_> {
+    let mut origins = request.headers().get_all(ORIGIN);
+    match (origins.next(), origins.next()) {
+        (None, _) => Origin::Absent,
+        (Some(origin), None) => origin.to_str().map_or(Origin::Unclear, Origin::Of),
+        _ => Origin::Unclear,
+    }
+}
+
+/// Whether a request names the origin of the page that made it.
+pub(super) fn has_origin(request: &HttpRequest) -> bool {
+    request.headers().contains_key(ORIGIN)
+}
+
+/// Whether a page of another site has led here. A browser keeps a stricter cookie back then, and
+/// must not be given another in its place.
+pub(super) fn is_cross_site(request: &HttpRequest) -> bool {
+    let site = request.headers().get(&SEC_FETCH_SITE);
+    site.is_some_and(|site| site == "cross-site")
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    const APP: &str = "https://app.example";
+
+    fn origins() -> Origins {
+        Origins {
+            allowed: vec![APP.into()],
+            own: Some("https://public.example".into()),
+        }
+    }
+
+    fn may_write(peer: &str, headers: &[(&str, &str)]) -> bool {
+        let proxies = TrustedProxies::parse(["10.0.0.0/8"]).unwrap();
+        let mut request = TestRequest::post().peer_addr(format!("{peer}:1").parse().unwrap());
+        for header in headers {
+            request = request.append_header(*header);
+        }
+        origins().may_write(&request.to_http_request(), &proxies)
+    }
+
+    #[test]
+    fn every_header_that_is_there_has_to_name_the_hosts_own_page() {
+        let of = |origin: &[&str], site: &[&str]| {
+            let origin = origin.iter().map(|origin| ("origin", *origin));
+            let site = site.iter().map(|site| ("sec-fetch-site", *site));
+            let host = [("host", "t.example:8080")].into_iter();
+            may_write(
+                "192.0.2.1",
+                &host.chain(origin).chain(site).collect::<Vec<_>>(),
+            )
+        };
+        let own = "http://t.example:8080";
+
+        for (origin, site) in [
+            (&[][..], &[][..]),
+            (&[], &["same-origin"]),
+            (&[], &["none"]),
+            (&[own], &[]),
+            (&[own], &["same-origin"]),
+            (&["https://t.example:8080"], &[]),
+            (&["https://public.example"], &["same-origin"]),
+            (&[APP], &[]),
+            (&[APP], &["same-site"]),
+            (&[APP], &["cross-site"]),
+        ] {
+            assert!(of(origin, site), "{origin:?} {site:?}");
+        }
+        for (origin, site) in [
+            (&[][..], &["same-site"][..]),
+            (&[], &["cross-site"]),
+            (&[], &["Same-Origin"]),
+            (&[], &["same-origin", "cross-site"]),
+            (&[own], &["same-site"]),
+            (&[own, own], &[]),
+            (&[APP, "https://evil.example"], &[]),
+            (&["null"], &[]),
+            (&["https://evil.example"], &["same-origin"]),
+            (&["http://t.example"], &[]),
+            (&["http://t.example:8080.evil.example"], &[]),
+            (&["http://x.t.example:8080"], &[]),
+            (&["ftp://t.example:8080"], &[]),
+            (&["http://public.example"], &[]),
+            (&[""], &[]),
+            (&["\u{e4}"], &[]),
+        ] {
+            assert!(!of(origin, site), "{origin:?} {site:?}");
+        }
+    }
+
+    #[test]
+    fn a_trusted_proxy_says_which_scheme_and_host_the_page_is_of() {
+        let forwarded = |peer, origin| {
+            let host = ("host", "upstream:8080");
+            let proto = ("x-forwarded-proto", "https");
+            let name = ("x-forwarded-host", "evil.example, T.example:443");
+            may_write(peer, &[host, proto, name, ("origin", origin)])
+        };
+
+        assert!(forwarded("10.0.0.1", "https://t.example"));
+        assert!(forwarded("10.0.0.1", "https://upstream:8080"));
+        for origin in ["http://t.example", "https://evil.example"] {
+            assert!(!forwarded("10.0.0.1", origin), "{origin}");
+        }
+        assert!(!forwarded("192.0.2.1", "https://t.example"));
+    }
+}
