@@ -6,6 +6,7 @@ mod content;
 mod document;
 mod entry_key;
 mod event;
+mod excerpt;
 pub(crate) mod idempotency;
 mod integer;
 mod json;
@@ -36,6 +37,7 @@ pub use event::{
     Completed, EndReason, Event, EventId, EventIdError, EventKind, EventType, EventTypeError,
     EventTypes, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Position,
 };
+pub use excerpt::Excerpt;
 pub use idempotency::{Fingerprint, IdempotencyKey};
 pub use integer::{IntegerError, add};
 pub use json::{Json, JsonError, MAX_DEPTH, ObjectError};

@@ -7,7 +7,7 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::decode::{decode_parameter, parameters};
 use super::error::ApiError;
-use crate::domain::{Key, KeyError, Slice};
+use crate::domain::{Excerpt, Key, KeyError, Slice};
 
 /// A set of parameters that a path knows.
 pub(super) trait Parameters: Default {
@@ -171,7 +171,7 @@ impl Parameters for Window {
 
 /// A parameter that there is none of.
 pub(super) fn unknown(name: &str) -> ApiError {
-    // the name is the client's own and goes back to it alone
+    let name = Excerpt(name);
     ApiError::InvalidParameter(format!("There is no query parameter `{name}` here"))
 }
 

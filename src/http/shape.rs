@@ -5,7 +5,7 @@
 //! object is not taken for one.
 
 use super::error::ApiError;
-use crate::domain::{Json, ObjectError, members};
+use crate::domain::{Excerpt, Json, ObjectError, members};
 
 /// Why an object does not have the members that it should.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl ShapeError {
     pub(super) fn detail(&self) -> String {
         match self {
             Self::NotAnObject => "it has to be an object".into(),
-            Self::Unknown(name) => format!("there is no member `{name}` here"),
+            Self::Unknown(name) => format!("there is no member `{}` here", Excerpt(name)),
         }
     }
 }

@@ -9,13 +9,11 @@ use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::members::{required_string, wrong};
-use crate::domain::{elements, members};
+use crate::domain::{Excerpt, elements, members};
 use crate::service::tools::{Outcome, Tool};
 
 /// More than any model asks for at once.
 const CALLS_MAX: usize = 128;
-/// The longest name of a tool that is repeated in a text.
-const NAMED_MAX_BYTES: usize = 64;
 
 /// Whose words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,11 +206,8 @@ fn some_members<'a, const N: usize>(object: &'a str, names: [&str; N]) -> [Optio
 fn which(name: &str) -> Result<Tool, String> {
     name.parse().map_err(|_| {
         let tools = Tool::ALL.map(Tool::as_str).join(", ");
-        if (1..=NAMED_MAX_BYTES).contains(&name.len()) {
-            format!("there is no tool {name}; the tools are {tools}")
-        } else {
-            format!("there is no such tool; the tools are {tools}")
-        }
+        let name = Excerpt(name);
+        format!("there is no tool {name}; the tools are {tools}")
     })
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use super::RelayError;
-use crate::domain::Json;
+use crate::domain::{Excerpt, Json};
 
 /// Bytes of a UUID as text; other spellings are not taken.
 const UUID_BYTES: usize = 36;
@@ -17,9 +17,6 @@ const UUID_BYTES: usize = 36;
 /// How much a page has, if nothing is said, and at most.
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 100;
-
-/// The longest name of a member that is repeated in a text.
-const NAMED_MAX_BYTES: usize = 64;
 
 /// What actix-web begins with when it says what is wrong with a query.
 const QUERY: &str = "Query deserialize error: ";
@@ -56,8 +53,10 @@ pub(super) fn wrong(text: &str) -> String {
     };
     let is_name = found.starts_with("unknown field");
     match found.split('`').nth(1) {
-        Some(name) if is_name && name.len() <= NAMED_MAX_BYTES => text.into(),
-        _ if is_name => format!("unknown field, expected {expected}"),
+        Some(name) if is_name => {
+            let name = Excerpt(name);
+            format!("unknown field `{name}`, expected {expected}")
+        }
         _ => {
             let (kind, _) = found.split_once(':').unwrap_or((found, ""));
             format!("{kind}, expected {expected}")
@@ -126,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_not_said_again() {
-        let long = "x".repeat(NAMED_MAX_BYTES + 1);
+        let long = "x".repeat(64);
         for (text, said) in [
             (
                 r#"invalid type: string "a: b, expected c", expected u64 at line 1 column 9"#,
@@ -137,8 +136,12 @@ mod tests {
                 "unknown field `a`, expected `b` or `c`",
             ),
             (
-                &format!("unknown field `{long}`, expected `b`"),
-                "unknown field, expected `b`",
+                &format!("unknown field `{long}y`, expected `b`"),
+                &format!("unknown field `{long}...`, expected `b`"),
+            ),
+            (
+                "unknown field `a\nWARN b`, expected `b`",
+                r"unknown field `a\nWARN b`, expected `b`",
             ),
             (
                 "Query deserialize error: unknown field `a`, expected `b`",

@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use super::mistake::Mistake;
 use super::tool::Tool;
-use crate::domain::{Json, TTL_MAX, elements, members};
-
-/// The longest name of a field that is repeated in a text.
-const NAMED_MAX_BYTES: usize = 64;
+use crate::domain::{Excerpt, Json, TTL_MAX, elements, members};
 
 /// The fields of an object, each at the place of its name.
 pub(super) struct Fields<'a, const N: usize> {
@@ -188,15 +185,10 @@ impl<'a, const N: usize> Fields<'a, N> {
     fn unknown(&self, name: &str) -> Mistake {
         let (tool, what) = (self.tool.dotted(), &self.what);
         let known = self.names.join(", ");
-        if (1..=NAMED_MAX_BYTES).contains(&name.len()) {
-            Mistake(format!(
-                "{tool} does not take {what}{name}; the fields are {known}"
-            ))
-        } else {
-            Mistake(format!(
-                "{tool} does not take another field than {what}{known}"
-            ))
-        }
+        let name = Excerpt(name);
+        Mistake(format!(
+            "{tool} does not take {what}{name}; the fields are {known}"
+        ))
     }
 }
 

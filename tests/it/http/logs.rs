@@ -117,7 +117,61 @@ async fn an_ignored_cookie_is_logged(backend: Backend) {
     server.await_log(|line| line.contains("cookie") && line.contains(session));
 }
 
+async fn names_in_a_request_forge_no_line_of_a_log_in_text_form(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_LOG", "debug")
+        .set("THREADKEEP_LOG_FORMAT", "text")
+        .start();
+    let client = server.client();
+    let thread = client.thread();
+    let forged = "\n2026-01-01T00:00:00Z WARN forged: \u{1b}[2K\u{2028}";
+    let name = json!(forged).to_string();
+    let encoded = "%0A2026-01-01T00:00:00Z%20WARN%20forged%3A%1B%5B2K%E2%80%A8";
+    let back_end = |path: &str, body: String| client.post(path).bearer(API_SECRET).json(&body);
+    let scope = r#""scope":"state:0f8fad5b-d9cb-469f-a165-70867728950e""#;
+
+    for request in [
+        thread.get(&format!("state?{encoded}=1")),
+        thread.get(&format!("history?{encoded}=1")),
+        thread.patch("", &format!("{{{name}:1}}")),
+        thread.patch("state", &format!(r#"{{"operations":[{{{name}:1}}]}}"#)),
+        thread.post("history", &format!(r#"{{"items":[{{{name}:1}}]}}"#)),
+        back_end("/v1/threads", format!("{{{name}:1}}")),
+        back_end("/v1/scopes/kv/set", format!("{{{scope},{name}:1}}")),
+        back_end(
+            "/v1/tools/kv_read",
+            format!(r#"{{{scope},"arguments":{{{name}:1}}}}"#),
+        ),
+        back_end(
+            "/v1/tools/run",
+            format!(r#"{{{scope},"tool_calls":[{{"id":"a","name":{name}}}]}}"#),
+        ),
+        back_end("/v1/runs", format!("{{{name}:1}}")),
+        back_end("/api/v1/state-handles", format!("{{{name}:1}}")),
+        client
+            .get(&format!("/v1/events?{encoded}=1"))
+            .bearer(API_SECRET),
+        client.get(&format!("/mcp?{encoded}=1")).bearer(API_SECRET),
+        thread
+            .get("state")
+            .header("if-match", "\"forged\"")
+            .header("origin", "forged"),
+    ] {
+        request.send().await;
+    }
+    assert!(server.stop().success());
+
+    let log = server.log();
+    assert!(log.contains(r"\n2026"), "{log}");
+    for line in log.lines() {
+        assert!(!line.starts_with("2026-01-01"), "{line}");
+        assert!(!line.contains('\u{2028}'), "{line}");
+        assert!(!line.contains('\u{1b}'), "{line}");
+    }
+}
+
 with_own_servers!(
+    names_in_a_request_forge_no_line_of_a_log_in_text_form,
     no_secret_and_no_content_is_logged,
     every_line_is_one_json_object,
     a_request_can_be_found_by_its_session,

@@ -279,7 +279,10 @@ async fn every_mistake_is_told_to_the_letter(server: &Server) {
         (
             "kv_list",
             json!({"k".repeat(65): 1}),
-            "kv.list does not take another field than with_version".into(),
+            format!(
+                "kv.list does not take {}...; the fields are with_version",
+                "k".repeat(64)
+            ),
         ),
         (
             "kv_list",

@@ -348,7 +348,11 @@ impl Log {
 
 /// The address of a line that says where the server listens.
 fn listening(line: &str) -> Option<SocketAddr> {
-    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else {
+        // the log is in text form
+        let (_, address) = line.split_once(": listening address=")?;
+        return address.parse().ok();
+    };
     let field = |name: &str| line.get(name).or_else(|| line.get("fields")?.get(name));
     if field("message")? != "listening" {
         return None;

@@ -1,0 +1,80 @@
+//! Texts of strangers, repeated.
+
+use std::fmt::{self, Write};
+
+/// As many bytes are shown; all names of the API are shorter.
+const MAX_BYTES: usize = 64;
+
+/// A text that came with a request, as it may stand in a message or in a line of the log: what
+/// starts a new line, moves the cursor or shows nothing is escaped, as in Rust's strings, and the
+/// end of a long text is left out.
+#[derive(Debug, Clone, Copy)]
+pub struct Excerpt<'a>(pub &'a str);
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = MAX_BYTES;
+        for character in self.0.chars() {
+            // a quote ends nothing here
+            let is_plain = matches!(character, '\'' | '"') || character.is_ascii_alphanumeric();
+            let bytes = match is_plain {
+                true => 1,
+                false => character.escape_debug().map(char::len_utf8).sum(),
+            };
+            if bytes > left {
+                return f.write_str("...");
+            }
+            left -= bytes;
+            match is_plain {
+                true => f.write_char(character)?,
+                false => write!(f, "{}", character.escape_debug())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        Excerpt(text).to_string()
+    }
+
+    #[test]
+    fn a_text_is_shown_on_one_line_as_it_is_read() {
+        for (text, line) in [
+            ("", ""),
+            ("it's \"b\" `c` é 日本", "it's \"b\" `c` é 日本"),
+            ("a\nb\r\0\u{1b}[2K", r"a\nb\r\0\u{1b}[2K"),
+            ("a\\nb", r"a\\nb"),
+            (
+                "\u{2028}\u{202e}\u{feff}\u{85}",
+                r"\u{2028}\u{202e}\u{feff}\u{85}",
+            ),
+        ] {
+            assert_eq!(shown(text), line);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_long_text_is_left_out() {
+        assert_eq!(shown(&"a".repeat(64)), "a".repeat(64));
+        assert_eq!(shown(&"a".repeat(65)), format!("{}...", "a".repeat(64)));
+        assert_eq!(shown(&"é".repeat(33)), format!("{}...", "é".repeat(32)));
+        assert_eq!(shown(&"\n".repeat(33)), format!("{}...", r"\n".repeat(32)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_leaves_its_line_or_is_longer_than_allowed(text in any::<String>()) {
+            let shown = shown(&text);
+
+            prop_assert!(!shown.chars().any(char::is_control));
+            prop_assert!(shown.len() <= MAX_BYTES + "...".len());
+        }
+    }
+}
