@@ -4,6 +4,8 @@ use std::fmt;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{DecodingKey, Validation, decode};
 use serde::Deserialize;
 
@@ -28,18 +30,70 @@ pub struct JwtSubject {
     ring: KeyRing,
 }
 
+/// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
+/// after its `exp`, and before its `nbf`.
+const LEEWAY_SECONDS: u64 = 60;
+
 /// A key that no token can be verified with.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the key is neither a public key of RSA, EC or Ed25519 in PEM form nor a shared secret of \
-     visible ASCII"
-)]
-pub struct JwtError(#[source] Option<jsonwebtoken::errors::Error>);
+pub enum JwtError {
+    /// A PEM text without a key that is known.
+    #[error("the PEM text holds no public key of RSA, EC or Ed25519")]
+    Pem(#[source] jsonwebtoken::errors::Error),
+    /// Key material that everybody may have, and could sign with if it were a shared secret.
+    #[error(
+        "this looks like a public key without its lines `-----BEGIN ...-----` and `-----END \
+         ...-----`, so it is not taken for a shared secret; add them"
+    )]
+    WithoutArmour,
+    /// Neither of the two.
+    #[error(
+        "the key is neither a public key of RSA, EC or Ed25519 in PEM form nor a shared secret of \
+         visible ASCII"
+    )]
+    Unknown,
+}
 
-/// Whether the bytes can be a shared secret. Public key material in another form, such as a JSON
-/// Web Key or DER, must not be taken for one: everybody has it, and could sign.
-fn is_secret(key: &[u8]) -> bool {
-    !key.starts_with(b"{") && key.iter().all(u8::is_ascii_graphic)
+/// The bytes of a shared secret. Public key material in another form must not be taken for one:
+/// everybody has it, and could sign.
+///
+/// # Errors
+/// [`JwtError`] for a JSON Web Key, a key in DER form, and the base64 that stands between the lines
+/// of a PEM text, on one line or on several.
+fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
+    let is_space = |byte: &u8| byte.is_ascii_whitespace();
+    let text: Vec<u8> = key.iter().copied().filter(|byte| !is_space(byte)).collect();
+    let encoded = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"="));
+    let encoded = encoded.unwrap_or(&text);
+    let decoded = STANDARD_NO_PAD.decode(encoded);
+    let decoded = decoded.or_else(|_| URL_SAFE_NO_PAD.decode(encoded));
+    if is_der(key) || decoded.is_ok_and(|bytes| is_der(&bytes)) {
+        return Err(JwtError::WithoutArmour);
+    }
+    if key.starts_with(b"{") || !key.iter().all(u8::is_ascii_graphic) {
+        return Err(JwtError::Unknown);
+    }
+    Ok(key)
+}
+
+/// Whether the bytes are one ASN.1 sequence from the first to the last, as keys and certificates are
+/// (ITU-T X.690, section 8.1). Of the secrets that are random bytes in base64, one in 65,536 looks so
+/// too, and has to be made again.
+fn is_der(bytes: &[u8]) -> bool {
+    let [0x30, length, rest @ ..] = bytes else {
+        return false;
+    };
+    let octets = match length {
+        0..0x80 => return rest.len() == usize::from(*length),
+        octets => usize::from(octets & 0x7f),
+    };
+    let Some((length, content)) = rest.split_at_checked(octets).filter(|_| octets <= 4) else {
+        return false;
+    };
+    let length = length
+        .iter()
+        .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    octets > 0 && content.len() == length
 }
 
 #[derive(Deserialize)]
@@ -49,24 +103,25 @@ struct Claims {
 
 impl JwtSubject {
     /// Verifies with that key: a public key in PEM form, or else the bytes of a shared secret
-    /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from the key alone.
+    /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from
+    /// the key alone.
     /// `secret` is what the ids are hashed with.
     ///
     /// # Errors
-    /// [`JwtError`] when a PEM text holds no key that is known.
+    /// [`JwtError`] when no key is found in the bytes, or when they may be a public one in a form
+    /// that could be mistaken for a secret.
     pub fn new(key: &[u8], settings: &JwtSettings, secret: &[u8]) -> Result<Self, JwtError> {
         let key = if let Some(pem) = memchr::memmem::find(key, b"-----BEGIN ") {
             let key = &key[pem..];
             DecodingKey::from_rsa_pem(key)
                 .or_else(|_| DecodingKey::from_ec_pem(key))
                 .or_else(|_| DecodingKey::from_ed_pem(key))
-                .map_err(|error| JwtError(Some(error)))?
-        } else if is_secret(key) {
-            DecodingKey::from_secret(key)
+                .map_err(JwtError::Pem)?
         } else {
-            return Err(JwtError(None));
+            DecodingKey::from_secret(shared_secret(key)?)
         };
         let mut validation = Validation::new_for_family(key.family());
+        validation.leeway = LEEWAY_SECONDS;
         validation.validate_nbf = true;
         validation.set_required_spec_claims(&["exp", "sub"]);
         if let Some(issuer) = &settings.issuer {
@@ -107,6 +162,15 @@ impl ThreadIdProvider for JwtSubject {
             .ok_or(ProviderError::Missing)?;
         let token = decode::<Claims>(token, &self.key, &self.validation)
             .map_err(|error| ProviderError::Untrusted(Some(error.into())))?;
+        // an extension that we do not understand may be what makes the token void (RFC 7515,
+        // section 4.1.11), and we understand none
+        if token.header.crit.is_some() {
+            return Err(ProviderError::Untrusted(None));
+        }
+        // it names nobody, and all who have such a token would share a thread
+        if token.claims.sub.is_empty() {
+            return Err(ProviderError::Missing);
+        }
         Ok(self.ring.derive("sub", &[token.claims.sub.as_bytes()]))
     }
 }
@@ -154,6 +218,75 @@ mod tests {
     }
 
     #[test]
+    fn a_token_with_critical_extensions_names_nobody() {
+        let provider = provider(&JwtSettings::default());
+        let claims = json!({"sub": "ada", "exp": get_current_timestamp() + 60});
+        let ask = |crit: Option<Vec<String>>| {
+            let header = Header {
+                crit,
+                ..Header::default()
+            };
+            let token = encode(&header, &claims, &EncodingKey::from_secret(b"shared")).unwrap();
+            let request = TestRequest::default()
+                .insert_header((AUTHORIZATION, format!("Bearer {token}")))
+                .to_http_request();
+            let asked = provider.thread_id(&request, &TrustedProxies::default());
+            asked.is_ok()
+        };
+
+        assert!(ask(None));
+        assert!(!ask(Some(vec!["b64".into()])));
+        assert!(!ask(Some(Vec::new())));
+    }
+
+    #[test]
+    fn clocks_may_differ_by_a_minute() {
+        let provider = provider(&JwtSettings::default());
+        let now = get_current_timestamp();
+        let at = |exp: u64, nbf: u64| {
+            let claims = json!({"sub": "ada", "exp": exp, "nbf": nbf});
+            ask(&provider, b"shared", &claims).is_some()
+        };
+
+        assert!(at(now - 30, now));
+        assert!(!at(now - 90, now));
+        assert!(at(now + 60, now + 30));
+        assert!(!at(now + 60, now + 90));
+    }
+
+    #[test]
+    fn a_public_key_without_its_armour_is_no_shared_secret() {
+        // of `openssl genpkey -algorithm ed25519 | openssl pkey -pubout`
+        const PUBLIC: &str = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+        let (start, end) = PUBLIC.split_at(32);
+        let der = base64::engine::general_purpose::STANDARD.decode(PUBLIC);
+        let open = |key: &[u8]| JwtSubject::new(key, &JwtSettings::default(), b"hash");
+        let url_safe = PUBLIC.replace('+', "-").replace('/', "_");
+
+        for key in [
+            PUBLIC.as_bytes(),
+            PUBLIC.trim_end_matches('=').as_bytes(),
+            url_safe.as_bytes(),
+            format!("{start}\n{end}\n").as_bytes(),
+            format!("{start}\r\n  {end}").as_bytes(),
+            &der.unwrap(),
+        ] {
+            let refused = open(key).unwrap_err();
+
+            assert!(matches!(refused, JwtError::WithoutArmour), "{refused}");
+        }
+        assert!(matches!(open(b"{}"), Err(JwtError::Unknown)));
+        assert!(matches!(open(b"two words"), Err(JwtError::Unknown)));
+        for secret in [
+            "a-shared-secret-of-at-least-32-bytes",
+            "MCowBQYDK2VwAyEA",
+            "MA",
+        ] {
+            open(secret.as_bytes()).unwrap();
+        }
+    }
+
+    #[test]
     fn a_token_that_is_forged_old_or_for_others_names_nobody() {
         let provider = provider(&JwtSettings {
             issuer: Some("us".into()),
@@ -170,6 +303,7 @@ mod tests {
             ("aud", json!("others")),
             ("iss", json!(null)),
             ("sub", json!(null)),
+            ("sub", json!("")),
         ] {
             let mut claims = good.clone();
             claims[claim] = value;
