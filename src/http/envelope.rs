@@ -6,7 +6,9 @@ use std::time::Instant;
 use actix_web::body::{BodySize, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
@@ -19,6 +21,15 @@ use super::turn::Turn;
 use super::{early, head};
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
+
+/// What the page at `/docs` may load and do: its own files, calls of this server, and the styles and
+/// images that Swagger UI writes into its elements. No other page may show it in a frame, where a
+/// visitor could be led to click on something else.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'",
+);
 
 /// The middleware around all routes.
 ///
@@ -62,7 +73,13 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let status = response.status();
     let headers = response.headers_mut();
     headers.insert(SESSION_ID, session.to_header());
-    if !is_ours(request.match_info().as_str()) {
+    // answers repeat what clients have sent: none is a page, whatever a browser makes of it
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let path = request.match_info().as_str();
+    if !is_ours(path) {
+        if is_page(path) {
+            headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        }
         // nobody's in particular, but for what the headers of CORS allow
         headers.insert(VARY, HeaderValue::from_static("origin"));
         return;
@@ -121,6 +138,11 @@ fn limit_bytes(request: &ServiceRequest) -> u64 {
 /// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.
 fn is_ours(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/")
+}
+
+/// Whether it is the page that shows the API, or a file of it.
+fn is_page(path: &str) -> bool {
+    path == "/docs" || path.starts_with("/docs/")
 }
 
 /// A refusal makes no new id known. That a key is not there is an answer. The id of a thread that

@@ -70,6 +70,38 @@ async fn every_response_has_a_session_of_its_own(server: &Server) {
     assert_eq!(sessions.len(), count);
 }
 
+async fn no_browser_takes_an_answer_for_what_it_is_not(server: &Server) {
+    let client = server.client();
+    let mut paths = vec!["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs/"];
+    paths.extend(["/nowhere", "/mcp", "/api/v1/sessions", "/kv/2025-03-17/n/k"]);
+    let requests = under_v1(&client).into_iter().map(|(request, _)| request);
+    let around = paths.into_iter().map(|path| client.get(path));
+
+    for request in requests.chain(around) {
+        let answer = request.send().await;
+
+        let option = answer.header("x-content-type-options");
+        assert_eq!(option, Some("nosniff"), "{}", answer.text());
+    }
+}
+
+async fn the_page_loads_its_own_files_alone_and_is_shown_in_no_frame(server: &Server) {
+    for path in ["/docs", "/docs/", "/docs/swagger-ui.css"] {
+        let answer = server.client().get(path).send().await;
+
+        let policy = answer.header("content-security-policy").unwrap();
+        for part in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "frame-ancestors 'none'",
+        ] {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+    }
+    let other = server.client().get("/docs-of-others").send().await;
+    assert_eq!(other.header("content-security-policy"), None);
+}
+
 async fn a_client_does_not_choose_its_session(server: &Server) {
     let chosen = format!("sess_{}", "0".repeat(32));
 
@@ -191,6 +223,8 @@ async fn an_offer_of_http_2_is_passed_over(server: &Server) {
 over_both_stores!(
     an_offer_of_http_2_is_passed_over,
     every_response_has_a_session_of_its_own,
+    no_browser_takes_an_answer_for_what_it_is_not,
+    the_page_loads_its_own_files_alone_and_is_shown_in_no_frame,
     a_client_does_not_choose_its_session,
     no_cache_hands_an_answer_to_another_caller,
     a_path_that_is_escaped_is_answered_no_other_way,
