@@ -19,7 +19,7 @@ pub(super) async fn healthz() -> HttpResponse {
         .body(r#"{"status":"ok"}"#)
 }
 
-/// Whether requests may be sent here: the store answers, and the server is not about to stop
+/// Whether requests may be sent here: the store takes writes, and the server is not about to stop
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -33,6 +33,9 @@ pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError
     if api.readiness.is_leaving() {
         return Err(ApiError::ShuttingDown);
     }
-    api.service.ping().await?;
+    if !api.readiness.is_fresh() {
+        api.service.ping().await?;
+        api.readiness.confirm();
+    }
     Ok(healthz().await)
 }

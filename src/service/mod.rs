@@ -98,7 +98,7 @@ impl ThreadService {
         &self.policy
     }
 
-    /// Whether the store answers.
+    /// Whether the store takes writes.
     ///
     /// # Errors
     /// [`ServiceError::Store`] when it does not.

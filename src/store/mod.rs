@@ -177,10 +177,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// As [`Store::write`].
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError>;
 
-    /// Whether the store answers.
+    /// Whether the store takes writes at this moment. A store that cannot tell without one does a
+    /// small one of its own; a store of several servers does when any of them takes it.
     ///
     /// # Errors
-    /// [`StoreError`] when it does not.
+    /// [`StoreError`] when it does not answer, or a write would fail: it is full, it is a replica, or
+    /// its user may only read.
     async fn ping(&self) -> Result<(), StoreError>;
     /// How its connections are doing, if it has any.
     fn links(&self) -> Option<Links> {

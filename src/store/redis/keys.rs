@@ -102,6 +102,12 @@ impl KeyNames {
         format!("{}:consumers", self.prefix)
     }
 
+    /// Keys that hold nothing, one in each bucket: whoever can set one can write.
+    pub(super) fn probes(&self) -> impl Iterator<Item = String> {
+        let buckets = self.buckets.iter();
+        buckets.map(|bucket| [&bucket.start, ":probe"].concat())
+    }
+
     /// Small records of a kind, by name.
     pub(super) fn records(&self, kind: &str) -> String {
         format!("{}:r:{kind}", self.prefix)

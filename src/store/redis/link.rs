@@ -253,14 +253,18 @@ impl Calls<'_> {
         Ok((times, replies))
     }
 
-    /// Whether there is anybody who answers.
-    pub(super) async fn ping(&self) -> Result<(), StoreError> {
+    /// Whether any server that takes writes does so, by idempotent writes of which it does those that
+    /// it takes to know.
+    pub(super) async fn probe(
+        &self,
+        mut probes: impl Iterator<Item = Command>,
+    ) -> Result<(), StoreError> {
         let answered = match &self.link.form {
             Form::Node(node) => {
-                let ping = [command("PING")];
-                self.read_from(node, &ping).await.map(drop)
+                let probe = probes.next().ok_or(replies::UNKNOWN)?;
+                self.read_from(node, &[probe]).await.map(drop)
             }
-            Form::Cluster(cluster) => cluster.ping(self.deadline).await,
+            Form::Cluster(cluster) => cluster.probe(probes, self.deadline).await,
         };
         answered.map_err(|fault| self.error(fault))
     }

@@ -214,6 +214,9 @@ impl RedisStore {
     }
 }
 
+/// How long the key of a probe of readiness stays. It is set again at the next probe.
+const PROBE_MS: u64 = 60_000;
+
 #[async_trait]
 impl Store for RedisStore {
     fn for_worker(&self) -> Arc<dyn Store> {
@@ -319,7 +322,12 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        self.administration.calls().ping().await
+        let probes = self.names.probes().map(|key| {
+            let mut cmd = command("SET");
+            cmd.arg(key).arg("").arg("PX").arg(PROBE_MS);
+            cmd
+        });
+        self.administration.calls().probe(probes).await
     }
 
     fn links(&self) -> Option<Links> {

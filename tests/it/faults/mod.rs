@@ -14,6 +14,7 @@ mod lost_scripts;
 mod many_writers;
 mod overload;
 mod partitions;
+mod readiness;
 mod resharding;
 mod shutdown;
 

@@ -21,7 +21,8 @@ use tokio::time::{sleep, timeout_at};
 use super::address::Host;
 use super::confirmation::Confirmation;
 use super::node::{Bounds, Fault, Node, Roll};
-use crate::store::redis::commands::{Command, command};
+use crate::store::redis::commands::{Command, key_of};
+use crate::store::redis::keys::slot_of;
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 
@@ -151,24 +152,39 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Whether any master answers.
-    pub(super) async fn ping(&self, deadline: Instant) -> Result<(), Fault> {
+    /// Whether any master takes one of these writes, each of which is about one key: the first that is
+    /// its own is sent to each.
+    pub(super) async fn probe(
+        &self,
+        probes: impl Iterator<Item = Command>,
+        deadline: Instant,
+    ) -> Result<(), Fault> {
         self.refresh(deadline).await?;
         let map = self.topology.map();
-        let ping = &[command("PING")];
-        let pings = map.masters().iter().map(|host| {
-            let ping = async move {
+        let mut by_master: BTreeMap<&Host, Command> = BTreeMap::new();
+        for probe in probes {
+            if let Some(owner) = key_of(&probe).and_then(|key| map.owner(slot_of(key))) {
+                by_master.entry(owner).or_insert(probe);
+            }
+            if by_master.len() == map.masters().len() {
+                break;
+            }
+        }
+        let calls = by_master.into_iter().map(|(host, probe)| {
+            let call = async move {
                 let node = self.nodes.get(&self.topology, host);
-                node.send(ping, deadline).await
+                node.call(&[probe], deadline).await
             };
-            ping.boxed()
+            call.boxed()
         });
-        let pings: Vec<_> = pings.collect();
-        if pings.is_empty() {
+        let calls: Vec<_> = calls.collect();
+        if calls.is_empty() {
             self.topology.doubt();
             return Err(self.topology.unserved());
         }
-        select_ok(pings).await.map(drop)
+        let written = select_ok(calls).await;
+        // a slot may have moved
+        written.map(drop).inspect_err(|_| self.topology.doubt())
     }
 
     /// The replies in the order of the units.

@@ -1,0 +1,79 @@
+//! `/readyz` while Redis answers and takes no writes.
+
+use super::servers;
+use crate::support::redis::RedisServer;
+use crate::support::server::Server;
+use crate::support::until;
+
+/// Has Redis refuse writes by the first command, and take them again by the second.
+async fn follows(refuse: &[&str], take: &[&str]) {
+    let redis = RedisServer::start();
+    let servers = servers(&[redis.url()]);
+    let server = &servers[0];
+    let answers = async |status| server.client().get("/readyz").send().await.status == status;
+    server.client().get("/readyz").ok().await;
+
+    redis.call(refuse);
+    until(async || answers(503).await).await;
+    let answer = server.client().get("/readyz").send().await;
+    let problem: serde_json::Value = answer.json();
+
+    assert_eq!(answer.status, 503);
+    assert!(problem["code"].is_string(), "{problem}");
+    assert!(answer.header("retry-after").is_some());
+    server.client().get("/healthz").ok().await;
+    assert_eq!(write(server).await, 503);
+    redis.call(take);
+    until(async || answers(200).await).await;
+    until(async || write(server).await == 200).await;
+}
+
+async fn write(server: &Server) -> u16 {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").send().await.status
+}
+
+#[tokio::test]
+async fn a_full_redis_is_not_ready() {
+    let bytes = |bytes: &'static str| ["CONFIG", "SET", "maxmemory", bytes];
+    follows(&bytes("1"), &bytes("0")).await;
+}
+
+#[tokio::test]
+async fn a_replica_is_not_ready() {
+    // nobody listens at that port
+    follows(
+        &["REPLICAOF", "127.0.0.1", "1"],
+        &["REPLICAOF", "NO", "ONE"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_user_who_may_only_read_is_not_ready() {
+    let rights = |rights: &'static str| ["ACL", "SETUSER", "default", rights];
+    follows(&rights("-@write"), &rights("+@write")).await;
+}
+
+#[tokio::test]
+async fn health_checks_cost_redis_one_write_a_second_at_most() {
+    let redis = RedisServer::start();
+    let servers = servers(&[redis.url()]);
+    let client = servers[0].client();
+    let writes = || {
+        let stats = redis.call(&["INFO", "commandstats"]);
+        let line = stats.lines().find(|line| line.starts_with("cmdstat_set:"));
+        let calls = line.and_then(|line| line.split(['=', ',']).nth(1));
+        calls.map_or(0, |calls| calls.parse::<u64>().unwrap())
+    };
+    let start = std::time::Instant::now();
+    let before = writes();
+
+    for _ in 0..100 {
+        client.get("/readyz").ok().await;
+    }
+
+    let made = writes() - before;
+    assert!(made >= 1);
+    assert!(made <= start.elapsed().as_secs() + 1, "{made}");
+}
