@@ -57,6 +57,35 @@ pub(super) struct New<'a> {
     pub(super) ttl: Option<Duration>,
 }
 
+/// What a look at an entry of a list came to.
+enum Looked {
+    There(ScopeView),
+    Gone,
+    /// It is there, and is left out of pages, so that it does not cost them all others.
+    Unreadable,
+}
+
+impl Looked {
+    fn at(found: Result<Option<ScopeView>, ServiceError>) -> Result<Self, ServiceError> {
+        match found {
+            Ok(Some(view)) => Ok(Self::There(view)),
+            Ok(None) => Ok(Self::Gone),
+            Err(error @ ServiceError::Store(StoreError::Corrupt(_))) => {
+                tracing::error!(%error, "an entry of a list cannot be read");
+                Ok(Self::Unreadable)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn view(self) -> Option<ScopeView> {
+        match self {
+            Self::There(view) => Some(view),
+            Self::Gone | Self::Unreadable => None,
+        }
+    }
+}
+
 /// After how long an entry is looked at first: what was not made by then never will be.
 const FIRST_LOOK: Duration = Duration::from_secs(60);
 /// When one is looked at again that has no end.
@@ -177,12 +206,14 @@ impl Catalog {
                 rounds += 1;
                 let members = self.listings.list_page(&listing, offset, most + 1).await?;
                 let found = self.find_all(&members).await?;
-                let is_there = |view: &Option<ScopeView>| {
-                    let view = view.as_ref();
-                    view.is_some_and(|view| owner.is_none() || self.owner_is(view, owner))
+                let is_its = |view: &ScopeView| owner.is_none() || self.owner_is(view, owner);
+                let is_gone = |looked: &Looked| match looked {
+                    Looked::There(view) => !is_its(view),
+                    Looked::Gone => true,
+                    Looked::Unreadable => false,
                 };
                 let gone = members.iter().zip(&found);
-                let gone = gone.filter(|(_, (_, view))| !is_there(view));
+                let gone = gone.filter(|(_, (_, looked))| is_gone(looked));
                 let gone: Vec<_> = gone.map(|(member, _)| member.clone()).collect();
                 if !gone.is_empty() && rounds < ROUNDS {
                     self.strike(&gone).await?;
@@ -190,9 +221,8 @@ impl Catalog {
                 }
                 let next_offset = (found.len() > most).then(|| offset.saturating_add(most as u64));
                 let found = found.into_iter().take(most);
-                let found = found.filter(|(_, view)| is_there(view));
-                let items = found.filter_map(|(id, view)| Some((id?, view?)));
-                let items = items.collect();
+                let found = found.filter_map(|(id, looked)| Some((id?, looked.view()?)));
+                let items = found.filter(|(_, view)| is_its(view)).collect();
                 return Ok(Listed { items, next_offset });
             }
         };
@@ -230,15 +260,15 @@ impl Catalog {
     async fn find_all(
         &self,
         members: &[String],
-    ) -> Result<Vec<(Option<Uuid>, Option<ScopeView>)>, ServiceError> {
+    ) -> Result<Vec<(Option<Uuid>, Looked)>, ServiceError> {
         let find = |member: &String| {
             let id: Option<Uuid> = member.parse().ok();
             async move {
-                let view = match id {
-                    Some(id) => self.find(id, &GLANCE).await?,
-                    None => None,
+                let looked = match id {
+                    Some(id) => Looked::at(self.find(id, &GLANCE).await)?,
+                    None => Looked::Gone,
                 };
-                Ok((id, view))
+                Ok((id, looked))
             }
         };
         try_join_all(members.iter().map(find)).await
@@ -264,8 +294,8 @@ impl Catalog {
     /// meanwhile.
     async fn strike(&self, gone: &[String]) -> Result<(), ServiceError> {
         self.listings.list_remove(self.kind.list, gone).await?;
-        for (id, view) in self.find_all(gone).await? {
-            if let (Some(id), Some(view)) = (id, view) {
+        for (id, looked) in self.find_all(gone).await? {
+            if let (Some(id), Looked::There(view)) = (id, looked) {
                 let owner = (self.kind.owner)(&view);
                 self.list(id, owner.as_deref(), view.created_ms).await?;
             }
@@ -279,15 +309,16 @@ impl Catalog {
         let due = due.await?;
         let found = self.find_all(&due).await?;
         let (mut again, mut gone) = (Vec::new(), Vec::new());
-        for (member, (_, view)) in due.into_iter().zip(found) {
-            match view {
-                Some(view) => {
-                    let later_ms = now_ms.saturating_add(millis(NEXT_LOOK));
+        let later_ms = now_ms.saturating_add(millis(NEXT_LOOK));
+        for (member, (_, looked)) in due.into_iter().zip(found) {
+            match looked {
+                Looked::There(view) => {
                     // by then it is over, unless it was used
                     let look_ms = view.expires_ms.map_or(later_ms, |at_ms| at_ms + 1);
                     again.push((member, look_ms.max(now_ms + 1)));
                 }
-                None => gone.push(member),
+                Looked::Gone => gone.push(member),
+                Looked::Unreadable => again.push((member, later_ms)),
             }
         }
         self.listings

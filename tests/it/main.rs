@@ -13,6 +13,8 @@ mod conformance;
 #[cfg(feature = "redis")]
 mod connections;
 #[cfg(feature = "redis")]
+mod corrupt;
+#[cfg(feature = "redis")]
 mod costs;
 mod differential;
 mod documents;

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use crate::domain::{ContentError, EntryKeyError, NamespaceError};
 use crate::service::ServiceError;
-use crate::store::StoreError;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -75,9 +74,6 @@ impl AgentuityError {
     /// For people. What broke inside is for the log alone.
     fn message(&self) -> String {
         match self {
-            Self::Service(ServiceError::Store(StoreError::Corrupt(_))) => {
-                "something is wrong on our side".into()
-            }
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
             _ => self.to_string(),
         }
@@ -97,7 +93,6 @@ fn service_status(error: &ServiceError) -> StatusCode {
         | ServiceError::Refused(_)
         | ServiceError::ScopeRefused(_)
         | ServiceError::Tasks(_) => StatusCode::CONFLICT,
-        ServiceError::Store(StoreError::Corrupt(_)) => StatusCode::INTERNAL_SERVER_ERROR,
         ServiceError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

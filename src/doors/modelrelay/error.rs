@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::domain::Refusal;
 use crate::domain::scope::{ScopeRefusal, TaskError};
 use crate::service::ServiceError;
-use crate::store::StoreError;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +67,6 @@ impl RelayError {
     /// For people. What broke inside is for the log alone.
     fn message(&self) -> String {
         match self {
-            Self::Service(ServiceError::Store(StoreError::Corrupt(_))) => {
-                "something is wrong on our side".into()
-            }
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
             Self::Service(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => "not found".into(),
             _ => self.to_string(),
@@ -104,9 +100,6 @@ fn service_row(error: &ServiceError) -> Row {
         ServiceError::Refused(refusal) => refusal_row(refusal),
         ServiceError::ScopeRefused(refusal) => scope_row(refusal),
         ServiceError::Tasks(error) => task_row(error),
-        ServiceError::Store(StoreError::Corrupt(_)) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR")
-        }
         ServiceError::Store(_) => UNAVAILABLE,
     }
 }

@@ -7,6 +7,7 @@ use super::commands::{Command, command};
 use super::fields::Fields;
 use super::keys::BUCKETS;
 use super::meta::{Meta, take};
+use super::readable::{readable, unless_bad};
 use super::replies::{self, UNKNOWN, array, bytes, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, arguments, scope_replies, state};
@@ -180,8 +181,9 @@ impl RedisStore {
         // up to here all buckets were looked at: to the last one listed of one that may have more
         let mut known: Option<Member> = None;
         for reply in replies {
-            let found = members_with_scores(reply)?;
-            let last = found.last().filter(|_| found.len() == each).copied();
+            let reply = array(reply)?;
+            let found = members_with_scores(&reply);
+            let last = found.last().filter(|_| reply.len() == 2 * each).copied();
             known = known.into_iter().chain(last).min();
             members.extend(found);
         }
@@ -217,7 +219,8 @@ impl RedisStore {
                 // restored or swept since it was listed
                 let is_there = *restored == Value::Nil;
                 let about: &[Value; 4] = about.try_into().map_err(|_| UNKNOWN)?;
-                let found = head(*id, about.each_ref().map(|field| bytes(field).ok()))?;
+                let found = head(*id, about.each_ref().map(|field| bytes(field).ok()));
+                let found = unless_bad("archives", found).flatten();
                 heads.extend(found.filter(|head| is_there && head.life == *life));
             }
         }
@@ -241,15 +244,12 @@ pub(super) fn member(text: &str) -> Result<(ThreadId, Life), StoreError> {
     Ok((id.parse().map_err(|_| CORRUPT)?, Life(life)))
 }
 
-fn members_with_scores(reply: Value) -> Result<Vec<Member>, StoreError> {
-    let reply = array(reply)?;
-    let pairs = reply.chunks_exact(2);
-    pairs
-        .map(|pair| {
-            let (id, life) = member(text(&pair[0])?)?;
-            Ok((integer(&pair[1])?, id, life))
-        })
-        .collect()
+fn members_with_scores(reply: &[Value]) -> Vec<Member> {
+    let read = |pair: &[Value]| {
+        let (id, life) = member(text(&pair[0])?)?;
+        Ok((integer(&pair[1])?, id, life))
+    };
+    readable("archives", reply.chunks_exact(2).map(read))
 }
 
 /// What meta, end, metadata and the meta of the scope say; none when there is no such archive.

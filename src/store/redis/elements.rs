@@ -31,6 +31,9 @@ impl Header {
         let [head, tail, first, next] = [(); 4].map(|()| take(&mut rest, 6));
         // bytes of the tail chunk, which only the scripts need, stand between these two
         let [skip, _, bytes] = [(); 3].map(|()| take(&mut rest, 4) as usize);
+        if head > tail || first > next {
+            return Err(StoreError::Corrupt("an array that ends before it begins"));
+        }
         Ok(Self {
             id,
             head,

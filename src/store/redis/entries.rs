@@ -13,10 +13,40 @@ use crate::store::StoreError;
 const HEADER_BYTES: usize = 26;
 const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");
 
+/// Entries of a stream.
+pub(super) struct Page {
+    /// Those that can be read.
+    pub(super) events: Vec<Event>,
+    /// Where those lie that cannot.
+    pub(super) unreadable: Vec<Position>,
+    /// How many entries there were.
+    pub(super) count: usize,
+    /// Where the last one lies.
+    pub(super) last: Option<Position>,
+}
+
 /// The entries of a stream, as XRANGE answers them.
-pub(super) fn events(bucket: u16, entries: Value) -> Result<Vec<Event>, StoreError> {
-    let entries = array(entries)?.into_iter();
-    entries.map(|entry| event(bucket, entry)).collect()
+pub(super) fn events(bucket: u16, entries: Value) -> Result<Page, StoreError> {
+    let entries = array(entries)?;
+    let mut page = Page {
+        events: Vec::with_capacity(entries.len()),
+        unreadable: Vec::new(),
+        count: entries.len(),
+        last: None,
+    };
+    for entry in entries {
+        let place = match &entry {
+            Value::Array(entry) => entry.first().ok_or(UNKNOWN)?,
+            _ => return Err(UNKNOWN),
+        };
+        let place = position(text(place)?)?;
+        page.last = Some(place);
+        match event(bucket, entry) {
+            Ok(event) => page.events.push(event),
+            Err(_) => page.unreadable.push(place),
+        }
+    }
+    Ok(page)
 }
 
 fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {

@@ -8,6 +8,7 @@ use super::RedisStore;
 use super::commands::{Command, command};
 use super::entry_text::head;
 use super::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
+use super::readable::{readable, unless_bad};
 use super::replies::{array, bytes, integer};
 use super::scripts::Script;
 use crate::domain::{EntryKey, Namespace};
@@ -68,8 +69,9 @@ impl RedisStore {
         // up to here all buckets were looked at: to the last one listed of one that may have more
         let mut known: Option<EntryKey> = None;
         for reply in replies {
-            let found = keys_of(reply)?;
-            let last = found.last().filter(|_| found.len() == each).cloned();
+            let reply = array(reply)?;
+            let found = keys_of(&reply);
+            let last = found.last().filter(|_| reply.len() == each).cloned();
             known = known.into_iter().chain(last).min();
             keys.extend(found);
         }
@@ -120,7 +122,8 @@ impl RedisStore {
                     } else {
                         Some(integer(&found[1])?)
                     };
-                    entries.push((key, head(packed, ends_ms)?));
+                    let head = unless_bad("entries", head(packed, ends_ms));
+                    entries.extend(head.map(|head| (key, head)));
                 }
             }
         }
@@ -134,11 +137,11 @@ impl RedisStore {
 }
 
 /// The keys of members.
-pub(super) fn keys_of(reply: Value) -> Result<Vec<EntryKey>, StoreError> {
+pub(super) fn keys_of(members: &[Value]) -> Vec<EntryKey> {
     let key = |member: &Value| {
         let text = bytes(member)?.get(16..).ok_or(CORRUPT)?;
         let text = std::str::from_utf8(text).map_err(|_| CORRUPT)?;
         EntryKey::new(text).map_err(|_| CORRUPT)
     };
-    array(reply)?.iter().map(key).collect()
+    readable("entries", members.iter().map(key))
 }

@@ -6,6 +6,7 @@ use redis::Value;
 
 use super::commands::{Command, command};
 use super::keys::{BUCKETS, ConsumerKeys};
+use super::readable::readable;
 use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, entries};
@@ -153,9 +154,8 @@ impl Ledgers for RedisStore {
         let found = self.link.calls().read_many(cmds).await?;
         let both = names.into_iter().zip(found);
         // one that was replayed in between is parked no more
-        both.filter(|(_, record)| *record != Value::Nil)
-            .map(record)
-            .collect()
+        let both = both.filter(|(_, record)| *record != Value::Nil);
+        Ok(readable("parked events", both.map(record)))
     }
 
     async fn replay(
@@ -234,7 +234,7 @@ fn event(name: &str) -> Result<EventId, StoreError> {
 
 fn records(reply: Value) -> Result<Vec<(EventId, Bytes)>, StoreError> {
     match reply {
-        Value::Map(pairs) => pairs.into_iter().map(record).collect(),
+        Value::Map(pairs) => Ok(readable("pending events", pairs.into_iter().map(record))),
         _ => Err(UNKNOWN),
     }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::RedisStore;
 use super::commands::command;
+use super::readable::readable;
 use super::replies::{array, text};
 use super::scripts::Script;
 use crate::store::{Listing, Listings, StoreError};
@@ -48,10 +49,8 @@ impl Listings for RedisStore {
             .arg(offset)
             .arg(offset + last);
         let members = array(self.link.calls().read(cmd).await?)?;
-        members
-            .iter()
-            .map(|member| Ok(text(member)?.to_owned()))
-            .collect()
+        let read = |member| Ok(text(member)?.to_owned());
+        Ok(readable("a list", members.iter().map(read)))
     }
 
     async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError> {
@@ -79,10 +78,8 @@ impl Listings for RedisStore {
             .arg(0)
             .arg(most);
         let members = array(self.link.calls().read(cmd).await?)?;
-        members
-            .iter()
-            .map(|member| Ok(text(member)?.to_owned()))
-            .collect()
+        let read = |member| Ok(text(member)?.to_owned());
+        Ok(readable("a list", members.iter().map(read)))
     }
 
     async fn list_look_again(

@@ -1,5 +1,7 @@
 //! The log of events.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -28,19 +30,35 @@ impl EventLog for RedisStore {
         after: &[(u16, Position)],
         most: usize,
     ) -> Result<Vec<Vec<Event>>, StoreError> {
-        let cmds = after.iter().map(|(bucket, after)| {
-            let mut cmd = command("XRANGE");
-            cmd.arg(&self.names.bucket(*bucket).log)
-                .arg(format!("({after}"))
-                .arg("+")
-                .arg("COUNT")
-                .arg(most);
-            cmd
-        });
-        let replies = self.aside.calls().read_many(cmds).await?;
-        let read = after.iter().zip(replies);
-        read.map(|((bucket, _), entries)| entries::events(*bucket, entries))
-            .collect()
+        let mut logs: Vec<Vec<Event>> = after.iter().map(|_| Vec::new()).collect();
+        let mut left: Vec<_> = after.iter().copied().enumerate().collect();
+        while !left.is_empty() {
+            let cmds = left.iter().map(|(_, (bucket, after))| {
+                let mut cmd = command("XRANGE");
+                cmd.arg(&self.names.bucket(*bucket).log)
+                    .arg(format!("({after}"))
+                    .arg("+")
+                    .arg("COUNT")
+                    .arg(most);
+                cmd
+            });
+            let replies = self.aside.calls().read_many(cmds).await?;
+            let mut more = Vec::new();
+            for ((place, (bucket, _)), entries) in left.into_iter().zip(replies) {
+                let page = entries::events(bucket, entries)?;
+                self.unreadable.tell(bucket, &page.unreadable);
+                let events = &mut logs[place];
+                events.extend(page.events);
+                // fewer than were asked for mean that there are no more, to whoever reads them
+                let last = page.last.filter(|_| page.count == most);
+                if let Some(last) = last.filter(|_| events.len() < most) {
+                    more.push((place, (bucket, last)));
+                }
+                events.truncate(most);
+            }
+            left = more;
+        }
+        Ok(logs)
     }
 
     async fn log_heads(&self) -> Result<Heads, StoreError> {
@@ -101,6 +119,26 @@ impl EventLog for RedisStore {
         let since = self.aside.calls().read(cmd).await?;
         self.interest.forget();
         integer(&since)
+    }
+}
+
+/// How far events that cannot be read were logged, by bucket: a log is read again and again at its
+/// end, by several readers.
+#[derive(Debug, Default)]
+pub(super) struct UnreadableEvents(Mutex<HashMap<u16, Position>>);
+
+impl UnreadableEvents {
+    /// Has those logged that were not yet.
+    fn tell(&self, bucket: u16, places: &[Position]) {
+        if places.is_empty() {
+            return;
+        }
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = told.entry(bucket).or_default();
+        for place in places.iter().filter(|place| **place > *told) {
+            tracing::error!(bucket, %place, "an event cannot be read and is passed over");
+        }
+        *told = places.iter().copied().fold(*told, Position::max);
     }
 }
 

@@ -27,6 +27,7 @@ mod namespace_usage;
 mod namespaces;
 mod node;
 mod rates;
+mod readable;
 mod registry;
 mod replies;
 mod scope_arguments;
@@ -56,6 +57,7 @@ use fields::Fields;
 use interest::Interest;
 use keys::KeyNames;
 use link::{Calls, Link};
+use log::UnreadableEvents;
 use scripts::Script;
 
 pub use address::{RedisUrlError, check_redis_url};
@@ -111,6 +113,7 @@ pub struct RedisStore {
     retention: Retention,
     clock: Clock,
     unconfirmed: Arc<AtomicU64>,
+    unreadable: Arc<UnreadableEvents>,
 }
 
 impl RedisStore {
@@ -137,6 +140,7 @@ impl RedisStore {
             retention: settings.retention,
             clock,
             unconfirmed,
+            unreadable: Arc::default(),
         })
     }
 

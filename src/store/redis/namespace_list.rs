@@ -6,6 +6,7 @@ use super::RedisStore;
 use super::commands::command;
 use super::entry_text::record;
 use super::meta::take;
+use super::readable::{readable, unless_bad};
 use super::replies::{array, bytes};
 use crate::domain::Namespace;
 use crate::store::{NamespacePage, NamespacePlace, StoreError};
@@ -29,8 +30,8 @@ impl RedisStore {
         cmd.arg("LIMIT").arg(0).arg(most + 1);
         let calls = self.aside.calls();
         let listed = array(calls.read(cmd).await?)?;
-        let mut places = listed.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-        let is_more = places.len() > most;
+        let is_more = listed.len() > most;
+        let mut places = readable("namespaces", listed.iter().map(place));
         places.truncate(most);
         let mut page = NamespacePage {
             records: Vec::new(),
@@ -47,8 +48,8 @@ impl RedisStore {
         for (place, packed) in places.iter().zip(array(calls.read(cmd).await?)?) {
             // deleted since it was listed
             if packed != Value::Nil {
-                page.records
-                    .push(record(&place.namespace, bytes(&packed)?)?);
+                let record = bytes(&packed).and_then(|packed| record(&place.namespace, packed));
+                page.records.extend(unless_bad("namespaces", record));
             }
         }
         Ok(page)

@@ -82,11 +82,12 @@ impl RedisStore {
             let mut more = Vec::new();
             let mut deletions = Vec::new();
             for ((bucket, _), reply) in left.into_iter().zip(replies) {
-                let keys = keys_of(reply)?;
+                let reply = array(reply)?;
+                let keys = keys_of(&reply);
                 let Some(last) = keys.last() else {
                     continue;
                 };
-                if keys.len() == DELETED {
+                if reply.len() == DELETED {
                     more.push((bucket, Range::of(namespace, "", Some(last))));
                 }
                 let names: Vec<_> = keys

@@ -6,6 +6,7 @@ use redis::Value;
 
 use super::RedisStore;
 use super::commands::command;
+use super::readable::readable;
 use super::replies::{UNKNOWN, integer, text};
 use super::scripts::Script;
 use crate::store::{Registry, StoreError};
@@ -18,13 +19,11 @@ impl Registry for RedisStore {
         let Value::Map(pairs) = self.link.calls().read(cmd).await? else {
             return Err(UNKNOWN);
         };
-        let mut records = pairs
-            .into_iter()
-            .map(|(name, record)| match record {
-                Value::BulkString(record) => Ok((text(&name)?.to_owned(), record.into())),
-                _ => Err(UNKNOWN),
-            })
-            .collect::<Result<Vec<(String, Bytes)>, StoreError>>()?;
+        let read = |(name, record): (Value, Value)| match record {
+            Value::BulkString(record) => Ok((text(&name)?.to_owned(), record.into())),
+            _ => Err(UNKNOWN),
+        };
+        let mut records = readable("records", pairs.into_iter().map(read));
         records.sort_unstable();
         Ok(records)
     }

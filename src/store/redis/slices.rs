@@ -10,6 +10,8 @@ use crate::domain::Slice;
 use crate::domain::array::close_array;
 use crate::store::{Found, Part, StoreError};
 
+const CORRUPT: StoreError = StoreError::Corrupt("a part of an array that it does not have");
+
 /// The reply of the script that reads a part of an array.
 pub(super) fn part(reply: &Value, slice: Slice) -> Result<Option<Found<Option<Part>>>, StoreError> {
     let Value::Array(reply) = reply else {
@@ -68,7 +70,11 @@ fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes
             elements.extend_from_slice(header.elements(chunk, is_head)?);
         }
     }
-    Ok(cut_array(&elements, from - first, to - from))
+    let (from, count) = from
+        .checked_sub(first)
+        .zip(to.checked_sub(from))
+        .ok_or(CORRUPT)?;
+    Ok(cut_array(&elements, from, count))
 }
 
 /// So many elements from the one of that number on, as a JSON array.

@@ -35,7 +35,12 @@ pub(super) fn assemble(fields: &[Field<'_>]) -> Result<Option<Found<Bytes>>, Sto
         return Ok(None);
     };
     members.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
-    let mut out = Vec::with_capacity(meta.size_bytes as usize);
+    // the meta says how large it is, and is believed as far as so much has come
+    let came = fields
+        .iter()
+        .map(|(field, value)| field.len() + value.len());
+    let came_bytes = came.sum::<usize>() + members.len() + 2;
+    let mut out = Vec::with_capacity(came_bytes.min(meta.size_bytes as usize));
     out.push(b'{');
     for (place, (_, field, value)) in members.into_iter().enumerate() {
         if place > 0 {
@@ -97,7 +102,10 @@ pub(super) fn values(reply: &Value) -> Result<Option<Found<Vec<Option<Bytes>>>>,
         Value::Array(parts) => {
             let (header, chunks) = parts.split_first().ok_or(UNKNOWN)?;
             let header = Header::read(bytes(header)?)?;
-            let mut out = Vec::with_capacity(header.bytes + 1);
+            let came = chunks
+                .iter()
+                .map(|chunk| bytes(chunk).map_or(0, <[u8]>::len));
+            let mut out = Vec::with_capacity(came.sum::<usize>().min(header.bytes) + 1);
             write_chunks(&header, chunks.iter().map(bytes), &mut out)?;
             Ok(Some(out.into()))
         }

@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::archives::member;
-use super::commands::Command;
+use super::commands::{Command, command};
+use super::readable::readable;
 use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
-use super::{RedisStore, arguments};
+use super::{RedisStore, arguments, replies};
 use crate::domain::{Position, ThreadId};
 use crate::store::{Due, Reaped, StoreError, Upkeep};
 
@@ -38,8 +39,8 @@ impl Upkeep for RedisStore {
             if skew_ms.abs() > due.skew_ms.abs() {
                 due.skew_ms = skew_ms;
             }
-            let ids = ids.iter().map(|id| text(id)?.parse().map_err(|_| UNKNOWN));
-            due.ids.push(ids.collect::<Result<_, StoreError>>()?);
+            let read = |id| text(id)?.parse().map_err(|_| UNKNOWN);
+            due.ids.push(readable("deadlines", ids.iter().map(read)));
         }
         Ok(due)
     }
@@ -119,17 +120,27 @@ impl RedisStore {
             return Ok(());
         }
         let keys = self.names.bucket(bucket);
-        let mut cmd = Script::Sweep.call(1 + 2 * members.len());
+        let (read, unreadable): (Vec<_>, Vec<_>) = members
+            .iter()
+            .map(|name| (name, text(name).and_then(member)))
+            .partition(|(_, archive)| archive.is_ok());
+        let mut cmd = Script::Sweep.call(1 + 2 * read.len());
         cmd.arg(&keys.archives);
-        for name in members {
-            let (id, life) = member(text(name)?)?;
-            let last = keys.archive(&id);
+        for (id, life) in read.iter().flat_map(|(_, archive)| archive) {
+            let last = keys.archive(id);
             let earlier = format!("{last}:{:016x}", life.0);
             cmd.arg(last).arg(earlier);
         }
-        for name in members {
+        for (name, _) in read {
             cmd.arg(text(name)?);
         }
-        self.aside.calls().read(cmd).await.map(drop)
+        let mut cmds = vec![cmd];
+        // they lead nowhere, and would be found again at each look
+        for (name, _) in unreadable {
+            let mut cmd = command("ZREM");
+            cmd.arg(&keys.archives).arg(replies::bytes(name)?);
+            cmds.push(cmd);
+        }
+        self.aside.calls().read_many(cmds).await.map(drop)
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
 use crate::service::ServiceError;
-use crate::store::StoreError;
 
 use super::limits::MOST_OPERATIONS;
 
@@ -88,9 +87,6 @@ impl RequestError {
     /// For people. What broke inside is for the log alone.
     pub(super) fn message(&self) -> String {
         match self {
-            Self::Service(ServiceError::Store(StoreError::Corrupt(_))) => {
-                "something is wrong on our side".into()
-            }
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
             _ => self.to_string(),
         }
