@@ -165,6 +165,9 @@ impl AsyncWrite for PacedStream {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx))?;
         self.taking = None;
+        // actix waits without end for the rest of a chunked body that nobody reads, and does not read
+        // meanwhile: the time of its client runs from here on, and the next read tells that it is over
+        let _ = self.idleness.poll(cx);
         Poll::Ready(Ok(()))
     }
 

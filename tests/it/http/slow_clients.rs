@@ -140,6 +140,21 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
 }
 
 #[tokio::test]
+async fn a_connection_whose_chunked_body_does_not_end_is_closed_after_the_answer() {
+    let server = start();
+    let head = "HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    for (path, status) in [("/v1/threads/current/state/k", 400), ("/healthz", 405)] {
+        let mut stream = connect(&server).await;
+        let part = format!("PUT {path} {head}5\r\n12");
+        stream.write_all(part.as_bytes()).await.unwrap();
+        let answer = raw::read_response(&mut stream).await;
+        assert_eq!(raw::status(&answer), status, "{answer}");
+
+        closed_after(&mut stream, Duration::ZERO, 2 * HEAD).await;
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_taken_slowly_comes_whole() {
     const BYTES: usize = 12 * 1_048_576;
     let server = Server::builder(Backend::Memory)
