@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::commands::Command;
+use super::operations;
 use super::scripts::Script;
 use crate::domain::{
-    Array, Expected, Guard, IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition,
-    Retention, Tombstone, Value, Write,
+    IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition, Retention, Tombstone,
+    Value, Write,
 };
 use crate::store::millis;
 
@@ -47,12 +48,7 @@ pub(super) fn write(cmd: &mut Command, write: &Write<'_>, circumstances: &Circum
         None => ("", ""),
     };
     cmd.arg(new).arg(old).arg(tombstone(write.tombstone));
-    for guard in write.guards {
-        add_guard(cmd, guard);
-    }
-    for operation in write.operations {
-        add_operation(cmd, operation);
-    }
+    operations::add(cmd, write.guards, write.operations);
 }
 
 /// A call of a fast script.
@@ -195,7 +191,7 @@ pub(super) fn field(key: &Key) -> Vec<u8> {
 }
 
 /// What a value is kept as, if it stays in one field.
-fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
+pub(super) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
     match value {
         Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),
         Value::Array(array) if array.is_empty() => Some(Cow::Borrowed(b"[]")),
@@ -209,66 +205,6 @@ fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
         }
         Value::Array(_) => None,
     }
-}
-
-fn add_operation(cmd: &mut Command, operation: &Operation) {
-    match operation {
-        Operation::Set { key, value } => match (plain_text(value), value) {
-            (None, Value::Array(array)) => add_array(cmd, key, array),
-            (text, _) => {
-                cmd.arg("S").arg(field(key)).arg(&*text.unwrap_or_default());
-            }
-        },
-        Operation::Delete { key } => {
-            cmd.arg("D").arg(field(key));
-        }
-        Operation::Clear => {
-            cmd.arg("C");
-        }
-        Operation::Push {
-            key,
-            value,
-            max_records,
-            mismatch,
-        } => {
-            cmd.arg(match mismatch {
-                Mismatch::Refuse => "P",
-                Mismatch::Skip => "Q",
-            });
-            cmd.arg(field(key)).arg(value.as_str());
-            match max_records {
-                None => cmd.arg(""),
-                Some(window) => cmd.arg(window),
-            };
-        }
-        Operation::Increment { key, by } => {
-            cmd.arg("I").arg(field(key)).arg(*by);
-        }
-    }
-}
-
-/// A large array goes in ready split: no script parses a value.
-fn add_array(cmd: &mut Command, key: &Key, array: &Array) {
-    let chunks = array.chunks();
-    cmd.arg("A")
-        .arg(field(key))
-        .arg(array.len())
-        .arg(array.json_bytes() - 1)
-        .arg(chunks.len());
-    let mut ordinal = 0;
-    for (elements, len) in chunks {
-        let mut chunk = ordinal.to_string().into_bytes();
-        chunk.extend_from_slice(elements);
-        cmd.arg(chunk);
-        ordinal += len;
-    }
-}
-
-fn add_guard(cmd: &mut Command, guard: &Guard) {
-    match &guard.expected {
-        Expected::Object(old) => cmd.arg("E").arg(field(&guard.key)).arg(old.as_str()),
-        Expected::NotAnObject => cmd.arg("N").arg(field(&guard.key)),
-    };
 }
 
 /// A number in so many bytes, the high one first; what does not fit is the most that does.

@@ -26,6 +26,7 @@ mod namespace_list;
 mod namespace_usage;
 mod namespaces;
 mod node;
+mod operations;
 mod rates;
 mod readable;
 mod registry;

@@ -7,6 +7,7 @@ use super::commands::{Command, command, long_command};
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const RECORDS: &str = include_str!("lua/records.lua");
 const LOG: &str = include_str!("lua/log.lua");
+const ARRAYS: &str = include_str!("lua/arrays.lua");
 const INTEGERS: &str = include_str!("lua/integers.lua");
 const SCOPE: &str = include_str!("lua/scope.lua");
 const RATES: &str = include_str!("lua/rates.lua");
@@ -117,7 +118,10 @@ impl Script {
             Self::ReadSlice => (&[], include_str!("lua/read_slice.lua")),
             Self::Set => (&[], include_str!("lua/set.lua")),
             Self::Push => (&[], include_str!("lua/push.lua")),
-            Self::Write => (&[RECORDS, LOG, INTEGERS], include_str!("lua/write.lua")),
+            Self::Write => (
+                &[RECORDS, LOG, INTEGERS, ARRAYS],
+                include_str!("lua/write.lua"),
+            ),
             Self::Destroy => (&[RECORDS, LOG], include_str!("lua/destroy.lua")),
             Self::ListArchives => (&[], include_str!("lua/list_archives.lua")),
             Self::Restore => (&[LOG], include_str!("lua/restore.lua")),

@@ -4,16 +4,18 @@ local key = KEYS[1]
 local m = touch(key, tonumber(ARGV[1]))
 if not m then return false end
 local reply = {m}
-for i = 2, #ARGV do
-  local text = call('HGET', key, ARGV[i])
-  if text and byte(text) == 65 then
-    local a = unpack_array(text)
-    local chunks = {text}
-    for n = a.head, a.tail do
-      chunks[#chunks + 1] = call('HGET', key, chunk_name(a.id, n))
+for from = 2, #ARGV, 1000 do
+  local texts = call('HMGET', key, unpack(ARGV, from, math.min(from + 999, #ARGV)))
+  for i, text in ipairs(texts) do
+    if text and byte(text) == 65 then
+      local a = unpack_array(text)
+      local chunks = {text}
+      for n = a.head, a.tail do
+        chunks[#chunks + 1] = call('HGET', key, chunk_name(a.id, n))
+      end
+      text = chunks
     end
-    text = chunks
+    reply[from + i - 1] = text
   end
-  reply[i] = text
 end
 return reply

@@ -9,8 +9,10 @@
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
 --       6 new metadata or nothing   7 the metadata it was worked out from, or nothing
 --       8 tombstone: nothing when it is heeded, `I` ignored, `A` heeded after that life
---       9... guards `E` field text, `N` field; then operations `S` field text,
---         `A` field length bytes chunks chunk..., `D` field, `C`,
+--       9 how many fields it is about, then these, each once: below they go by their numbers, from 1
+--         then guards `E` first count text..., `N` first count, of fields that follow each other
+--         then operations `S` first count text... and `D` first count, of such fields too,
+--         `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
 --         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
 -- Reply: `W`, whether it was replayed, meta, answers as `place kind value;`..., and where it
 -- describes: metadata, milliseconds to live, now. Or `R`, a refusal, and what belongs to it.
@@ -38,60 +40,79 @@ local its_life = version > 0 and life or '\0\0\0\0\0\0\0\0'
 if not is_met(ARGV[2], version, its_life) then
   return {'R', 'version_mismatch', version, its_life}
 end
-local before = keys > 0 and bytes + 1 or 2
+local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 
 -- what the list makes of it -----------------------------------------------------------------
--- An entry: stored, whether the hash has the field; size, bytes of its JSON text (0: absent);
--- text or array, once they are known; count, elements of such a text, once they are; old, the array that is stored; dirty, whether it changes.
-local entries, order, cleared = {}, {}, false
+-- By the number of a field: size, bytes of its JSON text (0: absent; nil: nobody has looked); text or
+-- array, once they are known; count, elements of such a text, once they are; pushed, what is still to
+-- be appended; dirty, whether it changes. A clear begins all of them again.
+-- stored, whether the hash has the field; old, the chunked array that is stored.
+local FIELDS, n_fields = 9, tonumber(ARGV[9])
+local size, text, array, count, pushed, dirty = {}, {}, {}, {}, {}, {}
+local stored, old, cleared = {}, {}, false
 local results, n_results = {}, 0
+local i, n, op = FIELDS + n_fields + 1, #ARGV, 0
 
-local function load(f, want)
-  local e = entries[f]
-  if not e then
-    e = {size = 0}
-    if not cleared and not is_new then
-      local size = call('HSTRLEN', key, f)
-      if size > 0 then
-        e.stored, e.size = true, size
-        if want or size == HEADER_BYTES then
-          local text = call('HGET', key, f)
-          if byte(text) == 65 then
-            e.old = unpack_array(text)
-            local a = unpack_array(text)
-            a.written = {}
-            e.array, e.size = a, a.bytes + 1
-          else
-            e.text = text
-          end
-        end
+-- Of many fields the values are read at once, which takes half as long as the size of each.
+local values
+if n_fields > 16 and not is_new and ARGV[i] ~= 'C' then
+  values = {}
+  for from = 1, n_fields, 1000 do
+    local to = math.min(from + 999, n_fields)
+    local found = call('HMGET', key, unpack(ARGV, FIELDS + from, FIELDS + to))
+    for f = from, to do values[f] = found[f - from + 1] end
+  end
+end
+
+-- The size of a field.
+local function look(f)
+  local found = size[f]
+  if found then return found end
+  found = 0
+  if not cleared and not is_new then
+    local value
+    if values then
+      value = values[f]
+      if value then found = #value end
+    else
+      found = call('HSTRLEN', key, ARGV[FIELDS + f])
+      if found == HEADER_BYTES then value = call('HGET', key, ARGV[FIELDS + f]) end
+    end
+    if found > 0 then
+      stored[f] = true
+      if value and byte(value) == 65 then
+        local a = unpack_array(value)
+        a.written, array[f], old[f] = {}, a, unpack_array(value)
+        found = a.bytes + 1
+      elseif value then
+        text[f] = value
       end
     end
-    entries[f], order[#order + 1] = e, f
-  elseif want and e.size > 0 and not e.text and not e.array then
-    e.text = call('HGET', key, f)
   end
-  return e
+  size[f] = found
+  return found
 end
 
-local function resize(f, e, size)
-  if e.size > 0 then bytes, keys = bytes - (#f + e.size + 1), keys - 1 end
-  if size > 0 then bytes, keys = bytes + (#f + size + 1), keys + 1 end
-  e.size, e.dirty = size, true
+-- The text of a field; nothing when it is absent or chunked.
+local function read(f)
+  if look(f) > 0 and not text[f] and not array[f] then text[f] = call('HGET', key, ARGV[FIELDS + f]) end
+  return text[f]
 end
 
-local function put_text(f, e, text)
-  resize(f, e, #text)
-  e.text, e.array, e.count = text, nil, nil
+local function resize(f, new)
+  local before, name = look(f), #ARGV[FIELDS + f] + 1
+  if before > 0 then bytes, keys = bytes - before - name, keys - 1 end
+  if new > 0 then bytes, keys = bytes + new + name, keys + 1 end
+  size[f], dirty[f] = new, true
 end
 
-local function put_array(f, e, a)
-  resize(f, e, a.bytes + 1)
-  e.text, e.array, e.count = nil, a, nil
-end
-
-local function chunk(a, n)
-  return a.written[n] or call('HGET', key, chunk_name(a.id, n))
+local function put(f, new_text, new_array, elements)
+  resize(f, new_text and #new_text or new_array and new_array.bytes + 1 or 0)
+  text[f] = new_text
+  -- even nothing takes room in a table
+  if new_array or array[f] then array[f] = new_array end
+  if elements or count[f] then count[f] = elements end
+  if pushed[f] then pushed[f] = nil end
 end
 
 local function new_array()
@@ -100,148 +121,92 @@ local function new_array()
     bytes = 0, written = {[0] = '0'}}
 end
 
--- Gives a chunk of which more than half was cut a text without that.
-local function rewrite_head(a, text)
-  local ordinal = fmt('%.0f', a.first)
-  text = ordinal .. sub(text, a.skip + 1)
-  a.written[a.head], a.skip = text, #ordinal
-  if a.head == a.tail then a.tail_bytes = #text end
-end
-
-local function append(a, v)
-  local added = #v + 1
-  if a.tail_bytes + added > CHUNK_BYTES and a.next > a.first then
-    a.tail = a.tail + 1
-    local text = fmt('%.0f', a.next) .. '\n' .. v
-    a.written[a.tail], a.tail_bytes = text, #text
-  else
-    a.written[a.tail], a.tail_bytes = chunk(a, a.tail) .. '\n' .. v, a.tail_bytes + added
-  end
-  a.next, a.bytes = a.next + 1, a.bytes + added
-end
-
-local function drop_head(a, size, next_first)
-  a.bytes, a.written[a.head] = a.bytes - (size - a.skip), nil
-  a.head, a.first, a.skip = a.head + 1, next_first, #fmt('%.0f', next_first)
-end
-
--- The ordinal of the chunk after the head; past all when that is a large one, which is not read.
-local function next_ordinal(a)
-  local text = a.written[a.head + 1]
-  if not text then
-    local name = chunk_name(a.id, a.head + 1)
-    if call('HSTRLEN', key, name) > CHUNK_BYTES then return a.next + 1 end
-    text = call('HGET', key, name)
-  end
-  return tonumber(sub(text, 1, find(text, '\n', 1, true) - 1))
-end
-
-local function keep_newest(a, window)
-  local drop = a.next - a.first - window
-  while drop > 0 do
-    local text = a.written[a.head]
-    local size = text and #text or call('HSTRLEN', key, chunk_name(a.id, a.head))
-    if size > CHUNK_BYTES then
-      -- it holds one element alone, which need not be read to be dropped
-      drop_head(a, size, a.first + 1)
-      drop = drop - 1
-    elseif drop > 16 and a.head < a.tail and next_ordinal(a) <= a.first + drop then
-      local following = next_ordinal(a)
-      drop = drop - (following - a.first)
-      drop_head(a, size, following)
-    else
-      text = text or chunk(a, a.head)
-      local cut, dropped = a.skip, 0
-      while cut and dropped < drop do
-        local border = find(text, '\n', cut + 2, true)
-        cut, dropped = border and border - 1, dropped + 1
-      end
-      if cut then
-        a.bytes, a.first, a.skip = a.bytes - (cut - a.skip), a.first + dropped, cut
-        if cut > CHUNK_BYTES / 2 then rewrite_head(a, text) end
-      else
-        drop_head(a, size, a.first + dropped)
-      end
-      drop = drop - dropped
+-- Adds to what is to be appended: elements, how many the array had before, and how many it has then.
+local function push(f, v, window, skips)
+  local p = pushed[f]
+  if not p then
+    local t = read(f)
+    if t and byte(t) ~= 91 then
+      if skips then return nil, 's', '' end
+      return {'R', 'not_an_array', op}
     end
-  end
-end
-
--- The text of an array that is small enough for one field.
-local function plain(a)
-  local parts = {'['}
-  for n = a.head, a.tail do
-    local text = chunk(a, n)
-    parts[#parts + 1] = sub(text, n == a.head and a.skip + 1 or find(text, '\n', 1, true))
-  end
-  return table.concat(parts)
-end
-
-local function push(op, f, v, window, skips)
-  local e = load(f, true)
-  local a, text = e.array, e.text
-  if text and byte(text) ~= 91 then
-    if skips then return nil, 's' end
-    return {'R', 'not_an_array', op}
+    local a = array[f]
+    local before = a and a.next - a.first or count[f] or t and count_elements(t) or 0
+    p = {before = before, length = before}
+    pushed[f] = p
   end
   if window == 0 then
-    put_text(f, e, '[]')
-    return nil, 'l0'
+    put(f, '[]')
+    return nil, 'l', 0
   end
+  p[#p + 1] = v
+  p.length = p.length + 1
+  if window and p.length > window then p.length = window end
+  return nil, 'l', p.length
+end
+
+-- Appends what was pushed, and drops what its windows have no room for.
+local function settle_pushes(f, p)
+  local t, a, drop = text[f], array[f], p.before + #p - p.length
+  if drop >= p.before then
+    t, a = '[', nil
+  elseif t and drop > 0 then
+    t = '[' .. sub(t, element_after(t, 2, drop))
+  end
+  local from = math.max(0, drop - p.before) + 1
+  local elements = p.length - (#p - from + 1)
   if not a then
-    local new = ((not text or text == '[]') and '[' or text) .. '\n' .. v
-    if #new <= CHUNK_BYTES then
-      local count = e.count and e.count + 1
-      if not count then _, count = string.gsub(new, '\n', '\n') end
-      if window and count > window then
-        local cut = 1
-        for _ = 0, count - window do cut = find(new, '\n', cut + 1, true) end
-        new, count = '[' .. sub(new, cut), window
-      end
-      put_text(f, e, new)
-      e.count = count
-      return nil, 'l' .. count
+    local whole = #t
+    for j = from, #p do
+      whole = whole + #p[j] + 1
+      if whole > CHUNK_BYTES then break end
+    end
+    if whole <= CHUNK_BYTES then
+      return put(f, t .. '\n' .. table.concat(p, '\n', from), nil, p.length)
     end
     a = new_array()
-    if text and text ~= '[]' then
-      local _, count = string.gsub(text, '\n', '\n')
-      a.written[0], a.next, a.tail_bytes, a.bytes = '0' .. sub(text, 2), count, #text, #text - 1
+    if elements > 0 then
+      a.written[0], a.next, a.tail_bytes, a.bytes = '0' .. sub(t, 2), elements, #t, #t - 1
     end
-    put_array(f, e, a)
+  else
+    drop_oldest(key, a, drop)
   end
-  append(a, v)
-  if window then keep_newest(a, window) end
-  local count = a.next - a.first
+  append(key, a, p, from)
   if a.bytes < CHUNK_BYTES / 2 then
-    put_text(f, e, plain(a))
-    e.count = count
+    put(f, plain(key, a), nil, p.length)
   else
-    put_array(f, e, a)
+    put(f, nil, a)
   end
-  return nil, 'l' .. count
 end
 
-local function increment(op, f, by)
-  local e = load(f, true)
-  local old = e.size == 0 and '0' or e.text
-  if not old or not find(old, '^%-?%d+$') then return {'R', 'not_an_integer', op} end
-  if is_past_64_bits(old) then return {'R', 'integer_overflow', op} end
-  if old == '-0' then old = '0' end
-  local sum = add(old, by)
+local function increment(f, by)
+  local before = look(f) == 0 and not pushed[f] and '0' or read(f)
+  if pushed[f] or not before or not find(before, '^%-?%d+$') then return {'R', 'not_an_integer', op} end
+  if is_past_64_bits(before) then return {'R', 'integer_overflow', op} end
+  if before == '-0' then before = '0' end
+  local sum = add(before, by)
   if is_past_64_bits(sum) then return {'R', 'integer_overflow', op} end
-  put_text(f, e, sum)
-  return nil, sum
+  put(f, sum)
+  return nil, 'v', sum
 end
 
-local i, n, op = 9, #ARGV, 0
+local function answer_with(kind, value)
+  local at = 5 * n_results
+  results[at + 1], results[at + 2], results[at + 3], results[at + 4], results[at + 5] = op, ' ', kind, value, ';'
+  n_results = n_results + 1
+end
+
 while ARGV[i] == 'E' or ARGV[i] == 'N' do
-  local e = load(ARGV[i + 1], true)
-  if ARGV[i] == 'E' then
-    if e.text ~= ARGV[i + 2] then return {'R', 'value_changed'} end
-    i = i + 3
-  else
-    if e.text and byte(e.text) == 123 then return {'R', 'value_changed'} end
-    i = i + 2
+  local is_text, first, many = ARGV[i] == 'E', tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  i = i + 3
+  for f = first, first + many - 1 do
+    local t = read(f)
+    if is_text then
+      if t ~= ARGV[i] then return {'R', 'value_changed'} end
+      i = i + 1
+    elseif t and byte(t) == 123 then
+      return {'R', 'value_changed'}
+    end
   end
 end
 local metadata = ARGV[6]
@@ -252,42 +217,53 @@ if metadata ~= '' then
   if #metadata > max_metadata then return {'R', 'metadata_too_large', #metadata} end
 end
 while i <= n do
-  local code, f, refusal, result = ARGV[i], ARGV[i + 1], nil, nil
+  local code, f, refusal, kind, value = ARGV[i], tonumber(ARGV[i + 1]), nil, nil, nil
   if code == 'S' then
-    put_text(f, load(f), ARGV[i + 2])
+    local last = f + tonumber(ARGV[i + 2]) - 1
     i = i + 3
+    for each = f, last do
+      put(each, ARGV[i])
+      i = i + 1
+    end
+    op = op + last - f
+  elseif code == 'D' then
+    local last = f + tonumber(ARGV[i + 2]) - 1
+    for each = f, last do
+      local there = look(each) > 0 or pushed[each]
+      answer_with('d', there and '1' or '0')
+      if there then put(each) end
+      op = op + 1
+    end
+    i, op = i + 3, op - 1
   elseif code == 'P' or code == 'Q' then
-    refusal, result = push(op, f, ARGV[i + 2], tonumber(ARGV[i + 3]), code == 'Q')
+    refusal, kind, value = push(f, ARGV[i + 2], tonumber(ARGV[i + 3]), code == 'Q')
     i = i + 4
   elseif code == 'I' then
-    refusal, result = increment(op, f, ARGV[i + 2])
-    result = result and 'v' .. result
+    refusal, kind, value = increment(f, ARGV[i + 2])
     i = i + 3
-  elseif code == 'D' then
-    local e = load(f)
-    result = e.size > 0 and 'd1' or 'd0'
-    resize(f, e, 0)
-    e.text, e.array, e.count = nil, nil, nil
-    i = i + 2
+  elseif code == 'L' then
+    put(f, ARGV[i + 3], nil, tonumber(ARGV[i + 2]))
+    i = i + 4
   elseif code == 'A' then
-    local e, a, k = load(f), new_array(), tonumber(ARGV[i + 4])
-    a.next, a.bytes, a.tail, a.tail_bytes = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), k - 1, #ARGV[i + 4 + k]
-    for j = 1, k do a.written[j - 1] = ARGV[i + 4 + j] end
-    put_array(f, e, a)
-    i = i + 5 + k
+    local a, chunks = new_array(), tonumber(ARGV[i + 4])
+    a.next, a.bytes, a.tail, a.tail_bytes = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), chunks - 1, #ARGV[i + 4 + chunks]
+    for j = 1, chunks do a.written[j - 1] = ARGV[i + 4 + j] end
+    put(f, nil, a)
+    i = i + 5 + chunks
   else
-    cleared, entries, order, bytes, keys = true, {}, {}, 0, 0
+    cleared, bytes, keys = true, 0, 0
+    size, text, array, count, pushed, dirty = {}, {}, {}, {}, {}, {}
     i = i + 1
   end
   if refusal then return refusal end
-  if result then
-    n_results = n_results + 1
-    results[n_results] = op .. ' ' .. result
-  end
+  if kind then answer_with(kind, value) end
   op = op + 1
 end
-local size = keys > 0 and bytes + 1 or 2
-if size > max_bytes then return {'R', 'state_too_large', size, before} end
+for f = 1, n_fields do
+  if pushed[f] then settle_pushes(f, pushed[f]) end
+end
+local total = keys > 0 and bytes + 1 or 2
+if total > max_bytes then return {'R', 'state_too_large', total, before} end
 if keys > max_keys then return {'R', 'too_many_keys'} end
 
 if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
@@ -300,41 +276,36 @@ if dead then
 elseif is_new and left ~= -2 then
   call('UNLINK', key)
 elseif cleared and m then
-  if logged then changed = call('HKEYS', key) end
+  if logged and keys_before <= MOST_NAMED then changed = call('HKEYS', key) end
   local kept = call('HGET', key, 'D')
   call('UNLINK', key)
   if kept then call('HSET', key, 'D', kept) end
 end
-local puts, gone = {}, {}
-for _, f in ipairs(order) do
-  local e = entries[f]
-  if e.dirty then
-    if logged and (e.size > 0 or e.stored) then changed[#changed + 1] = f end
-    local a, old = e.array, not cleared and e.old
-    if old then
-      local past = a and a.id == old.id and math.min(a.head - 1, old.tail) or old.tail
-      for c = old.head, past do gone[#gone + 1] = chunk_name(old.id, c) end
+local puts, n_puts, gone = {}, 0, {}
+local function add(field, value)
+  puts[n_puts + 1], puts[n_puts + 2] = field, value
+  n_puts = n_puts + 2
+end
+for f = 1, n_fields do
+  if dirty[f] then
+    local field, a, o = ARGV[FIELDS + f], array[f], not cleared and old[f]
+    if logged and (size[f] > 0 or stored[f]) then changed[#changed + 1] = field end
+    if o then
+      local past = a and a.id == o.id and math.min(a.head - 1, o.tail) or o.tail
+      for c = o.head, past do gone[#gone + 1] = chunk_name(o.id, c) end
     end
     if a then
-      puts[#puts + 1] = f
-      puts[#puts + 1] = pack_array(a)
-      for c, text in pairs(a.written) do
-        puts[#puts + 1] = chunk_name(a.id, c)
-        puts[#puts + 1] = text
-      end
-    elseif e.size > 0 then
-      puts[#puts + 1] = f
-      puts[#puts + 1] = e.text
-    elseif e.stored then
-      gone[#gone + 1] = f
+      add(field, pack_array(a))
+      for c, elements in pairs(a.written) do add(chunk_name(a.id, c), elements) end
+    elseif size[f] > 0 then
+      add(field, text[f])
+    elseif stored[f] and not cleared then
+      gone[#gone + 1] = field
     end
   end
 end
 in_slices('HDEL', key, gone)
-if metadata ~= '' then
-  puts[#puts + 1] = 'D'
-  puts[#puts + 1] = metadata
-end
+if metadata ~= '' then add('D', metadata) end
 if is_new then
   created = now(ahead)
   if max_age > 0 then ends = created + max_age end
@@ -343,8 +314,7 @@ end
 if ARGV[4] ~= '' then ttl = tonumber(ARGV[4]) end
 if logged then sequence = sequence + 1 end
 m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched)
-puts[#puts + 1] = 'M'
-puts[#puts + 1] = m
+add('M', m)
 in_slices('HSET', key, puts)
 local lives = lifetime(ttl, ends, ahead)
 call('PEXPIRE', key, lives + grace * 1000 + ahead)
@@ -356,9 +326,9 @@ end
 if logged then
   local flags = not is_new and metadata ~= '' and 1 or 0
   log_event(k.log, is_new and CREATED or UPDATED, flags, now(ahead), version + 1, sequence, life,
-    id_of(key), names(changed), ahead)
+    id_of(key), cleared and keys_before > MOST_NAMED and '!' or names(changed), ahead)
 end
-local answer = {'W', 0, m, table.concat(results, ';')}
+local answer = {'W', 0, m, table.concat(results)}
 if ARGV[5] == 'd' then
   answer[5], answer[6], answer[7] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead))
 end

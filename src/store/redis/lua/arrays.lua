@@ -1,0 +1,114 @@
+-- What write.lua does to arrays. It collects the pushes to an array and does them at the end, all at
+-- once, so that a list costs what it changes, however often it cuts the same array.
+--
+-- A chunked array is its header as a table (see prelude.lua), and `written`: chunks that are not, or
+-- not so, in the hash of the thread.
+local STEP = 30
+local STEPS = string.rep('\n[^\n]*', STEP)
+
+-- Elements of the text of an array, or of a part of one.
+local function count_elements(text)
+  -- replacing by nothing is what counts fastest
+  local _, count = string.gsub(text, '\n', '')
+  return count
+end
+
+-- Where the element begins that comes so many after the one at that place; nothing when there are
+-- fewer, of which there may be none where it is STEP or more. To search for one at a time would take
+-- twice as long for elements of one byte.
+local function element_after(text, at, many)
+  while many >= STEP do
+    local _, last = find(text, STEPS, at)
+    at, many = last + 1, many - STEP
+  end
+  for _ = 1, many do at = at and find(text, '\n', at + 1, true) end
+  return at
+end
+
+local function chunk(key, a, n)
+  return a.written[n] or call('HGET', key, chunk_name(a.id, n))
+end
+
+-- How many elements the head holds: up to the ordinal of the next chunk, unless that is a large one.
+local function held_by_head(key, a)
+  if a.head == a.tail then return a.next - a.first end
+  local following = a.written[a.head + 1]
+  if not following then
+    local name = chunk_name(a.id, a.head + 1)
+    if call('HSTRLEN', key, name) > CHUNK_BYTES then
+      return count_elements(sub(chunk(key, a, a.head), a.skip + 1))
+    end
+    following = call('HGET', key, name)
+  end
+  return tonumber(sub(following, 1, find(following, '\n', 1, true) - 1)) - a.first
+end
+
+local function drop_head(a, size, many)
+  a.bytes, a.written[a.head] = a.bytes - (size - a.skip), nil
+  a.head, a.first = a.head + 1, a.first + many
+  a.skip = #fmt('%.0f', a.first)
+end
+
+-- Cuts elements off the head, up to a place. A chunk of which more than half was cut is written again.
+local function cut_head(a, text, many, cut)
+  a.bytes, a.first, a.skip = a.bytes - (cut - a.skip), a.first + many, cut
+  if cut > CHUNK_BYTES / 2 then
+    local ordinal = fmt('%.0f', a.first)
+    text = ordinal .. sub(text, cut + 1)
+    a.written[a.head], a.skip = text, #ordinal
+    if a.head == a.tail then a.tail_bytes = #text end
+  end
+end
+
+-- Drops the oldest elements, fewer than there are.
+local function drop_oldest(key, a, many)
+  while many > 0 do
+    local text = a.written[a.head]
+    local size = text and #text or call('HSTRLEN', key, chunk_name(a.id, a.head))
+    if size > CHUNK_BYTES then
+      -- it holds one element alone, which need not be read to be dropped
+      drop_head(a, size, 1)
+      many = many - 1
+    else
+      -- few are looked for without asking how many the chunk holds
+      local held = many >= STEP and held_by_head(key, a)
+      local place
+      if not held or many < held then
+        text = chunk(key, a, a.head)
+        place = element_after(text, a.skip + 1, many)
+      end
+      if place then return cut_head(a, text, many, place - 1) end
+      held = held or count_elements(sub(text, a.skip + 1))
+      drop_head(a, size, held)
+      many = many - held
+    end
+  end
+end
+
+-- Appends elements from a place of a list on.
+local function append(key, a, elements, from)
+  local parts
+  for i = from, #elements do
+    local v = elements[i]
+    local added = #v + 1
+    if a.tail_bytes + added > CHUNK_BYTES and a.next > a.first then
+      if parts then a.written[a.tail] = table.concat(parts, '\n') end
+      local ordinal = fmt('%.0f', a.next)
+      a.tail, a.tail_bytes, parts = a.tail + 1, #ordinal, {ordinal}
+    end
+    parts = parts or {chunk(key, a, a.tail)}
+    parts[#parts + 1] = v
+    a.tail_bytes, a.next, a.bytes = a.tail_bytes + added, a.next + 1, a.bytes + added
+  end
+  if parts then a.written[a.tail] = table.concat(parts, '\n') end
+end
+
+-- The text of an array that is small enough for one field.
+local function plain(key, a)
+  local parts = {'['}
+  for n = a.head, a.tail do
+    local text = chunk(key, a, n)
+    parts[#parts + 1] = sub(text, n == a.head and a.skip + 1 or find(text, '\n', 1, true))
+  end
+  return table.concat(parts)
+end
