@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::meta::Meta;
-use crate::domain::{Answer, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
+use crate::domain::{Answer, Json, Life, Operation, Policy, Refusal, Stamp, Thread, Write, Written};
 use crate::store::{Destroyed, StoreError, WriteError};
 
 pub(super) const UNKNOWN: StoreError = StoreError::Corrupt("a reply of an unknown form");
@@ -18,7 +18,7 @@ pub(super) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteE
     Ok(Written {
         stamp: meta.stamp,
         size_bytes: meta.size_bytes,
-        answers: answers(text(results)?, write.operations.len())?,
+        answers: answers(text(results)?, write.operations)?,
         thread: describe(&meta, description)?,
         replayed: integer(replayed)? == 1,
     })
@@ -91,13 +91,17 @@ fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreE
     Ok(Some(meta.describe(metadata, expires_ms)))
 }
 
-/// The answers of so many operations: only those that say something stand in the reply, as
-/// `place kind value;`.
-fn answers(results: &str, operations: usize) -> Result<Vec<Answer>, StoreError> {
-    let mut answers = vec![Answer::Done; operations];
+/// The answers of operations. Those that say something stand in the reply in order, as `kind value;`.
+fn answers(results: &str, operations: &[Operation]) -> Result<Vec<Answer>, StoreError> {
+    let mut answers = vec![Answer::Done; operations.len()];
+    let places = operations.iter().enumerate();
+    let mut speaking = places.filter(|(_, operation)| says_something(operation));
     for result in results.split(';').filter(|result| !result.is_empty()) {
-        let (place, answer) = result.split_once(' ').ok_or(UNKNOWN)?;
-        let place: usize = place.parse().map_err(|_| UNKNOWN)?;
+        let (place, answer) = match result.split_once(' ') {
+            // a replay of what an earlier release has remembered, which told the place
+            Some((place, answer)) => (place.parse().map_err(|_| UNKNOWN)?, answer),
+            None => (speaking.next().ok_or(UNKNOWN)?.0, result),
+        };
         let (kind, value) = answer.split_at_checked(1).ok_or(UNKNOWN)?;
         let answer = match kind {
             "d" => Answer::Deleted(value == "1"),
@@ -107,9 +111,16 @@ fn answers(results: &str, operations: usize) -> Result<Vec<Answer>, StoreError> 
             _ => return Err(UNKNOWN),
         };
         // a replayed request was the same to the byte, so there is such a place
-        *answers.get_mut(place).ok_or(UNKNOWN)? = answer;
+        *answers.get_mut::<usize>(place).ok_or(UNKNOWN)? = answer;
     }
     Ok(answers)
+}
+
+fn says_something(operation: &Operation) -> bool {
+    match operation {
+        Operation::Set { .. } | Operation::Clear => false,
+        Operation::Delete { .. } | Operation::Push { .. } | Operation::Increment { .. } => true,
+    }
 }
 
 /// The reply of a script that no limit of a state refuses, unless it is a refusal.

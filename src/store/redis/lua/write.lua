@@ -14,8 +14,8 @@
 --         then operations `S` first count text... and `D` first count, of such fields too,
 --         `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
 --         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
--- Reply: `W`, whether it was replayed, meta, answers as `place kind value;`..., and where it
--- describes: metadata, milliseconds to live, now. Or `R`, a refusal, and what belongs to it.
+-- Reply: `W`, whether it was replayed, meta, answers of deletes, pushes and increments in order as
+-- `kind value;`..., and where it describes: metadata, milliseconds to live, now. Or `R`, a refusal, and what belongs to it.
 local key = KEYS[1]
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
@@ -45,52 +45,51 @@ local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 -- what the list makes of it -----------------------------------------------------------------
 -- By the number of a field: size, bytes of its JSON text (0: absent; nil: nobody has looked); text or
 -- array, once they are known; count, elements of such a text, once they are; pushed, what is still to
--- be appended; dirty, whether it changes. A clear begins all of them again.
+-- be appended, with had and has, how many elements there were before it and are with it; dirty,
+-- whether it changes. A clear begins all of them again.
 -- stored, whether the hash has the field; old, the chunked array that is stored.
+--
+-- Flat tables, and few calls of functions: a list may have 20,000 fields.
 local FIELDS, n_fields = 9, tonumber(ARGV[9])
-local size, text, array, count, pushed, dirty = {}, {}, {}, {}, {}, {}
-local stored, old, cleared = {}, {}, false
+local size, text, array, count, dirty = {}, {}, {}, {}, {}
+local pushed, had, has = {}, {}, {}
+local stored, old, cleared = {}, {}, is_new
 local results, n_results = {}, 0
 local i, n, op = FIELDS + n_fields + 1, #ARGV, 0
 
+-- Notes what the hash has under a field: its size, and its text where that is known.
+local function note(f, found, value)
+  stored[f] = true
+  if value and byte(value) == 65 then
+    local a = unpack_array(value)
+    a.written, array[f], old[f] = {}, a, unpack_array(value)
+    found = a.bytes + 1
+  elseif value then
+    text[f] = value
+  end
+  size[f] = found
+end
+
 -- Of many fields the values are read at once, which takes half as long as the size of each.
-local values
-if n_fields > 16 and not is_new and ARGV[i] ~= 'C' then
-  values = {}
+if n_fields > 16 and not cleared and ARGV[i] ~= 'C' then
   for from = 1, n_fields, 1000 do
     local to = math.min(from + 999, n_fields)
     local found = call('HMGET', key, unpack(ARGV, FIELDS + from, FIELDS + to))
-    for f = from, to do values[f] = found[f - from + 1] end
+    for f = from, to do
+      local value = found[f - from + 1]
+      if value then note(f, #value, value) else size[f] = 0 end
+    end
   end
 end
 
 -- The size of a field.
 local function look(f)
-  local found = size[f]
-  if found then return found end
-  found = 0
-  if not cleared and not is_new then
-    local value
-    if values then
-      value = values[f]
-      if value then found = #value end
-    else
-      found = call('HSTRLEN', key, ARGV[FIELDS + f])
-      if found == HEADER_BYTES then value = call('HGET', key, ARGV[FIELDS + f]) end
-    end
-    if found > 0 then
-      stored[f] = true
-      if value and byte(value) == 65 then
-        local a = unpack_array(value)
-        a.written, array[f], old[f] = {}, a, unpack_array(value)
-        found = a.bytes + 1
-      elseif value then
-        text[f] = value
-      end
-    end
+  if not size[f] then
+    size[f] = 0
+    local found = cleared and 0 or call('HSTRLEN', key, ARGV[FIELDS + f])
+    if found > 0 then note(f, found, found == HEADER_BYTES and call('HGET', key, ARGV[FIELDS + f])) end
   end
-  size[f] = found
-  return found
+  return size[f]
 end
 
 -- The text of a field; nothing when it is absent or chunked.
@@ -99,17 +98,14 @@ local function read(f)
   return text[f]
 end
 
-local function resize(f, new)
-  local before, name = look(f), #ARGV[FIELDS + f] + 1
-  if before > 0 then bytes, keys = bytes - before - name, keys - 1 end
-  if new > 0 then bytes, keys = bytes + new + name, keys + 1 end
-  size[f], dirty[f] = new, true
-end
-
+-- Puts a text or an array, of so many elements if that is known, or nothing in the place of a field.
 local function put(f, new_text, new_array, elements)
-  resize(f, new_text and #new_text or new_array and new_array.bytes + 1 or 0)
-  text[f] = new_text
-  -- even nothing takes room in a table
+  local before, after = size[f] or look(f), new_text and #new_text or new_array and new_array.bytes + 1 or 0
+  if before > 0 then bytes, keys = bytes - before - #ARGV[FIELDS + f] - 1, keys - 1 end
+  if after > 0 then bytes, keys = bytes + after + #ARGV[FIELDS + f] + 1, keys + 1 end
+  size[f], dirty[f] = after, true
+  -- even nothing would take room in a table
+  if new_text or text[f] then text[f] = new_text end
   if new_array or array[f] then array[f] = new_array end
   if elements or count[f] then count[f] = elements end
   if pushed[f] then pushed[f] = nil end
@@ -121,59 +117,47 @@ local function new_array()
     bytes = 0, written = {[0] = '0'}}
 end
 
--- Adds to what is to be appended: elements, how many the array had before, and how many it has then.
+-- Adds to what is to be appended.
 local function push(f, v, window, skips)
   local p = pushed[f]
   if not p then
-    local t = read(f)
+    local t, a = read(f), array[f]
     if t and byte(t) ~= 91 then
-      if skips then return nil, 's', '' end
+      if skips then return nil, 's' end
       return {'R', 'not_an_array', op}
     end
-    local a = array[f]
-    local before = a and a.next - a.first or count[f] or t and count_elements(t) or 0
-    p = {before = before, length = before}
-    pushed[f] = p
+    p, had[f] = {}, a and a.next - a.first or count[f] or t and count_elements(t) or 0
+    pushed[f], has[f] = p, had[f]
   end
   if window == 0 then
     put(f, '[]')
-    return nil, 'l', 0
+    return nil, 'l0'
   end
   p[#p + 1] = v
-  p.length = p.length + 1
-  if window and p.length > window then p.length = window end
-  return nil, 'l', p.length
+  has[f] = math.min(has[f] + 1, window or math.huge)
+  return nil, 'l' .. has[f]
 end
 
 -- Appends what was pushed, and drops what its windows have no room for.
 local function settle_pushes(f, p)
-  local t, a, drop = text[f], array[f], p.before + #p - p.length
-  if drop >= p.before then
-    t, a = '[', nil
-  elseif t and drop > 0 then
+  local t, a, drop, from = text[f], array[f], had[f] + #p - has[f], 1
+  if drop >= had[f] then
+    t, a, from = '[', nil, drop - had[f] + 1
+  elseif a then
+    drop_oldest(key, a, drop)
+  elseif drop > 0 then
     t = '[' .. sub(t, element_after(t, 2, drop))
   end
-  local from = math.max(0, drop - p.before) + 1
-  local elements = p.length - (#p - from + 1)
   if not a then
-    local whole = #t
-    for j = from, #p do
-      whole = whole + #p[j] + 1
-      if whole > CHUNK_BYTES then break end
-    end
-    if whole <= CHUNK_BYTES then
-      return put(f, t .. '\n' .. table.concat(p, '\n', from), nil, p.length)
-    end
+    local new = #t < CHUNK_BYTES and #p - from < CHUNK_BYTES and t .. '\n' .. table.concat(p, '\n', from)
+    if new and #new <= CHUNK_BYTES then return put(f, new, nil, has[f]) end
     a = new_array()
-    if elements > 0 then
-      a.written[0], a.next, a.tail_bytes, a.bytes = '0' .. sub(t, 2), elements, #t, #t - 1
-    end
-  else
-    drop_oldest(key, a, drop)
+    local kept = has[f] - (#p - from + 1)
+    if kept > 0 then a.written[0], a.next, a.tail_bytes, a.bytes = '0' .. sub(t, 2), kept, #t, #t - 1 end
   end
   append(key, a, p, from)
   if a.bytes < CHUNK_BYTES / 2 then
-    put(f, plain(key, a), nil, p.length)
+    put(f, plain(key, a), nil, has[f])
   else
     put(f, nil, a)
   end
@@ -187,13 +171,7 @@ local function increment(f, by)
   local sum = add(before, by)
   if is_past_64_bits(sum) then return {'R', 'integer_overflow', op} end
   put(f, sum)
-  return nil, 'v', sum
-end
-
-local function answer_with(kind, value)
-  local at = 5 * n_results
-  results[at + 1], results[at + 2], results[at + 3], results[at + 4], results[at + 5] = op, ' ', kind, value, ';'
-  n_results = n_results + 1
+  return nil, 'v' .. sum
 end
 
 while ARGV[i] == 'E' or ARGV[i] == 'N' do
@@ -217,7 +195,7 @@ if metadata ~= '' then
   if #metadata > max_metadata then return {'R', 'metadata_too_large', #metadata} end
 end
 while i <= n do
-  local code, f, refusal, kind, value = ARGV[i], tonumber(ARGV[i + 1]), nil, nil, nil
+  local code, f, refusal, result = ARGV[i], tonumber(ARGV[i + 1]), nil, nil
   if code == 'S' then
     local last = f + tonumber(ARGV[i + 2]) - 1
     i = i + 3
@@ -229,17 +207,17 @@ while i <= n do
   elseif code == 'D' then
     local last = f + tonumber(ARGV[i + 2]) - 1
     for each = f, last do
-      local there = look(each) > 0 or pushed[each]
-      answer_with('d', there and '1' or '0')
+      local there = (size[each] or look(each)) > 0 or pushed[each]
+      n_results = n_results + 1
+      results[n_results] = there and 'd1' or 'd0'
       if there then put(each) end
-      op = op + 1
     end
-    i, op = i + 3, op - 1
+    i, op = i + 3, op + last - f
   elseif code == 'P' or code == 'Q' then
-    refusal, kind, value = push(f, ARGV[i + 2], tonumber(ARGV[i + 3]), code == 'Q')
+    refusal, result = push(f, ARGV[i + 2], tonumber(ARGV[i + 3]), code == 'Q')
     i = i + 4
   elseif code == 'I' then
-    refusal, kind, value = increment(f, ARGV[i + 2])
+    refusal, result = increment(f, ARGV[i + 2])
     i = i + 3
   elseif code == 'L' then
     put(f, ARGV[i + 3], nil, tonumber(ARGV[i + 2]))
@@ -252,11 +230,14 @@ while i <= n do
     i = i + 5 + chunks
   else
     cleared, bytes, keys = true, 0, 0
-    size, text, array, count, pushed, dirty = {}, {}, {}, {}, {}, {}
+    size, text, array, count, dirty, pushed = {}, {}, {}, {}, {}, {}
     i = i + 1
   end
   if refusal then return refusal end
-  if kind then answer_with(kind, value) end
+  if result then
+    n_results = n_results + 1
+    results[n_results] = result
+  end
   op = op + 1
 end
 for f = 1, n_fields do
@@ -328,7 +309,7 @@ if logged then
   log_event(k.log, is_new and CREATED or UPDATED, flags, now(ahead), version + 1, sequence, life,
     id_of(key), cleared and keys_before > MOST_NAMED and '!' or names(changed), ahead)
 end
-local answer = {'W', 0, m, table.concat(results)}
+local answer = {'W', 0, m, table.concat(results, ';')}
 if ARGV[5] == 'd' then
   answer[5], answer[6], answer[7] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead))
 end
