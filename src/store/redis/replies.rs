@@ -3,7 +3,9 @@
 use redis::Value;
 
 use super::meta::Meta;
-use crate::domain::{Answer, Json, Life, Operation, Policy, Refusal, Stamp, Thread, Write, Written};
+use crate::domain::{
+    Answer, Json, Life, Operation, Policy, Refusal, Stamp, Thread, Write, Written,
+};
 use crate::store::{Destroyed, StoreError, WriteError};
 
 pub(super) const UNKNOWN: StoreError = StoreError::Corrupt("a reply of an unknown form");

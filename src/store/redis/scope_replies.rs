@@ -148,6 +148,22 @@ pub(super) fn item(entry: &Value) -> Result<Kept, StoreError> {
     })
 }
 
+/// Bytes of the items of a write that was not done, since more of the oldest items have to go than one
+/// script drops.
+pub(super) fn lacks_room(reply: &Value) -> Option<u64> {
+    match reply {
+        Value::Array(reply) => match &reply[..] {
+            [Value::BulkString(tag), Value::BulkString(code), added]
+                if tag == b"R" && code == b"no_room" =>
+            {
+                integer(added).ok()
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The reply of the script that writes.
 pub(super) fn written(
     reply: Value,

@@ -7,7 +7,8 @@ use redis::Value;
 
 use super::commands::{Command, command};
 use super::keys::ScopeKeys;
-use super::replies::array;
+use super::link::Calls;
+use super::replies::{array, is_done};
 use super::scripts::Script;
 use super::{RedisStore, scope_arguments, scope_replies};
 use crate::domain::scope::{HistorySummary, KeptScope, ScopeWrite, ScopeWritten};
@@ -55,15 +56,22 @@ impl Scopes for RedisStore {
         let mark = &self.names.watch_all;
         let logs_all = self.interest.logs_all(&calls, mark, self.ahead()).await?;
         let keys = self.names.scope(scope);
-        let mut cmd = Script::WriteScope.call(5 + usize::from(keys.thread.is_some()));
-        cmd.arg(&keys.scope)
-            .arg(&keys.history)
-            .arg(&keys.ids)
-            .arg(&keys.answers)
-            .arg(&keys.bucket.log);
-        add_thread(&mut cmd, &keys);
-        scope_arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
-        scope_replies::written(calls.write(cmd).await?, write)
+        loop {
+            let mut cmd = Script::WriteScope.call(5 + usize::from(keys.thread.is_some()));
+            cmd.arg(&keys.scope)
+                .arg(&keys.history)
+                .arg(&keys.ids)
+                .arg(&keys.answers)
+                .arg(&keys.bucket.log);
+            add_thread(&mut cmd, &keys);
+            scope_arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
+            let reply = calls.write(cmd).await?;
+            let Some(added) = scope_replies::lacks_room(&reply) else {
+                return scope_replies::written(reply, write);
+            };
+            let room = write.policy.history.max_bytes.saturating_sub(added);
+            self.make_room(&calls, &keys, room).await?;
+        }
     }
 
     async fn end_scope(
@@ -100,6 +108,26 @@ impl Scopes for RedisStore {
 }
 
 impl RedisStore {
+    /// Drops the oldest items of a history until it has no more than so many bytes, a thousand at a
+    /// time: others have their turn in between. A write needs that before it only if it takes the place
+    /// of more items than one script drops, and when nothing else refuses it.
+    async fn make_room(
+        &self,
+        calls: &Calls<'_>,
+        keys: &ScopeKeys<'_>,
+        bytes: u64,
+    ) -> Result<(), StoreError> {
+        loop {
+            let mut cmd = Script::MakeRoom.call(3 + usize::from(keys.thread.is_some()));
+            cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+            add_thread(&mut cmd, keys);
+            cmd.arg(self.ahead()).arg(bytes);
+            if is_done(&calls.write(cmd).await?)? {
+                return Ok(());
+            }
+        }
+    }
+
     fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Command {
         let mut cmd = Script::ReadScope.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);

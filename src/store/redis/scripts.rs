@@ -43,6 +43,7 @@ pub(super) enum Script {
     PutRecord,
     ReadScope,
     WriteScope,
+    MakeRoom,
     EndScope,
     ListAdd,
     ListRemove,
@@ -58,7 +59,7 @@ pub(super) enum Script {
     GiveBackRates,
 }
 
-const ALL: [Script; 40] = [
+const ALL: [Script; 41] = [
     Script::Touch,
     Script::ReadThread,
     Script::ReadKeys,
@@ -86,6 +87,7 @@ const ALL: [Script; 40] = [
     Script::PutRecord,
     Script::ReadScope,
     Script::WriteScope,
+    Script::MakeRoom,
     Script::EndScope,
     Script::ListAdd,
     Script::ListRemove,
@@ -144,6 +146,7 @@ impl Script {
                 &[RECORDS, LOG, INTEGERS, SCOPE],
                 include_str!("lua/write_scope.lua"),
             ),
+            Self::MakeRoom => (&[LOG, SCOPE], include_str!("lua/make_room.lua")),
             Self::EndScope => (&[RECORDS, LOG, SCOPE], include_str!("lua/end_scope.lua")),
             Self::ListAdd => (&[], include_str!("lua/list_add.lua")),
             Self::ListRemove => (&[], include_str!("lua/list_remove.lua")),

@@ -11,7 +11,8 @@
 --       9... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
 --         items `H` id value fingerprint
 -- Reply: `K`, whether it was replayed, meta, answers of the operations as `kind value;`..., and of the
--- items as `place repeated;`...; or a refusal as in write.lua.
+-- items as `place repeated;`...; or a refusal as in write.lua, among them `no_room` and the bytes of
+-- the items, where more of the oldest have to go than one script drops: see make_room.lua.
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
 local function has(flag) return math.floor(flags / flag) % 2 == 1 end
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[6]}
@@ -145,6 +146,11 @@ if added > 0 and (has(16) and added or history + added) > max_history then
   return {'R', 'history_too_large', history + added, history}
 end
 if k.thread and not thread then return {'R', 'no_thread'} end
+local dropped
+if has(16) and history + added > max_history then
+  dropped = oldest_items(k.history, s, history + added - max_history)
+  if not dropped.is_enough then return {'R', 'no_room', added} end
+end
 
 -- The reply, remembered for as long as what it is about has left (-1: it does not end by itself).
 local function reply(left)
@@ -153,27 +159,6 @@ local function reply(left)
     remember(memory, answer, 8 * (#answers + #places), left < 0 and LONGEST_MS or left, ahead)
   end
   return answer
-end
-
--- Drops the oldest items, read in ever larger portions: one large item can take the place of
--- thousands, while most take that of one, and each of them can be large.
-local function make_room()
-  local ids, most = {}, 1
-  while s.history > max_history do
-    local oldest = call('XRANGE', k.history, fmt('%.0f-0', s.first), '+', 'COUNT', most)
-    if #oldest == 0 then
-      s.first, s.history = s.next, 0
-    end
-    for _, item in ipairs(oldest) do
-      if s.history <= max_history then break end
-      local id, value = item[2][4], item[2][6]
-      ids[#ids + 1] = id
-      s.first, s.history = s.first + 1, s.history - #id - #value - 64
-    end
-    most = math.min(2 * most, 64)
-  end
-  in_slices('HDEL', k.ids, ids)
-  call('XTRIM', k.history, 'MINID', fmt('%.0f-0', s.first))
 end
 
 -- and only now the writing ------------------------------------------------------------------
@@ -241,7 +226,7 @@ for _, item in ipairs(items) do
 end
 in_slices('HSET', k.ids, ids)
 s.next, s.history = next_place, s.history + added
-if has(16) and s.history > max_history then make_room() end
+if dropped then drop_items(k, s, dropped) end
 if thread then
   thread, thread_left = touch(k.thread, ahead)
 elseif s.ttl > 0 or lives > 0 then

@@ -1,0 +1,12 @@
+-- Drops the oldest items of a history that is too large, no more than one script may.
+-- KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
+-- ARGV: 1 ahead, 2 bytes that it may have. Reply: 1 when it has no more, or 0.
+local ahead = tonumber(ARGV[1])
+local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
+local _, s = open_scope(k, ahead, false)
+local over = s and s.history - tonumber(ARGV[2]) or 0
+if over <= 0 then return 1 end
+local found = oldest_items(k.history, s, over)
+drop_items(k, s, found)
+call('HSET', k.scope, 'M', pack_scope(s))
+return found.is_enough and 1 or 0
