@@ -5,8 +5,8 @@ use super::given::{Given, look_at};
 use super::seen::Seen;
 use crate::domain::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
-/// Elements of an array that are added one by one. More cost less as a whole array: each push works a
-/// chunk out anew, and has an answer that is remembered.
+/// Elements that a save adds one by one, to all arrays together. Past that, arrays are set as a whole:
+/// in Redis a push of one element takes twice as long as setting a small array, and 10,000 pushes 30 ms.
 const MOST_PUSHED: usize = 1_000;
 
 /// A save of a whole state, compared with what the client was given before.
@@ -101,15 +101,17 @@ impl ThreeWay {
     pub fn operations(&self, stored: &[Option<&str>]) -> Vec<Operation> {
         let mut operations = self.settled.clone();
         let stored = stored.iter().copied().chain(std::iter::repeat(None));
+        let mut may_push = MOST_PUSHED;
         for (open, stored) in self.open.iter().zip(stored) {
-            open.settle(stored, &mut operations);
+            open.settle(stored, &mut may_push, &mut operations);
         }
         operations
     }
 }
 
 impl Open {
-    fn settle(&self, stored: Option<&str>, operations: &mut Vec<Operation>) {
+    /// Adds the operations for this value, of which so many may still be pushes.
+    fn settle(&self, stored: Option<&str>, may_push: &mut usize, operations: &mut Vec<Operation>) {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))
         else {
@@ -136,7 +138,8 @@ impl Open {
                     .chain(elements(theirs).skip(their.len() - end));
                 operations.push(self.set(Value::Array(Array::of(list))));
             }
-            Merged::TheirsThen(from) if our.len() - from <= MOST_PUSHED => {
+            Merged::TheirsThen(from) if our.len() - from <= *may_push => {
+                *may_push -= our.len() - from;
                 operations.extend(ours.elements().skip(from).map(|element| self.push(element)));
             }
             Merged::TheirsThen(from) => operations.push(self.joined(theirs, 0, ours, from)),
