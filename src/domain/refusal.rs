@@ -34,8 +34,8 @@ pub enum Refusal {
         /// What it would have had.
         attempted_bytes: u64,
     },
-    /// The state would have too many keys.
-    #[error("the state would have more than {limit_keys} keys")]
+    /// The state would have too many keys, or a merge patch names too many.
+    #[error("a state has at most {limit_keys} keys, and a merge patch deletes at most as many")]
     TooManyKeys {
         /// The limit.
         limit_keys: u32,
