@@ -177,7 +177,8 @@ up() {
     is_running redis ||
         start redis redis-server --port 0 --unixsocket "$dir/redis.sock" --dir "$dir/redis" \
             --appendonly yes --appendfsync everysec --save '' --maxmemory 512mb \
-            --maxmemory-policy noeviction
+            --maxmemory-policy noeviction --lazyfree-lazy-expire yes \
+            --lazyfree-lazy-server-del yes
     until_it redis redis-cli -e -s "$dir/redis.sock" ping
 
     set -- --host-record=threadkeep,127.0.0.2 --host-record=threadkeep,127.0.0.3 \

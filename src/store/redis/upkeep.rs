@@ -14,8 +14,9 @@ use crate::store::{Due, Reaped, StoreError, Upkeep};
 
 /// Archives that one call deletes.
 const SWEPT: usize = 100;
-/// Events that one call deletes, about.
-const CUT: usize = 20_000;
+/// Events that one call deletes, about. Of the largest, which name keys of 64 KiB, they take Redis 30 ms;
+/// of usual ones a tenth of a millisecond.
+const CUT: usize = 5_000;
 
 #[async_trait]
 impl Upkeep for RedisStore {

@@ -20,7 +20,7 @@ if ARGV[4] ~= '' then
 end
 local last, more = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1], 0
 if last then
-  -- whole nodes of the stream, as many as take about a quarter of a millisecond; then the rest
+  -- whole nodes of the stream, some thousand events at a time; then the rest
   if call('XTRIM', KEYS[1], 'MINID', '~', cut, 'LIMIT', most) > most / 2 then
     more = 1
   else
