@@ -167,7 +167,13 @@ impl std::fmt::Debug for Chunk {
 
 impl Chunk {
     fn push(&mut self, element: &str) {
-        self.text.reserve_exact(element.len() + 1);
+        let (len, bytes) = (self.text.len(), element.len() + 1);
+        if self.text.capacity() - len < bytes {
+            // not to the byte, which would move the text once for each element; an eighth is no more
+            // than allocators round up by
+            let ahead = (len / 8).min(CHUNK_BYTES.saturating_sub(len));
+            self.text.reserve_exact(bytes.max(ahead));
+        }
         self.text.push(b'\n');
         self.text.extend_from_slice(element.as_bytes());
         self.len += 1;
