@@ -8,6 +8,8 @@ pub mod config;
 pub mod domain;
 pub mod doors;
 pub mod events;
+#[cfg(test)]
+mod fuzzing;
 pub mod http;
 pub mod identity;
 pub mod service;

@@ -7,6 +7,8 @@ mod document;
 mod entry_key;
 mod event;
 mod excerpt;
+#[cfg(test)]
+mod fuzz;
 pub(crate) mod idempotency;
 mod integer;
 mod json;

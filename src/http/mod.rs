@@ -25,6 +25,8 @@ mod event_query;
 mod exchange;
 mod fallback;
 mod feed;
+#[cfg(test)]
+mod fuzz;
 mod head;
 mod history;
 mod history_body;

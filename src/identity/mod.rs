@@ -4,6 +4,8 @@ mod api_keys;
 mod caller;
 mod client_network;
 mod cookie;
+#[cfg(test)]
+mod fuzz;
 mod jwt;
 mod origins;
 mod provider;

@@ -18,6 +18,8 @@ mod ending;
 mod envelope;
 mod error;
 mod frames;
+#[cfg(test)]
+mod fuzz;
 mod id;
 mod in_flight;
 mod limits;

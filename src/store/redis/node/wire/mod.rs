@@ -6,6 +6,8 @@
 //! knows their form reads them where they lie.
 
 mod driver;
+#[cfg(test)]
+mod fuzz;
 mod greeting;
 mod queue;
 mod reader;

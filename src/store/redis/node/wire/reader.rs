@@ -25,7 +25,8 @@ impl<'a> Reader<'a> {
         let end = memchr::memchr(b'\n', self.rest).ok_or_else(malformed)?;
         let (line, rest) = self.rest.split_at(end + 1);
         self.rest = rest;
-        line.get(1..end.saturating_sub(1)).ok_or_else(malformed)
+        let content = line.get(1..).and_then(|line| line.strip_suffix(b"\r\n"));
+        content.ok_or_else(malformed)
     }
 
     /// The length or number that a value begins with.

@@ -1,0 +1,5 @@
+//! Fuzz targets of what reads, merges and keeps JSON.
+
+mod histories;
+mod json;
+mod windows;

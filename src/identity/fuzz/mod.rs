@@ -1,0 +1,3 @@
+//! Fuzz targets of what tells who has sent a request.
+
+mod cookies;
