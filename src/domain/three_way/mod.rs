@@ -2,6 +2,8 @@
 
 mod arrays;
 mod basis;
+#[cfg(test)]
+mod fuzz;
 mod given;
 mod javascript;
 mod merge;
