@@ -5,6 +5,7 @@ use crate::domain::array::close_array;
 use crate::store::StoreError;
 
 const HEADER_BYTES: usize = 41;
+const CORRUPT_HEADER: StoreError = StoreError::Corrupt("an array header of an unknown form");
 const CORRUPT: StoreError = StoreError::Corrupt("a chunk of an unknown form");
 
 /// The header of a chunked array, as `lua/prelude.lua` lays it out.
@@ -24,7 +25,7 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn read(packed: &[u8]) -> Result<Self, StoreError> {
         if packed.len() != HEADER_BYTES || packed[0] != b'A' {
-            return Err(StoreError::Corrupt("an array header of an unknown form"));
+            return Err(CORRUPT_HEADER);
         }
         let mut rest = &packed[1..];
         let id = take(&mut rest, 4);
@@ -32,7 +33,7 @@ impl Header {
         // bytes of the tail chunk, which only the scripts need, stand between these two
         let [skip, _, bytes] = [(); 3].map(|()| take(&mut rest, 4) as usize);
         if head > tail || first > next {
-            return Err(StoreError::Corrupt("an array that ends before it begins"));
+            return Err(CORRUPT_HEADER);
         }
         Ok(Self {
             id,

@@ -14,6 +14,8 @@ mod entries;
 mod entry_list;
 mod entry_text;
 mod fields;
+#[cfg(test)]
+mod fuzz;
 mod interest;
 mod keys;
 mod leases;

@@ -89,7 +89,8 @@ fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreE
         Value::Nil => Json::empty_object(),
         metadata => Json::from_compact(text(metadata)?),
     };
-    let expires_ms = integer(now_ms)? + integer(left_ms)?;
+    let expires_ms = integer(now_ms)?.checked_add(integer(left_ms)?);
+    let expires_ms = expires_ms.ok_or(UNKNOWN)?;
     Ok(Some(meta.describe(metadata, expires_ms)))
 }
 
