@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use super::early::announced_bytes;
 use super::error::ApiError;
+use super::turn::Turn;
 use crate::alarm::Alarm;
 
 /// A body that takes longer than this to arrive is given up.
@@ -77,9 +78,11 @@ impl Body {
         }
         let announced_bytes = announced_bytes(request).unwrap_or_default();
         let alarm = request.conn_data::<BodyAlarm>().cloned();
+        let turn = request.conn_data::<Turn>().cloned();
         let payload = Arriving {
             payload: request.take_payload(),
             alarm: alarm.unwrap_or_default(),
+            turn: turn.unwrap_or_default(),
         };
         if announced_bytes > limit_bytes {
             return Self::refuse(payload, limit_bytes, announced_bytes).await;
@@ -155,6 +158,7 @@ pub struct BodyAlarm(Rc<RefCell<Alarm>>);
 struct Arriving {
     payload: Payload,
     alarm: BodyAlarm,
+    turn: Turn,
 }
 
 /// It took too long.
@@ -169,17 +173,20 @@ impl Arriving {
         end: &mut Option<Instant>,
     ) -> Result<Option<Result<Bytes, PayloadError>>, Late> {
         let mut next_by = None;
-        poll_fn(|cx| {
+        let next = poll_fn(|cx| {
             if let Poll::Ready(next) = self.payload.poll_next_unpin(cx) {
                 return Poll::Ready(Ok(next));
             }
+            self.turn.want_body(true);
             let next_by = *next_by.get_or_insert_with(|| {
                 let now = Instant::now();
                 (now + SILENCE).min(*end.get_or_insert(now + most))
             });
             let mut alarm = self.alarm.0.borrow_mut();
             alarm.poll(cx, next_by).map(|()| Err(Late))
-        })
-        .await
+        });
+        let next = next.await;
+        self.turn.want_body(false);
+        next
     }
 }

@@ -62,9 +62,12 @@ pub async fn envelope<B: MessageBody + 'static>(
     let mut response = with_problem(response, &session);
     mark(&mut response, session);
     end(&response, session, start);
-    Ok(match goes_on(&response) {
-        true => response.map_body(|_, body| EitherBody::right(taken.with(body.boxed()))),
-        false => response.map_into_left_body(),
+    Ok(if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        response.map_body(|_, body| EitherBody::right(taken.switched(body.boxed())))
+    } else if response.response().body().size() == BodySize::Stream {
+        response.map_body(|_, body| EitherBody::right(taken.with(body.boxed())))
+    } else {
+        response.map_into_left_body()
     })
 }
 
@@ -98,12 +101,6 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     {
         api.identity.hand_back(caller, &request, headers);
     }
-}
-
-/// Whether the request goes on after its answer has begun.
-fn goes_on<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
-    let is_switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-    is_switched || response.response().body().size() == BodySize::Stream
 }
 
 /// Has the end of a request about a thread logged, if that is wanted.

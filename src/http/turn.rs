@@ -9,7 +9,7 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Kept with a connection: whether its client is to send the head of a request. Who watches the
+/// Kept with a connection: whether its client is to send the head of a request. Whoever watches the
 /// connection cannot tell, and clients may take their time only while nothing of theirs has begun.
 #[derive(Debug, Clone, Default)]
 pub struct Turn(Rc<Cell<State>>);
@@ -17,7 +17,20 @@ pub struct Turn(Rc<Cell<State>>);
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     requests: u64,
-    is_taken: bool,
+    phase: Phase,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// The client is to send a head.
+    #[default]
+    Head,
+    /// A request waits for more of its body.
+    Body,
+    /// A request has all that it waits for.
+    Answer,
+    /// The connection speaks another protocol.
+    Switched,
 }
 
 /// A request that is answered; with its end it is the client's turn again.
@@ -29,7 +42,14 @@ impl Turn {
     #[must_use]
     pub fn of_client(&self) -> Option<u64> {
         let state = self.0.get();
-        (!state.is_taken).then_some(state.requests)
+        (state.phase == Phase::Head).then_some(state.requests)
+    }
+
+    /// Whether anybody waits for what the client sends. What it sends at other times is behind the request
+    /// that is being answered.
+    #[must_use]
+    pub fn wants_bytes(&self) -> bool {
+        self.0.get().phase != Phase::Answer
     }
 
     /// A request has begun.
@@ -37,17 +57,38 @@ impl Turn {
         let turn = request.conn_data::<Self>().cloned();
         if let Some(Self(state)) = &turn {
             let requests = state.get().requests + 1;
-            let is_taken = true;
-            state.set(State { requests, is_taken });
+            let phase = Phase::Answer;
+            state.set(State { requests, phase });
         }
         Taken(turn)
+    }
+
+    /// The request waits for more of its body, or has it.
+    pub(super) fn want_body(&self, is_wanted: bool) {
+        self.enter(match is_wanted {
+            true => Phase::Body,
+            false => Phase::Answer,
+        });
+    }
+
+    fn enter(&self, phase: Phase) {
+        let State { requests, .. } = self.0.get();
+        self.0.set(State { requests, phase });
     }
 }
 
 impl Taken {
-    /// That of an answer which goes on as a stream, or as another protocol: it is over with it.
+    /// That of an answer which goes on as a stream: it is over with it.
     pub(super) fn with(self, body: BoxBody) -> BoxBody {
         BoxBody::new(Streamed { body, _taken: self })
+    }
+
+    /// That of an answer with which another protocol begins.
+    pub(super) fn switched(self, body: BoxBody) -> BoxBody {
+        if let Some(turn) = &self.0 {
+            turn.enter(Phase::Switched);
+        }
+        self.with(body)
     }
 }
 
@@ -74,10 +115,8 @@ impl MessageBody for Streamed {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        if let Some(Turn(state)) = &self.0 {
-            let State { requests, .. } = state.get();
-            let is_taken = false;
-            state.set(State { requests, is_taken });
+        if let Some(turn) = &self.0 {
+            turn.enter(Phase::Head);
         }
     }
 }

@@ -47,6 +47,11 @@ impl Idleness {
         self.turn.clone()
     }
 
+    /// Whether anybody waits for what the client sends.
+    pub(super) fn wants_bytes(&self) -> bool {
+        self.turn.wants_bytes()
+    }
+
     /// Notes that something came.
     pub(super) fn heard(&mut self) {
         self.wait(true);

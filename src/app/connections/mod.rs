@@ -9,6 +9,7 @@
 //! [`HttpServer`]: actix_web::HttpServer
 
 mod idleness;
+mod intake;
 mod listener;
 mod outbox;
 mod sockets;

@@ -144,7 +144,8 @@ impl Outlet {
         self.rest.replace(rest);
     }
 
-    fn has_rest(&self) -> bool {
+    /// Whether something of it is still to be written.
+    pub(super) fn has_rest(&self) -> bool {
         !self.rest.borrow().is_empty()
     }
 

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::idleness::Idleness;
+use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
 use crate::http::Turn;
 
@@ -22,11 +23,14 @@ use crate::http::Turn;
 const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
-/// A stream whose client has to get on.
+/// A stream whose client has to get on, and has to take its answers before more is read from it.
 pub(super) struct PacedStream {
     outlet: Rc<Outlet>,
     outbox: Outbox,
     idleness: Idleness,
+    intake: Intake,
+    /// Whether the reader is to be woken when it may read.
+    is_reader_waiting: bool,
     taking: Option<Taking>,
     span: Duration,
 }
@@ -44,6 +48,8 @@ impl PacedStream {
             outlet: Outlet::new(stream),
             outbox,
             idleness,
+            intake: Intake::default(),
+            is_reader_waiting: false,
             taking: None,
             span: SPAN,
         }
@@ -118,28 +124,75 @@ impl PacedStream {
             (true, more) => Poll::Ready(Ok(more)),
         }
     }
+
+    /// Whether an answer waits for its client.
+    fn is_answer_waiting(&self) -> bool {
+        self.taking.is_some() || self.outlet.has_rest()
+    }
+
+    /// Whether the client has ended or broken the connection. What it sends is left where it is.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.intake.has_backlog() {
+            self.is_reader_waiting = true;
+            return Poll::Pending;
+        }
+        let mut byte = [0];
+        let stream = self.outlet.stream.borrow();
+        match ready!(stream.poll_peek(cx, &mut ReadBuf::new(&mut byte))) {
+            Ok(0) | Err(_) => Poll::Ready(()),
+            Ok(_) => {
+                self.is_reader_waiting = true;
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Begins a round of reading: what could be answered is.
+    fn begin_round(&mut self, cx: &Context<'_>) {
+        self.intake.begin_round();
+        if self.is_reader_waiting && self.idleness.wants_bytes() {
+            self.is_reader_waiting = false;
+            cx.waker().wake_by_ref();
+        }
+    }
 }
 
 impl AsyncRead for PacedStream {
+    /// Nothing is read while an answer waits for its client or a request is answered, and otherwise as
+    /// much as a round has.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let before = buffer.filled().len();
+        if this.is_answer_waiting() {
+            // it is to ask for something only when it has what it asked for
+            this.idleness.restart();
+            this.is_reader_waiting = true;
+            return Poll::Pending;
+        }
+        if !this.idleness.wants_bytes() {
+            ready!(this.poll_gone(cx));
+        }
+        if this.intake.is_full() {
+            // the dispatcher comes back when it has looked at what it has
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if this.intake.has_backlog() {
+            this.intake.pass_backlog(buffer);
+            this.idleness.heard();
+            return Poll::Ready(Ok(()));
+        }
+        let start = buffer.filled().len();
         let read = Pin::new(&mut *this.outlet.stream.borrow_mut()).poll_read(cx, buffer);
         match read {
-            Poll::Pending => {
-                if this.taking.is_some() {
-                    // it is to ask for something only when it has what it asked for
-                    this.idleness.restart();
-                }
-                this.idleness.poll(cx)
-            }
+            Poll::Pending => this.idleness.poll(cx),
             Poll::Ready(read) => {
-                if buffer.filled().len() > before {
+                if buffer.filled().len() > start {
                     this.idleness.heard();
+                    this.intake.pass(buffer, start);
                 }
                 Poll::Ready(read)
             }
@@ -168,6 +221,7 @@ impl AsyncWrite for PacedStream {
         // actix waits without end for the rest of a chunked body that nobody reads, and does not read
         // meanwhile: the time of its client runs from here on, and the next read tells that it is over
         let _ = self.idleness.poll(cx);
+        self.begin_round(cx);
         Poll::Ready(Ok(()))
     }
 

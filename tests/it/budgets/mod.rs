@@ -2,8 +2,11 @@
 //!
 //! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
 
+mod pipelines;
 
 use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
 
 use crate::support::server::{Backend, Builder, Server};
 
@@ -16,4 +19,19 @@ const MB: u64 = 1_000_000;
 /// A server under attack.
 fn builder(backend: Backend) -> Builder {
     Server::builder(backend).address_space(ADDRESS_SPACE_BYTES)
+}
+
+/// Waits until a server has given memory back.
+async fn await_resident(server: &Server, most_bytes: u64) {
+    let given_back = async {
+        while server.resident_bytes() > most_bytes {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let is_given_back = timeout(Duration::from_secs(20), given_back).await.is_ok();
+    assert!(
+        is_given_back,
+        "{} bytes are in use",
+        server.resident_bytes()
+    );
 }

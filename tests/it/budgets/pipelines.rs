@@ -1,0 +1,53 @@
+//! Clients that ask for more and more, and read nothing.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use socket2::SockRef;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::budgets::{LONGEST_WAIT, MB, await_resident, builder};
+use crate::support::heartbeat::Heartbeat;
+use crate::support::server::{Backend, Server};
+
+const CONNECTIONS: usize = 200;
+const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+/// What a connection sends at most.
+const SENT_BYTES: usize = 1_400_000;
+/// A server that takes nothing for so long reads no more.
+const STILL: Duration = Duration::from_millis(500);
+
+/// A connection whose server has not read all of many requests, or has.
+async fn pipeline(server: &Server) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    // the less the system holds, the sooner the server has to
+    SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
+    let requests = REQUEST.repeat(500);
+    for _ in 0..SENT_BYTES / requests.len() {
+        match timeout(STILL, stream.write_all(&requests)).await {
+            Ok(written) => written.unwrap(),
+            Err(_) => break,
+        }
+    }
+    stream
+}
+
+#[tokio::test]
+async fn clients_that_pipeline_without_reading_cost_little() {
+    let server = builder(Backend::Memory).start();
+    let thread = server.client().thread();
+    thread.put("state/a", "1").ok().await;
+    let heartbeat = Heartbeat::start(&server);
+    let before = server.peak_bytes();
+
+    let pipelines = join_all((0..CONNECTIONS).map(|_| pipeline(&server))).await;
+    thread.put("state/a", "2").ok().await;
+
+    let cost = server.peak_bytes() - before;
+    assert!(cost < 20 * MB, "{cost} bytes");
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+    drop(pipelines);
+    await_resident(&server, before + 20 * MB).await;
+}
