@@ -24,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use crate::config::{CorsOrigins, McpSettings, Settings, own_origin};
-use crate::domain::{KeyRing, SigningKey};
+use crate::domain::{BODY_MAX_BYTES, KeyRing, SigningKey};
 use crate::doors::agentuity::{Agentuity, SocketCounters};
 use crate::doors::mcp::Mcp;
 use crate::doors::modelrelay::ModelRelay;
@@ -147,9 +147,11 @@ impl Application {
                 .configure(|config| mcp.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         };
+        let largest_body_bytes = BODY_MAX_BYTES.max(settings.entries.max_bytes);
         let served = ConnectionSettings {
             workers: settings.workers.map(NonZeroUsize::get),
             most: settings.max_connections,
+            body_memory: (settings.max_body_memory_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
             shutdown: settings.shutdown,
         };

@@ -20,7 +20,9 @@ use super::values::Values;
 use super::warning::Warning;
 use super::webhooks;
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
-use crate::domain::{EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention};
+use crate::domain::{
+    BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention,
+};
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
 use crate::webhooks::Endpoint;
 
@@ -33,6 +35,8 @@ pub struct Settings {
     pub workers: Option<NonZeroUsize>,
     /// Connections that each of them holds at once.
     pub max_connections: usize,
+    /// Bytes of request bodies that each of them holds at once.
+    pub max_body_memory_bytes: u64,
     /// How long a connection may be idle between requests.
     pub keep_alive: Duration,
     /// How long running requests may take to finish after SIGTERM.
@@ -135,6 +139,12 @@ impl Settings {
         let max_connections = values.take("max_connections").within(1..=1_000_000, rule)?;
         let rule = "a number of seconds, 1 to 3600";
         let keep_alive_seconds = values.take("keep_alive_seconds").within(1..=3_600, rule)?;
+        let entries = entries(values)?;
+        let largest_body = BODY_MAX_BYTES.max(entries.max_bytes);
+        let rule = "a number of bytes, at least 2097152 and no less than kv_max_bytes";
+        let max_body_memory_bytes = values
+            .take("max_body_memory_bytes")
+            .within(largest_body..=MEMORY_BYTES_MAX, rule)?;
         let (webhooks, webhook_allow_private) = webhooks::endpoints(values)?;
         let public_url = public_url::read(&values.take("public_url"))?;
         let cors = CorsOrigins::read(&values.take("cors_origins"))?;
@@ -147,12 +157,13 @@ impl Settings {
             webhook_allow_private,
             workers: NonZeroUsize::new(workers as usize),
             max_connections: max_connections as usize,
+            max_body_memory_bytes,
             keep_alive: Duration::from_secs(keep_alive_seconds),
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
             drain: seconds(&values.take("drain_seconds"), 0)?,
             store: store(values)?,
             policy: policy(values)?,
-            entries: entries(values)?,
+            entries,
             scopes: scopes(values)?,
             rates: rates::read(values)?,
             session_events: values.take("session_events").parse("true or false")?,
@@ -166,6 +177,9 @@ impl Settings {
         })
     }
 }
+
+/// More than a machine has for a worker; far from what sums overflow at.
+const MEMORY_BYTES_MAX: u64 = 1 << 40;
 
 fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     let url = values.take("redis_url");

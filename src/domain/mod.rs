@@ -50,7 +50,7 @@ pub(crate) use members::{elements, members};
 pub use merge_patch::{MergePatch, Patched, merge_json};
 pub use namespace::{Namespace, NamespaceError};
 pub use operation::{Answer, Mismatch, Operation};
-pub use policy::{Policy, TTL_MAX, TTL_MIN};
+pub use policy::{BODY_MAX_BYTES, Policy, TTL_MAX, TTL_MIN};
 pub use rate::{Rate, RateError, RateLimited, RateLimits, RateName};
 pub use refusal::Refusal;
 pub use retention::{LOG_HARD_FACTOR, Retention};

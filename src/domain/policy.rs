@@ -7,6 +7,9 @@ pub const TTL_MIN: Duration = Duration::from_secs(60);
 /// The longest idle TTL that a client may ask for.
 pub const TTL_MAX: Duration = Duration::from_secs(31_536_000);
 
+/// Bytes of the body of a request; that of an entry has a limit of its own.
+pub const BODY_MAX_BYTES: u64 = 2 * 1_048_576;
+
 /// Limits and lifetimes of a kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {

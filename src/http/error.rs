@@ -147,6 +147,9 @@ pub enum ApiError {
     /// The body ended before it was whole, or was malformed as HTTP.
     #[error("The body could not be read.")]
     BodyUnreadable,
+    /// The bodies of other requests have all the memory that there is for them.
+    #[error("The server has no memory left for the body. Send the request again later.")]
+    Overloaded,
     /// The service did not do it.
     #[error(transparent)]
     Service(#[from] ServiceError),
@@ -177,6 +180,7 @@ impl ApiError {
             Self::InvalidThreadId => (StatusCode::BAD_REQUEST, "invalid_thread_id"),
             Self::ScopePart { error, .. } => part_row(error),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
             Self::ToolNotFound => (StatusCode::NOT_FOUND, "tool_not_found"),
             Self::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor"),
             Self::InvalidEventType(_) => (StatusCode::BAD_REQUEST, "invalid_event_type"),

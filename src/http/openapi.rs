@@ -92,7 +92,7 @@ const BY_ID: &str = "/v1/threads/{id}";
         probes::readyz,
     ),
     components(schemas(Problem)),
-    modifiers(&Identification, &Unbounded, &ByIdPaths, &Metrics, &HeadMethods),
+    modifiers(&Identification, &Unbounded, &Overload, &ByIdPaths, &Metrics, &HeadMethods),
     tags(
         (name = "threads", description = "Threads as a whole"),
         (name = "state", description = "The state of a thread"),
@@ -255,6 +255,24 @@ impl Modify for Metrics {
         document
             .paths
             .add_path_operation("/metrics", vec![HttpMethod::Get], operation);
+    }
+}
+
+/// Wherever there is a body, there may be no memory left for it.
+struct Overload;
+
+impl Modify for Overload {
+    fn modify(&self, document: &mut OpenApi) {
+        for item in document.paths.paths.values_mut() {
+            for_each(item, |operation| {
+                let unavailable = operation.responses.responses.get_mut("503");
+                if let (Some(_), Some(RefOr::T(response))) = (&operation.request_body, unavailable)
+                {
+                    response.description +=
+                        " Or there is no memory left for the body (`overloaded`).";
+                }
+            });
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use super::idleness::{HEAD, Idleness};
 use super::outbox::Outbox;
 use super::sockets::give_up_on_silence;
 use super::stream::PacedStream;
-use crate::http::{BodyAlarm, Turn};
+use crate::http::{BodyAlarm, BodyMemory, Turn};
 use crate::telemetry::Connections;
 
 /// Connections that wait to be taken.
@@ -38,6 +38,8 @@ pub(in crate::app) struct ConnectionSettings {
     pub(in crate::app) workers: Option<usize>,
     /// How many each of them serves at once.
     pub(in crate::app) most: usize,
+    /// How many bytes of bodies each of them holds at once, and how many a body has at most.
+    pub(in crate::app) body_memory: (u64, u64),
     /// How long one may be idle between requests.
     pub(in crate::app) keep_alive: Duration,
     /// How long running requests may take to finish.
@@ -97,6 +99,7 @@ impl Listener {
         let ConnectionSettings {
             workers,
             most,
+            body_memory: (memory_bytes, body_bytes),
             keep_alive,
             shutdown,
         } = settings.clone();
@@ -112,6 +115,7 @@ impl Listener {
             let (ending, connections) = (ending.clone(), connections.clone());
             let app = app().into_factory();
             let app = app.map_err(|error| error.into().error_response());
+            let memory = BodyMemory::new(memory_bytes, body_bytes);
             let http = HttpService::build()
                 .graceful_shutdown_signal(move || {
                     let ending = ending.clone();
@@ -124,6 +128,7 @@ impl Listener {
                 .on_connect_ext(move |stream: &PacedStream, data| {
                     data.insert(stream.turn());
                     data.insert(BodyAlarm::default());
+                    data.insert(memory.clone());
                     data.insert(connections.open());
                 })
                 .finish(map_config(app, |()| AppConfig::default()));

@@ -48,6 +48,9 @@ pub enum AgentuityError {
         /// The limit.
         limit_bytes: u64,
     },
+    /// The bodies of other requests have all the memory that there is for them.
+    #[error("the server has no memory left for the body")]
+    Overloaded,
     /// The service did not do it.
     #[error(transparent)]
     Service(#[from] ServiceError),
@@ -67,6 +70,7 @@ impl AgentuityError {
                 StatusCode::BAD_REQUEST
             }
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             Self::Service(error) => service_status(error),
         }
     }

@@ -36,7 +36,7 @@ impl Asked {
             return Err(RelayError::Unauthorized);
         };
         let body = match &exchange.body {
-            Body::Whole(bytes) => bytes.clone(),
+            Body::Whole { bytes, .. } => bytes.clone(),
             Body::TooLarge { .. } => {
                 let limit_bytes = Body::LIMIT_BYTES;
                 return Err(RelayError::BodyTooLarge { limit_bytes });
@@ -45,6 +45,7 @@ impl Asked {
                 let text = "the body could not be read";
                 return Err(RelayError::InvalidInput(text.into()));
             }
+            Body::Overloaded => return Err(RelayError::Overloaded),
         };
         Ok(Self {
             relay: relay.clone(),

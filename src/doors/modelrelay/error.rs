@@ -36,6 +36,9 @@ pub enum RelayError {
         /// The limit.
         limit_bytes: u64,
     },
+    /// The bodies of other requests have all the memory that there is for them.
+    #[error("the server has no memory left for the body")]
+    Overloaded,
     /// The service did not do it.
     #[error(transparent)]
     Service(#[from] ServiceError),
@@ -60,6 +63,7 @@ impl RelayError {
             Self::InvalidInput(_) => INVALID,
             Self::Validation(_) => WRONG,
             Self::BodyTooLarge { .. } => TOO_LARGE,
+            Self::Overloaded => UNAVAILABLE,
             Self::Service(error) => service_row(error),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
 
+mod bodies;
 mod pipelines;
 
 use std::time::Duration;

@@ -73,14 +73,16 @@ impl Asked {
     /// The body.
     ///
     /// # Errors
-    /// [`AgentuityError::BodyTooLarge`], or [`AgentuityError::Invalid`] when it did not arrive whole.
+    /// [`AgentuityError::BodyTooLarge`], [`AgentuityError::Overloaded`], or [`AgentuityError::Invalid`]
+    /// when it did not arrive whole.
     pub(super) fn body(&self) -> Result<web::Bytes, AgentuityError> {
         let extensions = self.request.extensions();
         match extensions.get::<Exchange>().map(|exchange| &exchange.body) {
-            Some(Body::Whole(bytes)) => Ok(bytes.clone()),
+            Some(Body::Whole { bytes, .. }) => Ok(bytes.clone()),
             Some(&Body::TooLarge { limit_bytes, .. }) => {
                 Err(AgentuityError::BodyTooLarge { limit_bytes })
             }
+            Some(Body::Overloaded) => Err(AgentuityError::Overloaded),
             Some(Body::Unreadable) | None => Err(AgentuityError::Invalid(UNREADABLE)),
         }
     }

@@ -1,0 +1,88 @@
+//! Clients that send large bodies almost to their end.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use crate::budgets::{LONGEST_WAIT, MB, await_resident, builder};
+use crate::support::client::OwnThread;
+use crate::support::heartbeat::Heartbeat;
+use crate::support::raw;
+use crate::support::server::{Backend, Server};
+
+const CONNECTIONS: usize = 300;
+const BODY_BYTES: usize = 2 * 1_048_576;
+/// What each of the two workers may hold.
+const MEMORY_BYTES: u64 = 16 * 1_048_576;
+/// What a connection costs beside, buffers and what the allocator has not given back yet.
+const CONNECTION_BYTES: u64 = 350_000;
+/// A server that takes nothing for so long does not read.
+const STILL: Duration = Duration::from_millis(500);
+/// When all unfinished bodies have been given up.
+const GIVEN_UP: Duration = Duration::from_secs(20);
+
+/// A connection that has sent all of a body but its last byte, as far as the server reads.
+async fn unfinished(server: &Server) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let length = format!("content-length: {BODY_BYTES}\r\ncontent-type: application/json\r\n");
+    let head = format!("PUT /v1/threads/current/state/a HTTP/1.1\r\nhost: x\r\n{length}\r\n");
+    let body = vec![b'1'; BODY_BYTES - 1];
+    let sending = async {
+        stream.write_all(head.as_bytes()).await?;
+        for part in body.chunks(65_536) {
+            if timeout(STILL, stream.write_all(part)).await.is_err() {
+                break;
+            }
+        }
+        Ok::<_, std::io::Error>(())
+    };
+    // the server may have given up on it
+    let _ = sending.await;
+    stream
+}
+
+/// Puts a megabyte as often as the server says that it is overloaded.
+async fn put_large(thread: &OwnThread) {
+    let large = format!("\"{}\"", "x".repeat(1_000_000));
+    let start = Instant::now();
+    loop {
+        let answer = thread.put("state/large", &large).send().await;
+        if answer.status != 503 {
+            assert_eq!(answer.status, 200);
+            return;
+        }
+        assert!(start.elapsed() < GIVEN_UP, "nobody is given up");
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        answer.problem(503, "overloaded");
+    }
+}
+
+#[tokio::test]
+async fn unfinished_bodies_cost_no_more_than_the_memory_for_bodies() {
+    let server = builder(Backend::Memory)
+        .set("THREADKEEP_MAX_BODY_MEMORY_BYTES", MEMORY_BYTES)
+        .start();
+    let thread = server.client().thread();
+    thread.put("state/a", "1").ok().await;
+    let heartbeat = Heartbeat::start(&server);
+    let before = server.peak_bytes();
+
+    let mut unfinished = join_all((0..CONNECTIONS).map(|_| unfinished(&server))).await;
+    let start = Instant::now();
+    thread.put("state/a", "2").ok().await;
+    let small_took = start.elapsed();
+
+    assert!(small_took < LONGEST_WAIT, "{small_took:?}");
+    put_large(&thread).await;
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+    let answer = raw::read_response(&mut unfinished[CONNECTIONS - 1]).await;
+    assert_eq!(raw::status(&answer), 503, "{answer}");
+    let cost = server.peak_bytes() - before;
+    let most = 2 * MEMORY_BYTES + CONNECTIONS as u64 * CONNECTION_BYTES;
+    assert!(cost < most, "{cost} bytes of {most}");
+    drop(unfinished);
+    await_resident(&server, before + most / 2 + 30 * MB).await;
+}
