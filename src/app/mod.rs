@@ -39,7 +39,7 @@ use crate::service::{
 use crate::store::{Backend, Clock, StoreError};
 use crate::telemetry::{
     Connections, HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events,
-    register_links, register_process, register_sockets,
+    register_links, register_memory, register_process, register_sockets,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
@@ -92,6 +92,7 @@ impl Application {
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
         register_events(own, events.counters());
         register_links(own, Arc::clone(&backend) as _);
+        register_memory(own, Arc::clone(&backend) as _);
         let store = Arc::new(ObservedStore::new(Arc::clone(&backend) as _, store_metrics));
         let patience = settings.store.timeout;
         let has_rates = !settings.rates.are_off();

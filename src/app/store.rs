@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use crate::config::{RedisUrl, StoreSettings};
-use crate::store::{Backend, Clock, MemoryStore, StoreError};
+use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 
 /// Opens it: a Redis server that must answer, or this process' memory.
 pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Backend>, StoreError> {
     match &settings.redis_url {
         None => {
-            let store = MemoryStore::with_retention(Clock::system(), settings.retention);
-            Ok(Arc::new(store))
+            let settings = MemorySettings {
+                retention: settings.retention,
+                max_bytes: settings.memory_max_bytes,
+            };
+            Ok(Arc::new(MemoryStore::with_settings(
+                Clock::system(),
+                settings,
+            )))
         }
         Some(url) => open_redis(url, settings).await,
     }

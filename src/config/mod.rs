@@ -11,6 +11,7 @@ mod given;
 mod identity;
 mod keys;
 mod layers;
+mod machine;
 mod mask;
 mod mcp;
 mod public_url;

@@ -12,6 +12,7 @@ use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::identity;
 use super::keys::is_name;
+use super::machine;
 use super::mcp::{self, McpSettings};
 use super::public_url;
 use super::rates;
@@ -96,6 +97,8 @@ pub struct StoreSettings {
     pub max_waiting: usize,
     /// How long what is over is kept.
     pub retention: Retention,
+    /// Bytes that the embedded store may take.
+    pub memory_max_bytes: u64,
     /// Replicas of Redis that must have a write before it is answered; 0: none.
     pub wait_replicas: u16,
 }
@@ -196,6 +199,8 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     let wait_replicas = values
         .take("wait_replicas")
         .within(0..=100, "a number of replicas, 0 to 100")?;
+    let rule = "a number of bytes, 0 to 1125899906842624";
+    let memory_max_bytes = values.take("memory_max_bytes").within(0..=1 << 50, rule)?;
     let rule = "a number of calls, 1 to 65536";
     let max_in_flight = values
         .take("store_max_in_flight")
@@ -214,6 +219,10 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
             grace: seconds(&values.take("grace_seconds"), 1)?,
             archive: seconds(&values.take("archive_seconds"), 0)?,
             log: seconds(&values.take("event_log_seconds"), 1)?,
+        },
+        memory_max_bytes: match memory_max_bytes {
+            0 => machine::memory_bytes() / 4,
+            bytes => bytes,
         },
         wait_replicas: wait_replicas as u16,
     })

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
+use super::heap::{self, Heap};
+
 /// Bytes of element text in a chunk; an element that is larger stands alone.
 ///
 /// With the ordinal that Redis keeps before it and the allocator's header, a full chunk fits a
@@ -20,6 +22,9 @@ pub struct Array {
     len: usize,
     /// Of all elements, each with one byte for its separator.
     bytes: usize,
+    /// Bytes that the chunks have room for, which is more than they hold where their first elements
+    /// were cut off.
+    capacity: usize,
 }
 
 /// Elements, each with a line feed before it.
@@ -38,8 +43,11 @@ impl Array {
                 array.push(element);
             }
         }
+        array.capacity = 0;
         for chunk in &mut array.chunks {
-            Arc::make_mut(chunk).text.shrink_to_fit();
+            let text = &mut Arc::make_mut(chunk).text;
+            text.shrink_to_fit();
+            array.capacity += text.capacity();
         }
         array
     }
@@ -82,11 +90,15 @@ impl Array {
         let bytes = element.len() + 1;
         match self.chunks.back_mut() {
             Some(tail) if tail.text.len() + bytes <= CHUNK_BYTES => {
-                Arc::make_mut(tail).push(element);
+                self.capacity -= tail.text.capacity();
+                let tail = Arc::make_mut(tail);
+                tail.push(element);
+                self.capacity += tail.text.capacity();
             }
             _ => {
                 let mut chunk = Chunk::default();
                 chunk.push(element);
+                self.capacity += chunk.text.capacity();
                 self.chunks.push_back(Arc::new(chunk));
             }
         }
@@ -101,12 +113,16 @@ impl Array {
             let Some(head) = self.chunks.front_mut() else {
                 return;
             };
+            self.capacity -= head.text.capacity();
             let (gone_len, gone_bytes) = if head.len <= surplus {
                 let whole = (head.len, head.text.len());
                 self.chunks.pop_front();
                 whole
             } else {
-                (surplus, Arc::make_mut(head).cut(surplus))
+                let head = Arc::make_mut(head);
+                let gone_bytes = head.cut(surplus);
+                self.capacity += head.text.capacity();
+                (surplus, gone_bytes)
             };
             surplus -= gone_len;
             self.len -= gone_len;
@@ -138,6 +154,17 @@ impl Array {
             skip = 0;
         }
         close_array(start, out);
+    }
+}
+
+/// As if no chunk were shared: one that is shared now is not when the other copy has changed.
+impl Heap for Array {
+    fn heap_bytes(&self) -> u64 {
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let chunks = self.chunks.len() as u64;
+        let each = heap::block(COUNTS + size_of::<Chunk>()) + heap::block(1);
+        let texts = self.capacity + self.capacity / 8;
+        heap::array::<Arc<Chunk>>(self.chunks.capacity()) + chunks * each + texts as u64
     }
 }
 
@@ -256,6 +283,8 @@ mod tests {
             prop_assert_eq!(json(&array), format!("[{}]", list.join(",")));
             prop_assert_eq!(array.json_bytes(), json(&array).len());
             prop_assert_eq!(array.len(), list.len());
+            let capacity: usize = array.chunks.iter().map(|chunk| chunk.text.capacity()).sum();
+            prop_assert_eq!(array.capacity, capacity);
             let part: Vec<_> = list.iter().skip(from).take(count).cloned().collect();
             let mut out = b"before".to_vec();
             array.write_json(from, count, &mut out);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::heap::{self, Heap};
 use super::integer::{self, IntegerError};
 use super::json::Json;
 use super::key::Key;
@@ -18,6 +19,8 @@ pub struct Document {
     values: BTreeMap<Key, Value>,
     /// Of all members, each with its colon and one byte that parts it from the next.
     member_bytes: u64,
+    /// What keys and values hold on the heap.
+    heap_bytes: u64,
 }
 
 impl Document {
@@ -33,9 +36,11 @@ impl Document {
             .iter()
             .map(|(key, value)| member_bytes(key, value))
             .sum();
+        let heap_bytes = values.iter().map(held_bytes).sum();
         Ok(Self {
             values,
             member_bytes,
+            heap_bytes,
         })
     }
 
@@ -124,15 +129,34 @@ impl Document {
     fn commit(&mut self, changes: Changes) {
         if changes.cleared {
             self.values.clear();
+            self.heap_bytes = 0;
         }
         for (key, value) in changes.values {
-            match value {
-                Some(value) => self.values.insert(key, value),
+            let key_bytes = key.heap_bytes();
+            let old = match value {
+                Some(value) => {
+                    self.heap_bytes += key_bytes + value.heap_bytes();
+                    self.values.insert(key, value)
+                }
                 None => self.values.remove(&key),
             };
+            if let Some(old) = old {
+                self.heap_bytes -= key_bytes + old.heap_bytes();
+            }
         }
         self.member_bytes = changes.member_bytes;
     }
+}
+
+impl Heap for Document {
+    fn heap_bytes(&self) -> u64 {
+        heap::tree::<(Key, Value)>(self.values.len()) + self.heap_bytes
+    }
+}
+
+/// What a member holds on the heap.
+fn held_bytes((key, value): (&Key, &Value)) -> u64 {
+    key.heap_bytes() + value.heap_bytes()
 }
 
 /// The size of a state whose members have so many bytes: braces, with one comma fewer than

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::heap::{self, Heap};
 use super::idempotency::Fingerprint;
 use super::json::Json;
 use super::scope::KeptScope;
@@ -180,6 +181,19 @@ impl Event {
     #[must_use]
     pub fn thread(&self) -> Option<&ThreadId> {
         self.subject.thread()
+    }
+}
+
+impl Heap for Event {
+    fn heap_bytes(&self) -> u64 {
+        let told = match &self.kind {
+            EventKind::Created { keys, .. }
+            | EventKind::Updated { keys, .. }
+            | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, Heap::heap_bytes),
+            EventKind::Completed(completed) => heap::block(completed.session.capacity()),
+            EventKind::Destroyed { .. } | EventKind::TaskListUpdated => 0,
+        };
+        self.subject.heap_bytes() + told
     }
 }
 

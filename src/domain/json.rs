@@ -7,6 +7,8 @@ use std::fmt;
 
 use memchr::memchr2;
 
+use super::heap::{self, Heap};
+
 /// Levels of nesting that a value may have.
 pub const MAX_DEPTH: usize = 512;
 
@@ -24,6 +26,12 @@ pub struct JsonError {
     pub line: usize,
     /// In bytes, from 1.
     pub column: usize,
+}
+
+impl Heap for Json {
+    fn heap_bytes(&self) -> u64 {
+        heap::block(self.0.len())
+    }
 }
 
 impl Json {

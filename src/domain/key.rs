@@ -3,6 +3,8 @@
 use std::borrow::Borrow;
 use std::fmt;
 
+use super::heap::{self, Heap};
+
 const MAX_BYTES: usize = 256;
 const MAX_BYTES_OF_ANY: usize = 65_536;
 
@@ -130,6 +132,12 @@ fn write_escaped(byte: u8, out: &mut Vec<u8>) {
 
 fn unescape(string: &str) -> Result<String, KeyError> {
     serde_json::from_str(string).map_err(|_| KeyError::Utf8)
+}
+
+impl Heap for Key {
+    fn heap_bytes(&self) -> u64 {
+        heap::block(self.0.len())
+    }
 }
 
 impl Borrow<str> for Key {

@@ -9,6 +9,7 @@ mod event;
 mod excerpt;
 #[cfg(test)]
 mod fuzz;
+pub(crate) mod heap;
 pub(crate) mod idempotency;
 mod integer;
 mod json;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::array::Array;
+use super::heap::Heap;
 use super::json::{Json, JsonError, MAX_DEPTH, compact};
 
 /// A value of a state: opaque JSON text, or an array as its elements.
@@ -72,6 +73,15 @@ impl Value {
         match self {
             Self::Text(json) => out.extend_from_slice(json.as_str().as_bytes()),
             Self::Array(array) => array.write_json(0, array.len(), out),
+        }
+    }
+}
+
+impl Heap for Value {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Text(json) => json.heap_bytes(),
+            Self::Array(array) => array.heap_bytes(),
         }
     }
 }

@@ -49,6 +49,18 @@ impl<'a> Write<'a> {
             policy,
         }
     }
+
+    /// Whether it does nothing but delete keys, so that it makes room in a store that is full.
+    #[must_use]
+    pub fn only_deletes(&self) -> bool {
+        let is_deletion = |operation: &Operation| {
+            matches!(operation, Operation::Delete { .. } | Operation::Clear)
+        };
+        self.metadata.is_none()
+            && self.idempotency.is_none()
+            && !self.operations.is_empty()
+            && self.operations.iter().all(is_deletion)
+    }
 }
 
 /// What a thread must be for a write to be done.

@@ -104,7 +104,7 @@ impl Writer {
                     self.outage.is_over();
                     return;
                 }
-                Err(error @ StoreError::Unavailable(_)) => {
+                Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
                     let pause = self.outage.goes_on(&error);
                     if timeout(pause, stop.cancelled()).await.is_ok() {
                         self.counters.sessions_dropped.inc();

@@ -281,6 +281,9 @@ impl ApiError {
             Self::Service(ServiceError::Store(StoreError::Unconfirmed { .. })) => {
                 "Too few copies of the store have confirmed in time that they have it.".into()
             }
+            Self::Service(ServiceError::Store(StoreError::Full)) => {
+                "The store is full: nothing was changed. You can still read and delete.".into()
+            }
             Self::Service(ServiceError::Store(_)) => "The store is not available.".into(),
             Self::Service(ServiceError::Refused(error)) => format!("Nothing was changed: {error}."),
             Self::Service(error) => format!("Not done: {error}."),
@@ -353,6 +356,7 @@ fn service_row(error: &ServiceError) -> (StatusCode, &'static str) {
         ServiceError::Refused(refusal) => refusal_row(refusal),
         ServiceError::ScopeRefused(refusal) => scope_row(refusal),
         ServiceError::Tasks(error) => task_row(error),
+        ServiceError::Store(StoreError::Full) => (StatusCode::SERVICE_UNAVAILABLE, "store_full"),
         ServiceError::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
     }
 }

@@ -234,7 +234,7 @@ impl IntoResponses for WriteProblems {
             ),
             (
                 "503",
-                "The store is not available; an idempotency key makes a retry safe.",
+                "The store is not available, or full; an idempotency key makes a retry safe.",
             ),
         ])
     }

@@ -272,7 +272,7 @@ impl IntoResponses for ScopeProblems {
             ),
             (
                 "503",
-                "The store is not available; an idempotency key makes a retry safe.",
+                "The store is not available, or full; an idempotency key makes a retry safe.",
             ),
         ])
     }

@@ -11,6 +11,10 @@ pub enum StoreError {
     /// ([`NotAsked`](super::NotAsked)).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
+    /// The store has no room for what a write adds, and has done nothing. Reads and whatever frees
+    /// memory still work.
+    #[error("the store is full")]
+    Full,
     /// The connection ended after the call was sent: it was done or not.
     #[error("the connection to the store ended before its answer")]
     Interrupted(#[source] Box<dyn Error + Send + Sync>),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
+use crate::domain::heap::Heap;
 use crate::domain::scope::{
     HistorySummary, ScopeDocument, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
 };
@@ -130,6 +131,12 @@ impl HeldScope {
             },
             summary: history.summary(),
         }
+    }
+}
+
+impl Heap for HeldScope {
+    fn heap_bytes(&self) -> u64 {
+        self.document.heap_bytes()
     }
 }
 

@@ -12,6 +12,7 @@ mod ledgers;
 mod links;
 mod listings;
 mod memory;
+mod memory_use;
 mod namespaces;
 mod not_asked;
 mod passing_scope;
@@ -44,7 +45,8 @@ pub use leases::Leases;
 pub use ledgers::{Holding, Ledger, LedgerChange, Ledgers};
 pub use links::Links;
 pub use listings::{Listing, Listings};
-pub use memory::MemoryStore;
+pub use memory::{MemorySettings, MemoryStore};
+pub use memory_use::MemoryUse;
 pub use namespaces::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
     NewEntry, Put, Reading, Usage,
@@ -184,8 +186,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`StoreError`] when it does not answer, or a write would fail: it is full, it is a replica, or
     /// its user may only read.
     async fn ping(&self) -> Result<(), StoreError>;
+
     /// How its connections are doing, if it has any.
     fn links(&self) -> Option<Links> {
+        None
+    }
+
+    /// How much memory it takes, if that is of this process.
+    fn memory_use(&self) -> Option<MemoryUse> {
         None
     }
 }

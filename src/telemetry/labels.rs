@@ -50,6 +50,11 @@ pub(super) struct Reason {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Kind {
+    pub(super) kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Outcome {
     pub(super) outcome: &'static str,
 }

@@ -46,6 +46,7 @@ pub struct ObservedStore {
 struct Call {
     duration: Histogram,
     unavailable: Counter,
+    full: Counter,
     interrupted: Counter,
     timeout: Counter,
     unconfirmed: Counter,
@@ -68,6 +69,7 @@ impl StoreMetrics {
             Call {
                 duration: durations.get_or_create_owned(&Operation { operation }),
                 unavailable: failure("unavailable"),
+                full: failure("full"),
                 interrupted: failure("interrupted"),
                 timeout: failure("timeout"),
                 unconfirmed: failure("unconfirmed"),
@@ -106,6 +108,7 @@ impl Call {
     fn failures(&self, error: &StoreError) -> &Counter {
         match error {
             StoreError::Unavailable(_) => &self.unavailable,
+            StoreError::Full => &self.full,
             StoreError::Interrupted(_) => &self.interrupted,
             StoreError::Timeout(_) => &self.timeout,
             StoreError::Unconfirmed { .. } => &self.unconfirmed,

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Connection;
+use reqwest::Method;
 use threadkeep::domain::{Fingerprint, Position, RateName, Retention};
 use threadkeep::store::{Clock, Counted, Holding, LedgerChange, Reading};
 
 use crate::conformance::room::{redis_on, set};
 use crate::conformance::scope_room::{self, set_for};
 use crate::conformance::space::{key as key_of, seconds, text};
+use crate::support::client::{OwnThread, new_id};
 use crate::support::redis::RedisServer;
+use crate::support::server::{API_SECRET, Backend, RELAY_SECRET, Server};
 
 const SECOND: Duration = Duration::from_secs(1);
 const CONSUMER: &str = "app.slow";
@@ -128,4 +131,73 @@ async fn what_is_written_is_counted() {
     let refused = room.backend.take_rates(address, &rates).await;
     assert!(refused.unwrap().is_some());
     room.backend.give_back_rates(address, &rates).await.unwrap();
+}
+
+/// Each way in answers a write to a full store in its own form.
+async fn assert_every_protocol_says_so(server: &Server, living: &OwnThread) {
+    for request in [
+        living.put("state/k", "1"),
+        living.post("state/k/push", "1"),
+        living.merge(r#"[{"op":"set","key":"k","value":1}]"#),
+        living.patch("", r#"{"metadata":{"a":1}}"#),
+        living.post("history", r#"{"id":"a","value":1}"#),
+        living.post_beside(
+            "/v1/scopes/kv/increment",
+            r#"{"scope":"thread:current","key":"a"}"#,
+        ),
+    ] {
+        let answer = request.send().await;
+        let problem = answer.problem(503, "store_full");
+        assert_eq!(answer.header("retry-after"), Some("1"), "{problem}");
+    }
+    let client = server.client();
+    let entry = client.request(Method::PUT, "/v1/kv/n/k").bearer(API_SECRET);
+    entry.json("1").refused(503, "store_full").await;
+    let relay = client.post("/api/v1/sessions");
+    let relay = relay.header("x-modelrelay-api-key", RELAY_SECRET);
+    let answer = relay.json("{}").send().await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(answer.json()["message"], "the store is full");
+    let entry = client.request(Method::PUT, "/kv/n/k").bearer(API_SECRET);
+    let answer = entry.json("1").send().await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.json()["error"], "the store is full");
+    let call = client.post("/mcp").bearer(API_SECRET);
+    let call = call
+        .header("x-session-id", new_id())
+        .header("accept", "application/json, text/event-stream");
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kv_write","arguments":{"key":"k","value":"v"}}}"#;
+    let error = call.json(message).ok().await.json()["error"].take();
+    assert_eq!(error["data"]["code"], "store_full", "{error}");
+    assert_eq!(error["message"], "the store is full");
+}
+
+#[tokio::test]
+async fn a_full_redis_is_told_by_every_protocol() {
+    let redis = RedisServer::start();
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let thread = server.client().thread();
+    thread.put("state/k", "[1]").ok().await;
+    fill(&mut redis.connection());
+
+    assert_every_protocol_says_so(&server, &thread).await;
+
+    assert_eq!(thread.state().await, r#"{"k":[1]}"#);
+    thread.delete("").ok().await;
+}
+
+#[tokio::test]
+async fn a_full_embedded_store_is_told_by_every_protocol() {
+    let server = Server::builder(Backend::Memory)
+        .set("THREADKEEP_MEMORY_MAX_BYTES", 500_000)
+        .start();
+    let thread = server.client().thread();
+    let large = format!(r#"["{}"]"#, "x".repeat(900_000));
+    thread.put("state/k", &large).ok().await;
+
+    assert_every_protocol_says_so(&server, &thread).await;
+
+    assert_eq!(thread.get("state/k").ok().await.text(), large);
+    thread.delete("").ok().await;
 }

@@ -30,6 +30,7 @@ mod lists;
 #[cfg(feature = "redis")]
 mod lost_data;
 mod memory;
+mod memory_limit;
 mod scope_lists;
 #[cfg(feature = "redis")]
 mod slots;

@@ -11,6 +11,7 @@ use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
 use super::refusal::ScopeRefusal;
 use super::task::TaskList;
 use super::write::ScopeWrite;
+use crate::domain::heap::{self, Heap};
 use crate::domain::{IntegerError, Stamp, add};
 
 /// All that a scope holds.
@@ -18,7 +19,11 @@ use crate::domain::{IntegerError, Stamp, add};
 pub struct ScopeDocument {
     entries: BTreeMap<ScopeKey, Entry>,
     bytes: u64,
+    /// What keys and values hold on the heap.
+    heap_bytes: u64,
     tasks: TaskList,
+    /// What they hold on the heap.
+    tasks_heap_bytes: u64,
     /// The version at which the tasks were last written.
     tasks_version: u64,
     record: Option<Bytes>,
@@ -65,11 +70,12 @@ impl ScopeDocument {
 
     /// Forgets keys whose time has passed.
     pub fn purge(&mut self, now_ms: u64) {
-        let bytes = &mut self.bytes;
-        self.entries.retain(|_, entry| {
+        let (bytes, heap_bytes) = (&mut self.bytes, &mut self.heap_bytes);
+        self.entries.retain(|key, entry| {
             let lives = entry.lives(now_ms);
             if !lives {
                 *bytes -= entry.bytes();
+                *heap_bytes -= held_bytes(key, entry);
             }
             lives
         });
@@ -152,21 +158,30 @@ impl ScopeDocument {
         let mut keys = BTreeSet::new();
         if is_cleared {
             keys.extend(std::mem::take(&mut self.entries).into_keys());
+            self.heap_bytes = 0;
         }
         for (key, entry) in changes {
-            match entry {
-                Some(entry) => self.entries.insert(key.clone(), entry),
+            let old = match entry {
+                Some(entry) => {
+                    self.heap_bytes += held_bytes(&key, &entry);
+                    self.entries.insert(key.clone(), entry)
+                }
                 None => self.entries.remove(&key),
             };
+            if let Some(old) = old {
+                self.heap_bytes -= held_bytes(&key, &old);
+            }
             keys.insert(key);
         }
         self.bytes = bytes;
         if let Some(tasks) = write.tasks {
             self.tasks = tasks.new.clone();
+            self.tasks_heap_bytes = self.tasks.heap_bytes();
             self.tasks_version = stamp.version + 1;
         }
         if let Some(record) = write.record {
-            self.record = Some(record.new.clone());
+            // a copy of its own: the other may be a part of something larger
+            self.record = Some(Bytes::copy_from_slice(&record.new));
         }
         if let Some(emptied) = emptied {
             self.history = emptied;
@@ -205,6 +220,22 @@ impl ScopeDocument {
         }
         Ok(())
     }
+}
+
+impl Heap for ScopeDocument {
+    fn heap_bytes(&self) -> u64 {
+        let record = self.record.as_ref().map_or(0, Bytes::len);
+        heap::tree::<(ScopeKey, Entry)>(self.entries.len())
+            + self.heap_bytes
+            + self.tasks_heap_bytes
+            + heap::block(record)
+            + self.history.heap_bytes()
+    }
+}
+
+/// What a key and its value hold on the heap.
+fn held_bytes(key: &ScopeKey, entry: &Entry) -> u64 {
+    key.heap_bytes() + entry.value.heap_bytes()
 }
 
 impl Entry {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::error::ScopeError;
 use super::refusal::ScopeRefusal;
+use crate::domain::heap::{self, Heap};
 use crate::domain::{Fingerprint, Json};
 
 const ID_MAX_BYTES: usize = 128;
@@ -74,6 +75,8 @@ pub struct History {
     items: VecDeque<Kept>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
+    /// What ids and values hold on the heap.
+    heap_bytes: u64,
 }
 
 impl ItemId {
@@ -147,8 +150,22 @@ impl Default for History {
             items: VecDeque::new(),
             known: HashMap::new(),
             summary: HistorySummary::EMPTY,
+            heap_bytes: 0,
         }
     }
+}
+
+impl Heap for History {
+    fn heap_bytes(&self) -> u64 {
+        heap::array::<Kept>(self.items.capacity())
+            + heap::table::<(ItemId, (u64, Fingerprint))>(self.known.capacity())
+            + self.heap_bytes
+    }
+}
+
+/// What an item holds on the heap: its id twice, of which one recognizes it.
+fn held_bytes(id: &ItemId, value: &Json) -> u64 {
+    2 * heap::block(id.0.len()) + value.heap_bytes()
 }
 
 impl History {
@@ -255,6 +272,7 @@ impl History {
             });
             self.summary.next_seq = planned.seq + 1;
             self.summary.bytes += item.cost_bytes();
+            self.heap_bytes += held_bytes(&item.id, &item.value);
         }
         while self.summary.bytes > limit.max_bytes && limit.drops_oldest {
             let Some(oldest) = self.items.pop_front() else {
@@ -263,6 +281,7 @@ impl History {
             self.known.remove(&oldest.id);
             self.summary.first_seq = oldest.seq + 1;
             self.summary.bytes -= cost_bytes(&oldest.id, &oldest.value);
+            self.heap_bytes -= held_bytes(&oldest.id, &oldest.value);
         }
     }
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::error::ScopeError;
 use super::name::ScopeName;
 use crate::domain::ThreadId;
+use crate::domain::heap::{self, Heap};
 
 /// Where something is kept, or that it is gone with the response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,6 +56,17 @@ impl KeptScope {
         match self {
             Self::Thread(id) => Some(id),
             _ => None,
+        }
+    }
+}
+
+impl Heap for KeptScope {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Session(name) | Self::Tool(name) | Self::Personality(name) => {
+                heap::block(name.as_str().len())
+            }
+            Self::Thread(_) | Self::State(_) | Self::Run(_) => 0,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use super::error::ScopeError;
+use crate::domain::heap::{self, Heap};
 
 /// Bytes of a value at most.
 pub const VALUE_MAX_BYTES: usize = 32_768;
@@ -72,6 +73,18 @@ impl ScopeKey {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl Heap for ScopeKey {
+    fn heap_bytes(&self) -> u64 {
+        heap::block(self.0.len())
+    }
+}
+
+impl Heap for ScopeValue {
+    fn heap_bytes(&self) -> u64 {
+        heap::block(self.0.len())
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::TaskError;
 use super::policy::{TASKS_MAX, TASKS_MAX_BYTES};
+use crate::domain::heap::{self, Heap};
 
 const ID_MAX_BYTES: usize = 64;
 
@@ -82,6 +83,18 @@ pub struct TaskChange {
 /// Tasks in order: at most 1,000 of them, and 131,072 bytes as JSON.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskList(Vec<Task>);
+
+impl Heap for TaskList {
+    fn heap_bytes(&self) -> u64 {
+        let texts = |task: &Task| {
+            let active_form = task.active_form.as_ref();
+            let texts = [Some(&task.id), Some(&task.content), active_form];
+            let blocks = texts.into_iter().flatten();
+            blocks.map(|text| heap::block(text.capacity())).sum::<u64>()
+        };
+        heap::array::<Task>(self.0.capacity()) + self.0.iter().map(texts).sum::<u64>()
+    }
+}
 
 impl TaskStatus {
     /// All of them.

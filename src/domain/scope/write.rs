@@ -61,6 +61,21 @@ impl<'a> ScopeWrite<'a> {
         }
     }
 
+    /// Whether it does nothing but delete keys and items of the history, so that it makes room in a
+    /// store that is full.
+    #[must_use]
+    pub fn only_deletes(&self) -> bool {
+        let is_deletion = |operation: &KvOperation| {
+            matches!(operation, KvOperation::Delete { .. } | KvOperation::Clear)
+        };
+        let adds = self.makes || self.seals || self.tasks.is_some() || self.record.is_some();
+        !adds
+            && self.history.is_empty()
+            && self.idempotency.is_none()
+            && (self.clears_history || !self.operations.is_empty())
+            && self.operations.iter().all(is_deletion)
+    }
+
     /// Whether it does nothing but add to the history, so that one which adds nothing new is none.
     #[must_use]
     pub fn only_adds_history(&self) -> bool {

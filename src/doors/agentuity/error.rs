@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::domain::{ContentError, EntryKeyError, NamespaceError};
 use crate::service::ServiceError;
+use crate::store::StoreError;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,7 @@ impl AgentuityError {
     /// For people. What broke inside is for the log alone.
     fn message(&self) -> String {
         match self {
+            Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
             _ => self.to_string(),
         }

@@ -21,7 +21,11 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
             code,
             "a message of MCP failed"
         );
-        return ErrorData::internal_error("the store is not available", Some(data));
+        let text = match code {
+            "store_full" => "the store is full",
+            _ => "the store is not available",
+        };
+        return ErrorData::internal_error(text, Some(data));
     }
     if code == "scope_not_found" {
         return ErrorData::resource_not_found(text, Some(data));

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::domain::Refusal;
 use crate::domain::scope::{ScopeRefusal, TaskError};
 use crate::service::ServiceError;
+use crate::store::StoreError;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +72,7 @@ impl RelayError {
     /// For people. What broke inside is for the log alone.
     fn message(&self) -> String {
         match self {
+            Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
             Self::Service(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => "not found".into(),
             _ => self.to_string(),

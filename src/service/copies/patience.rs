@@ -102,6 +102,7 @@ fn is_passing(error: &StoreError, may_repeat: bool) -> bool {
         StoreError::Interrupted(_) | StoreError::Timeout(_) | StoreError::Unconfirmed { .. } => {
             may_repeat
         }
-        StoreError::Corrupt(_) => false,
+        // a full store stays full for longer than a client waits
+        StoreError::Full | StoreError::Corrupt(_) => false,
     }
 }

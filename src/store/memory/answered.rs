@@ -1,7 +1,8 @@
 //! Answers as they are remembered.
 
 use super::records::Remembered;
-use crate::domain::scope::ScopeWritten;
+use crate::domain::heap::{self, Heap};
+use crate::domain::scope::{Appended, KvAnswer, ScopeWritten};
 use crate::domain::{Answer, Written};
 use crate::store::Destroyed;
 
@@ -55,6 +56,24 @@ impl Remembered for Answered {
             .as_ref()
             .map_or(0, |thread| thread.metadata.as_str().len());
         (8 * results.count() + metadata) as u64
+    }
+}
+
+impl Heap for Answered {
+    fn heap_bytes(&self) -> u64 {
+        let Self::Written(Packed { written, .. }) = self else {
+            return 0;
+        };
+        let thread = written.thread.as_ref();
+        heap::array::<Answer>(written.answers.capacity())
+            + thread.map_or(0, |thread| thread.metadata.heap_bytes())
+    }
+}
+
+impl Heap for ScopeWritten {
+    fn heap_bytes(&self) -> u64 {
+        heap::array::<KvAnswer>(self.answers.capacity())
+            + heap::array::<Appended>(self.appended.capacity())
     }
 }
 

@@ -81,6 +81,7 @@ impl Archives for MemoryStore {
         life: Option<Life>,
         policy: &Policy,
     ) -> Result<Option<Thread>, WriteError> {
+        self.0.admit()?;
         let mut shard = self.0.of(id);
         Ok(shard.restore(id, life, policy, self.0.clock.now_ms())?)
     }

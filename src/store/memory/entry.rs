@@ -8,6 +8,7 @@ use super::names;
 use super::past::Step;
 use super::records::Records;
 use super::slots::Due;
+use crate::domain::heap::{self, Heap};
 use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{
     Completed, EndReason, EventKind, Life, Policy, Precondition, Refusal, Stamp, Thread, Tombstone,
@@ -123,9 +124,12 @@ impl Entry {
         }
     }
 
+    /// Ends the thread. Without room, it is not remembered that there was none: ids are handed out
+    /// for nothing, and each would take some.
     pub(super) fn destroy(
         &mut self,
         destroy: &Destroy,
+        has_room: bool,
         step: &mut Step<'_>,
     ) -> Result<Destroyed, Refusal> {
         let now_ms = step.now_ms;
@@ -157,7 +161,9 @@ impl Entry {
                 records.end_soon(self.tombstone_ends_ms, now_ms);
             }
         }
-        if let Some(key) = destroy.idempotency {
+        if let Some(key) = destroy.idempotency
+            && (has_room || destroyed.existed)
+        {
             let answer = Answered::Destroyed(destroyed);
             self.records
                 .add(key, answer, now_ms, self.tombstone_ends_ms);
@@ -254,6 +260,15 @@ impl Entry {
     fn living_at(&mut self, now_ms: u64) -> Option<&mut Living> {
         let living = self.living.as_mut();
         living.filter(|living| living.expires_ms() > now_ms)
+    }
+}
+
+impl Heap for Entry {
+    fn heap_bytes(&self) -> u64 {
+        let scope_records = self.scope_records.as_deref().map_or(0, |records| {
+            heap::array::<Records<ScopeWritten>>(1) + records.heap_bytes()
+        });
+        self.living.as_ref().map_or(0, Heap::heap_bytes) + self.records.heap_bytes() + scope_records
     }
 }
 

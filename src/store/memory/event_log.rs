@@ -48,18 +48,24 @@ impl EventLog for MemoryStore {
     }
 
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
+        // what makes room for it if it can; else the event itself is evicted next
+        self.0.has_room();
         let mut shard = self.0.of(id);
         shard.complete(id, completed, self.0.clock.now_ms());
         Ok(())
     }
 
     async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError> {
+        let has_room = self.0.has_room();
         let watch = |id: &ThreadId| {
             let mut shard = self.0.of(id);
+            if !has_room && !shard.knows(id) {
+                return Err(self.0.budget.refuse());
+            }
             let now_ms = self.0.clock.now_ms();
-            shard.watch(id, now_ms.saturating_add(millis(lasts)), now_ms)
+            Ok(shard.watch(id, now_ms.saturating_add(millis(lasts)), now_ms))
         };
-        Ok(ids.iter().map(watch).collect())
+        ids.iter().map(watch).collect()
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {

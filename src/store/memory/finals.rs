@@ -1,18 +1,25 @@
 //! The final states of one shard's threads.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::living::Living;
+use crate::domain::heap::{self, Heap};
 use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Life, Position, ThreadId};
 use crate::store::{Archive, ArchiveHead, ArchivePlace};
 
-/// Final states, those of one id in the order in which the lives ended.
+/// Final states by id and life.
 #[derive(Debug, Default)]
 pub(super) struct Finals {
-    by_id: HashMap<ThreadId, Vec<Final>>,
+    by_life: HashMap<(ThreadId, Life), Box<Final>>,
+    /// The lives of each id, numbered in the order in which they ended: an id may have left many.
+    ended: BTreeMap<(ThreadId, u64), Life>,
     places: BTreeSet<ArchivePlace>,
+    /// The number of the life that ends next.
+    next: u64,
+    /// What the final states hold on the heap.
+    heap_bytes: u64,
 }
 
 /// What is left of a life.
@@ -26,9 +33,33 @@ pub(super) struct Final {
     pub(super) event: Position,
     /// It is there for that event alone.
     pub(super) is_restored: bool,
+    /// Its place among all lives that ended.
+    number: u64,
+    /// What was counted for it. A restoration has moved its scope away since.
+    heap_bytes: u64,
 }
 
 impl Final {
+    /// What a life left that has ended and is archived now.
+    pub(super) fn new(
+        living: Living,
+        reason: EndReason,
+        ended_ms: u64,
+        archived_ms: u64,
+        event: Position,
+    ) -> Self {
+        Self {
+            heap_bytes: heap::array::<Self>(1) + living.heap_bytes(),
+            living,
+            reason,
+            ended_ms,
+            archived_ms,
+            event,
+            is_restored: false,
+            number: 0,
+        }
+    }
+
     pub(super) fn head(&self, id: &ThreadId) -> ArchiveHead {
         ArchiveHead {
             id: *id,
@@ -63,33 +94,37 @@ impl Finals {
         self.places.len()
     }
 
-    pub(super) fn add(&mut self, id: &ThreadId, last: Final) {
+    pub(super) fn add(&mut self, id: &ThreadId, mut last: Final) {
+        let life = last.living.stamp.life;
         self.places.insert(ArchivePlace {
             archived_ms: last.archived_ms,
-            archive: Some((*id, last.living.stamp.life)),
+            archive: Some((*id, life)),
         });
-        self.by_id.entry(*id).or_default().push(last);
+        last.number = self.next;
+        self.ended.insert((*id, last.number), life);
+        self.next += 1;
+        self.heap_bytes += last.heap_bytes;
+        self.by_life.insert((*id, life), Box::new(last));
     }
 
     /// That life, or the last one that ended.
     pub(super) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&Final> {
-        let lives = self.by_id.get(id)?;
-        match life {
-            Some(life) => lives.iter().find(|last| last.living.stamp.life == life),
-            None => lives.last(),
-        }
+        let life = match life {
+            Some(life) => life,
+            None => *self.ended.range((*id, 0)..=(*id, u64::MAX)).next_back()?.1,
+        };
+        self.by_life.get(&(*id, life)).map(Box::as_ref)
     }
 
     pub(super) fn get_mut(&mut self, id: &ThreadId, life: Life) -> Option<&mut Final> {
-        let mut lives = self.by_id.get_mut(id)?.iter_mut();
-        lives.find(|last| last.living.stamp.life == life)
+        self.by_life.get_mut(&(*id, life)).map(Box::as_mut)
     }
 
-    /// The number of the last event of an id, as far as is known; 0: nothing is.
+    /// The number of the last event of an id, as far as is known; 0: nothing is. Each life goes on
+    /// from the one before.
     pub(super) fn sequence(&self, id: &ThreadId) -> u64 {
-        let lives = self.by_id.get(id).map_or(&[][..], Vec::as_slice);
-        let sequences = lives.iter().map(|last| last.living.sequence);
-        sequences.max().unwrap_or(0)
+        let last = self.get(id, None);
+        last.map_or(0, |last| last.living.sequence)
     }
 
     /// Places after that one, in order.
@@ -98,51 +133,38 @@ impl Finals {
             .range((Bound::Excluded(place), Bound::Unbounded))
     }
 
-    /// Moves what was archived up to `too_old_ms` and whose event has left the log into `gone`, at
-    /// most so many. Whether there is more.
-    pub(super) fn tidy(
-        &mut self,
-        too_old_ms: u64,
-        horizon: Position,
-        most: usize,
-        gone: &mut Vec<Final>,
-    ) -> bool {
-        for _ in 0..most {
-            match self.places.first().copied() {
-                Some(place) if !self.is_wanted(&place, too_old_ms, horizon) => {
-                    gone.extend(self.remove(&place));
-                }
-                // those that follow were archived later, and their events are later ones
-                _ => {
-                    self.shrink();
-                    return false;
-                }
-            }
-        }
-        true
+    /// When the oldest was archived.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        self.places.first().map(|place| place.archived_ms)
     }
 
-    fn is_wanted(&self, place: &ArchivePlace, too_old_ms: u64, horizon: Position) -> bool {
-        let archive = place.archive.as_ref();
-        let last = archive.and_then(|(id, life)| self.get(id, Some(*life)));
-        place.archived_ms > too_old_ms || last.is_some_and(|last| last.event > horizon)
+    /// Takes out the oldest, if it was archived up to `too_old_ms` and its event has left the log.
+    /// Those that follow were archived later, and their events are later ones.
+    pub(super) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<Final> {
+        let place = *self.places.first()?;
+        let (id, life) = place.archive?;
+        let last = self.by_life.get(&(id, life))?;
+        if place.archived_ms > too_old_ms || last.event > horizon {
+            return None;
+        }
+        self.places.remove(&place);
+        self.ended.remove(&(id, last.number));
+        self.heap_bytes -= last.heap_bytes;
+        self.by_life.remove(&(id, life)).map(|last| *last)
     }
 
-    fn remove(&mut self, place: &ArchivePlace) -> Option<Final> {
-        self.places.remove(place);
-        let (id, life) = place.archive.as_ref()?;
-        let lives = self.by_id.get_mut(id)?;
-        let is_it = |last: &Final| last.living.stamp.life == *life;
-        let removed = lives.iter().position(is_it).map(|at| lives.remove(at));
-        if lives.is_empty() {
-            self.by_id.remove(id);
+    pub(super) fn shrink(&mut self) {
+        if self.by_life.len() < self.by_life.capacity() / 4 {
+            self.by_life.shrink_to_fit();
         }
-        removed
     }
+}
 
-    fn shrink(&mut self) {
-        if self.by_id.len() < self.by_id.capacity() / 4 {
-            self.by_id.shrink_to_fit();
-        }
+impl Heap for Finals {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<((ThreadId, Life), Box<Final>)>(self.by_life.capacity())
+            + heap::tree::<((ThreadId, u64), Life)>(self.ended.len())
+            + heap::tree::<ArchivePlace>(self.places.len())
+            + self.heap_bytes
     }
 }

@@ -6,8 +6,10 @@ use std::ops::Bound;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::budget::Part;
 use super::leases::Pool;
 use super::{MemoryStore, SHARDS};
+use crate::domain::heap::{self, Heap};
 use crate::domain::{EventId, Position};
 use crate::store::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
@@ -30,7 +32,12 @@ struct Book {
 }
 
 /// Records of events, by position and then bucket.
-type Records = BTreeMap<(Position, u16), Bytes>;
+#[derive(Debug, Default)]
+struct Records {
+    by_place: BTreeMap<(Position, u16), Bytes>,
+    /// What the records hold on the heap.
+    heap_bytes: u64,
+}
 
 fn place(id: &EventId) -> (Position, u16) {
     (id.position, id.bucket)
@@ -67,21 +74,21 @@ impl Book {
             }
         }
         for (id, record) in &change.pending {
-            self.pending.insert(place(id), record.clone());
+            self.pending.insert(id, record);
         }
         for id in &change.done {
-            self.pending.remove(&place(id));
+            self.pending.remove(id);
         }
         for (id, record) in &change.parked {
-            self.pending.remove(&place(id));
-            self.parked.insert(place(id), record.clone());
+            self.pending.remove(id);
+            self.parked.insert(id, record);
         }
         if let Some(note) = &change.note {
             self.note = Some(note.clone());
         }
-        let over = (self.parked.len() as u64).saturating_sub(MOST_PARKED);
+        let over = (self.parked.by_place.len() as u64).saturating_sub(MOST_PARKED);
         for _ in 0..over {
-            self.parked.pop_first();
+            self.parked.remove_first();
         }
         over
     }
@@ -89,7 +96,7 @@ impl Book {
     fn ledger(&self) -> Ledger {
         Ledger {
             cursors: self.cursors.clone(),
-            pending: self.pending.iter().map(listed).collect(),
+            pending: self.pending.by_place.iter().map(listed).collect(),
             note: self.note.clone(),
             replays: self.replays,
         }
@@ -99,8 +106,8 @@ impl Book {
     fn replay(&mut self, records: &[(EventId, Bytes)]) -> u64 {
         let mut replayed = 0;
         for (id, record) in records {
-            if self.parked.remove(&place(id)).is_some() {
-                self.pending.insert(place(id), record.clone());
+            if self.parked.remove(id) {
+                self.pending.insert(id, record);
                 replayed += 1;
             }
         }
@@ -108,6 +115,53 @@ impl Book {
         replayed
     }
 }
+
+impl Records {
+    fn insert(&mut self, id: &EventId, record: &Bytes) {
+        self.heap_bytes += held_bytes(record);
+        if let Some(old) = self.by_place.insert(place(id), record.clone()) {
+            self.heap_bytes -= held_bytes(&old);
+        }
+    }
+
+    /// Whether there was one.
+    fn remove(&mut self, id: &EventId) -> bool {
+        let removed = self.by_place.remove(&place(id));
+        self.heap_bytes -= removed.as_ref().map_or(0, held_bytes);
+        removed.is_some()
+    }
+
+    fn remove_first(&mut self) {
+        if let Some((_, removed)) = self.by_place.pop_first() {
+            self.heap_bytes -= held_bytes(&removed);
+        }
+    }
+}
+
+/// With the block through which it is shared.
+fn held_bytes(record: &Bytes) -> u64 {
+    heap::block(record.len()) + heap::block(4 * size_of::<usize>())
+}
+
+impl Heap for Records {
+    fn heap_bytes(&self) -> u64 {
+        heap::tree::<((Position, u16), Bytes)>(self.by_place.len()) + self.heap_bytes
+    }
+}
+
+/// There are as many consumers as an operator has made, and leases for each replica: one.
+impl Heap for Work {
+    fn heap_bytes(&self) -> u64 {
+        let book = |book: &Book| {
+            let note = book.note.as_ref().map_or(0, held_bytes);
+            let cursors = heap::array::<Position>(book.cursors.capacity());
+            cursors + note + book.pending.heap_bytes() + book.parked.heap_bytes()
+        };
+        self.books.values().map(book).sum()
+    }
+}
+
+impl Part for Work {}
 
 #[async_trait]
 impl Ledgers for MemoryStore {
@@ -173,7 +227,7 @@ impl Ledgers for MemoryStore {
         let Some(book) = work.books.get(consumer) else {
             return Ok(Vec::new());
         };
-        let parked = book.parked.range((from, Bound::Unbounded));
+        let parked = book.parked.by_place.range((from, Bound::Unbounded));
         Ok(parked.take(most).map(listed).collect())
     }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::MemoryStore;
+use super::budget::Part;
+use crate::domain::heap::{self, Heap};
 use crate::store::{Listing, Listings, StoreError};
 
 /// Lists by name. One lock is enough: what is made is rare beside what is written to it.
@@ -21,6 +23,8 @@ struct List {
     all: Places,
     of_owners: BTreeMap<Arc<str>, Places>,
     due: Places,
+    /// What names, owners and their parts hold on the heap.
+    heap_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -48,13 +52,16 @@ impl List {
         self.due.insert((look_ms, Arc::clone(&name)));
         if let Some(owner) = &owner {
             let part = self.of_owners.entry(Arc::clone(owner)).or_default();
+            let before = tree_bytes(part);
             part.insert((at_ms, Arc::clone(&name)));
+            self.heap_bytes += tree_bytes(part) - before;
         }
         let member = Member {
             at_ms,
             look_ms,
             owner,
         };
+        self.heap_bytes += member.held_bytes(&name);
         self.members.insert(name, member);
     }
 
@@ -62,13 +69,16 @@ impl List {
         let Some((name, member)) = self.members.remove_entry(member) else {
             return;
         };
+        self.heap_bytes -= member.held_bytes(&name);
         self.due.remove(&(member.look_ms, Arc::clone(&name)));
         let place = (member.at_ms, name);
         self.all.remove(&place);
         if let Some(owner) = member.owner
             && let Some(part) = self.of_owners.get_mut(&owner)
         {
+            let before = tree_bytes(part);
             part.remove(&place);
+            self.heap_bytes -= before - tree_bytes(part);
             if part.is_empty() {
                 self.of_owners.remove(&owner);
             }
@@ -88,6 +98,37 @@ impl List {
     }
 }
 
+impl Member {
+    /// What its name and its owner hold on the heap.
+    fn held_bytes(&self, name: &str) -> u64 {
+        let text = |text: &str| heap::block(2 * size_of::<usize>() + text.len());
+        text(name) + self.owner.as_deref().map_or(0, text)
+    }
+}
+
+fn tree_bytes(places: &Places) -> u64 {
+    heap::tree::<(u64, Arc<str>)>(places.len())
+}
+
+impl Heap for List {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<(Arc<str>, Member)>(self.members.capacity())
+            + tree_bytes(&self.all)
+            + tree_bytes(&self.due)
+            + heap::tree::<(Arc<str>, Places)>(self.of_owners.len())
+            + self.heap_bytes
+    }
+}
+
+/// There are as many lists as kinds of things that are listed.
+impl Heap for Lists {
+    fn heap_bytes(&self) -> u64 {
+        self.0.values().map(Heap::heap_bytes).sum()
+    }
+}
+
+impl Part for Lists {}
+
 #[async_trait]
 impl Listings for MemoryStore {
     async fn list_add(
@@ -97,6 +138,7 @@ impl Listings for MemoryStore {
         at_ms: u64,
         look_ms: u64,
     ) -> Result<(), StoreError> {
+        self.0.admit()?;
         let mut lists = self.0.lists();
         let list = lists.0.entry(listing.name.to_owned()).or_default();
         list.add(member, listing.owner, at_ms, look_ms);

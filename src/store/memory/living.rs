@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::domain::heap::{self, Heap};
 use crate::domain::scope::{ScopeRefusal, ScopeWrite};
 use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
 use crate::store::held_scope::{HeldScope, ScopeDone};
@@ -149,6 +150,15 @@ impl Living {
             expires_ms: self.expires_ms,
             ttl: self.ttl,
         }
+    }
+}
+
+impl Heap for Living {
+    fn heap_bytes(&self) -> u64 {
+        let scope = |scope: &HeldScope| heap::array::<HeldScope>(1) + scope.heap_bytes();
+        self.document.heap_bytes()
+            + self.metadata.as_ref().map_or(0, Heap::heap_bytes)
+            + self.scope.as_deref().map_or(0, scope)
     }
 }
 

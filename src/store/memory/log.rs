@@ -2,15 +2,18 @@
 
 use std::collections::VecDeque;
 
+use crate::domain::heap::{self, Heap};
 use crate::domain::{Event, EventId, Position, Retention};
 use crate::store::millis;
 
-/// Events, the oldest first.
+/// Events, the oldest first, each in a block of its own, so that one that leaves gives its memory back.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    events: VecDeque<Event>,
+    events: VecDeque<Box<Event>>,
     last: Position,
     horizon: Position,
+    /// What the events hold on the heap.
+    heap_bytes: u64,
 }
 
 impl Log {
@@ -41,7 +44,8 @@ impl Log {
             position: self.last,
             ..event.id
         };
-        self.events.push_back(event);
+        self.heap_bytes += held_bytes(&event);
+        self.events.push_back(Box::new(event));
         self.last
     }
 
@@ -49,7 +53,8 @@ impl Log {
         let from = self
             .events
             .partition_point(|event| event.id.position <= after);
-        self.events.range(from..).take(most).cloned().collect()
+        let found = self.events.range(from..).take(most);
+        found.map(|event| event.as_ref().clone()).collect()
     }
 
     /// Deletes events whose time is over and that every consumer has handled, or that are past the
@@ -75,12 +80,38 @@ impl Log {
                 return true;
             }
             left -= 1;
-            self.horizon = event.id.position;
-            self.events.pop_front();
+            self.pop();
         }
+        self.shrink();
+        false
+    }
+
+    /// When the oldest event was logged.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        self.events.front().map(|event| event.id.position.ms)
+    }
+
+    /// Deletes the oldest event.
+    pub(super) fn pop(&mut self) {
+        if let Some(event) = self.events.pop_front() {
+            self.horizon = event.id.position;
+            self.heap_bytes -= held_bytes(&event);
+        }
+    }
+
+    pub(super) fn shrink(&mut self) {
         if self.events.len() < self.events.capacity() / 4 {
             self.events.shrink_to_fit();
         }
-        false
     }
+}
+
+impl Heap for Log {
+    fn heap_bytes(&self) -> u64 {
+        heap::array::<Box<Event>>(self.events.capacity()) + self.heap_bytes
+    }
+}
+
+fn held_bytes(event: &Event) -> u64 {
+    heap::array::<Event>(1) + event.heap_bytes()
 }

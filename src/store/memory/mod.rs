@@ -2,8 +2,10 @@
 
 mod answered;
 mod archives;
+mod budget;
 mod entry;
 mod event_log;
+mod eviction;
 mod finals;
 mod leases;
 mod ledgers;
@@ -31,9 +33,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Clock, Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
+use super::{
+    Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Whole, WriteError,
+};
 use crate::domain::scope::KeptScope;
 use crate::domain::{Key, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written};
+use budget::{Budget, Held, Locked};
 use ledgers::Work;
 use listings::Lists;
 use living::Living;
@@ -46,6 +51,9 @@ const SHARDS: usize = 64;
 /// What is ended, freed or deleted under one lock: about a tenth of a millisecond.
 const BATCH: usize = 64;
 
+/// Bytes that a store may take of which nobody says more; the server itself asks the machine.
+const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+
 /// A store in this process' memory. Clones share it; it is gone with the last one.
 ///
 /// A thread whose time has passed is hidden at once, and ended within a second or two. It is then
@@ -54,14 +62,28 @@ const BATCH: usize = 64;
 pub struct MemoryStore(Arc<Shards>);
 
 struct Shards {
-    shards: [Mutex<Shard>; SHARDS],
+    shards: [Locked<Shard>; SHARDS],
     hasher: RandomState,
     clock: Clock,
-    work: Mutex<Work>,
-    kinds: Mutex<Kinds>,
-    lists: Mutex<Lists>,
-    spaces: Mutex<Spaces>,
-    counters: Mutex<Counters>,
+    work: Locked<Work>,
+    kinds: Locked<Kinds>,
+    lists: Locked<Lists>,
+    spaces: Locked<Spaces>,
+    counters: Locked<Counters>,
+    budget: Budget,
+    /// Held by who evicts.
+    evicting: Mutex<()>,
+}
+
+/// How an embedded store is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// How long what is over is kept. No thread ever waits for its end as long as the grace.
+    pub retention: Retention,
+    /// Bytes that the store may take. At that limit, the oldest archives and events are deleted, and when there are
+    /// none, writes fail with [`StoreError::Full`]. What is counted is an estimate; resident memory
+    /// stays below one and a half times the limit.
+    pub max_bytes: u64,
 }
 
 impl MemoryStore {
@@ -71,20 +93,31 @@ impl MemoryStore {
         Self::with_retention(clock, Retention::DEFAULT)
     }
 
-    /// An empty store that goes by that clock, and keeps what is over for so long. No thread ever
-    /// waits for its end as long as the grace.
+    /// An empty store that goes by that clock, and keeps what is over for so long.
     #[must_use]
     pub fn with_retention(clock: Clock, retention: Retention) -> Self {
-        let shard = |bucket| Mutex::new(Shard::new(bucket as u16, retention));
+        let settings = MemorySettings {
+            retention,
+            ..MemorySettings::default()
+        };
+        Self::with_settings(clock, settings)
+    }
+
+    /// An empty store that goes by that clock.
+    #[must_use]
+    pub fn with_settings(clock: Clock, settings: MemorySettings) -> Self {
+        let shard = |bucket| Locked::new(Shard::new(bucket as u16, settings.retention));
         let shards = Arc::new(Shards {
             shards: std::array::from_fn(shard),
             hasher: RandomState::new(),
             clock,
-            work: Mutex::default(),
-            kinds: Mutex::default(),
-            lists: Mutex::default(),
-            spaces: Mutex::default(),
-            counters: Mutex::default(),
+            work: Locked::new(Work::default()),
+            kinds: Locked::new(Kinds::default()),
+            lists: Locked::new(Lists::default()),
+            spaces: Locked::new(Spaces::default()),
+            counters: Locked::new(Counters::default()),
+            budget: Budget::new(settings.max_bytes),
+            evicting: Mutex::default(),
         });
         sweeper::start(&shards);
         Self(shards)
@@ -122,25 +155,30 @@ impl Shards {
         self.hasher.hash_one(id) as usize % SHARDS
     }
 
-    fn of(&self, id: &ThreadId) -> MutexGuard<'_, Shard> {
-        lock(&self.shards[self.place_of(id)])
+    fn hold(&self, place: usize) -> Held<'_, Shard> {
+        self.shards[place].hold(&self.budget)
     }
 
-    fn of_scope(&self, scope: &KeptScope) -> MutexGuard<'_, Shard> {
+    fn of(&self, id: &ThreadId) -> Held<'_, Shard> {
+        self.hold(self.place_of(id))
+    }
+
+    fn of_scope(&self, scope: &KeptScope) -> Held<'_, Shard> {
         match scope.thread() {
             Some(id) => self.of(id),
-            None => lock(&self.shards[self.hasher.hash_one(scope) as usize % SHARDS]),
+            None => self.hold(self.hasher.hash_one(scope) as usize % SHARDS),
         }
     }
 
-    fn bucket(&self, bucket: u16) -> Option<MutexGuard<'_, Shard>> {
-        self.shards.get(usize::from(bucket)).map(lock)
+    fn bucket(&self, bucket: u16) -> Option<Held<'_, Shard>> {
+        let shard = self.shards.get(usize::from(bucket))?;
+        Some(shard.hold(&self.budget))
     }
 
     /// Ends and frees some of what has passed in a shard. Whether there is more.
     fn sweep(&self, place: usize, now_ms: u64) -> bool {
         let mut gone = Vec::new();
-        lock(&self.shards[place]).sweep(now_ms, BATCH, &mut gone)
+        self.hold(place).sweep(now_ms, BATCH, &mut gone)
     }
 
     /// Deletes some of what is past its retention in a bucket. Whether there is more.
@@ -156,28 +194,32 @@ impl Shards {
         self.spaces().purge(now_ms, BATCH, &mut gone)
     }
 
-    fn work(&self) -> MutexGuard<'_, Work> {
-        lock(&self.work)
+    fn work(&self) -> Held<'_, Work> {
+        self.work.hold(&self.budget)
     }
 
-    fn lists(&self) -> MutexGuard<'_, Lists> {
-        lock(&self.lists)
+    fn kinds(&self) -> Held<'_, Kinds> {
+        self.kinds.hold(&self.budget)
     }
 
-    fn spaces(&self) -> MutexGuard<'_, Spaces> {
-        lock(&self.spaces)
+    fn lists(&self) -> Held<'_, Lists> {
+        self.lists.hold(&self.budget)
     }
 
-    fn counters(&self) -> MutexGuard<'_, Counters> {
-        lock(&self.counters)
+    fn spaces(&self) -> Held<'_, Spaces> {
+        self.spaces.hold(&self.budget)
     }
 
-    fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
-        self.shards.iter().map(lock)
+    fn counters(&self) -> Held<'_, Counters> {
+        self.counters.hold(&self.budget)
+    }
+
+    fn each(&self) -> impl Iterator<Item = Held<'_, Shard>> {
+        self.shards.iter().map(|shard| shard.hold(&self.budget))
     }
 }
 
-/// A panic under the lock leaves no half write: drafts are worked out first and then put in place.
+/// Nothing is half done where a panic can leave this.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -263,17 +305,38 @@ impl Store for MemoryStore {
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
-        Ok(shard.write(id, write, self.0.clock.now_ms())?)
+        let now_ms = self.0.clock.now_ms();
+        let is_let_in = has_room || write.only_deletes() && shard.look(id, now_ms).is_some();
+        if !is_let_in {
+            return Err(self.0.budget.refuse().into());
+        }
+        Ok(shard.write(id, write, now_ms)?)
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        // what is left of a thread is what is evicted next
+        let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
-        Ok(shard.destroy(id, destroy, self.0.clock.now_ms())?)
+        Ok(shard.destroy(id, destroy, has_room, self.0.clock.now_ms())?)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn memory_use(&self) -> Option<MemoryUse> {
+        Some(self.0.budget.describe())
+    }
+}
+
+impl Default for MemorySettings {
+    fn default() -> Self {
+        Self {
+            retention: Retention::DEFAULT,
+            max_bytes: DEFAULT_MAX_BYTES,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use super::{BATCH, MemoryStore};
 use crate::domain::{EntryKey, Lifetime, Namespace, Precondition};
@@ -35,9 +36,15 @@ impl Namespaces for MemoryStore {
         entry: &NewEntry,
         precondition: Option<Precondition>,
     ) -> Result<Put, WriteError> {
+        self.0.admit()?;
+        // a copy of its own, made before the lock: the body may be a part of something larger
+        let entry = NewEntry {
+            body: Bytes::copy_from_slice(&entry.body),
+            ..entry.clone()
+        };
         let mut spaces = self.0.spaces();
         let now_ms = self.0.clock.now_ms();
-        Ok(spaces.put(namespace, key, entry, precondition, now_ms)?)
+        Ok(spaces.put(namespace, key, &entry, precondition, now_ms)?)
     }
 
     async fn delete_entry(
@@ -64,6 +71,7 @@ impl Namespaces for MemoryStore {
     }
 
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError> {
+        self.0.admit()?;
         let mut spaces = self.0.spaces();
         let now_ms = self.0.clock.now_ms();
         Ok(spaces.open_record(namespace, now_ms))
@@ -74,6 +82,7 @@ impl Namespaces for MemoryStore {
         namespace: &Namespace,
         lifetime: Option<Lifetime>,
     ) -> Result<NamespaceRecord, StoreError> {
+        self.0.admit()?;
         let mut spaces = self.0.spaces();
         Ok(spaces.set_default(namespace, lifetime, self.0.clock.now_ms()))
     }

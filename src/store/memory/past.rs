@@ -3,6 +3,7 @@
 use super::finals::{Final, Finals};
 use super::living::Living;
 use super::log::Log;
+use crate::domain::heap::Heap;
 use crate::domain::scope::KeptScope;
 use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, Life, Policy, Position, Retention, Stamp,
@@ -20,6 +21,13 @@ pub(super) struct Past {
     pub(super) finals: Finals,
     /// Since when and until when all changes are logged.
     all_watched: (u64, u64),
+}
+
+/// How much was evicted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Evicted {
+    pub(super) archives: u64,
+    pub(super) events: u64,
 }
 
 /// A step under a shard's lock: whose thread is changed, and when.
@@ -123,7 +131,56 @@ impl Past {
         let more = self.log.tidy(now_ms, slowest, &self.retention, most);
         let too_old_ms = self.too_old_ms(now_ms);
         let horizon = self.log.horizon();
-        self.finals.tidy(too_old_ms, horizon, most, gone) || more
+        for _ in 0..most {
+            let Some(last) = self.finals.pop_oldest(too_old_ms, horizon) else {
+                self.finals.shrink();
+                return more;
+            };
+            gone.push(last);
+        }
+        true
+    }
+
+    /// When the oldest of what can be evicted was kept.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        let oldest = [self.log.oldest_ms(), self.finals.oldest_ms()];
+        oldest.into_iter().flatten().min()
+    }
+
+    /// Deletes the oldest of what was kept up to a time, until so many bytes are free, at most so
+    /// many events and final states; these go into `gone`, to be freed when the lock is. A final state
+    /// goes after the event of its end, as in [`Self::tidy`].
+    pub(super) fn evict(
+        &mut self,
+        until_ms: u64,
+        bytes: u64,
+        most: usize,
+        gone: &mut Vec<Final>,
+    ) -> Evicted {
+        let mut evicted = Evicted::default();
+        let before = self.heap_bytes();
+        while evicted.events + evicted.archives < most as u64
+            && before.saturating_sub(self.heap_bytes()) < bytes
+        {
+            if let Some(last) = self.finals.pop_oldest(until_ms, self.log.horizon()) {
+                gone.push(last);
+                evicted.archives += 1;
+            } else if self.oldest_ms().is_some_and(|ms| ms <= until_ms) {
+                self.log.pop();
+                evicted.events += 1;
+            } else {
+                break;
+            }
+        }
+        self.log.shrink();
+        self.finals.shrink();
+        evicted
+    }
+}
+
+impl Heap for Past {
+    fn heap_bytes(&self) -> u64 {
+        self.log.heap_bytes() + self.finals.heap_bytes()
     }
 }
 
@@ -162,14 +219,7 @@ impl Step<'_> {
             state_lost: false,
         };
         let event = self.log_as_of(ended_ms, &mut living, kind);
-        let last = Final {
-            living,
-            reason,
-            ended_ms,
-            archived_ms: self.now_ms,
-            event,
-            is_restored: false,
-        };
+        let last = Final::new(living, reason, ended_ms, self.now_ms, event);
         self.past.finals.add(self.id, last);
     }
 

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::budget::Part;
 use super::slots::{Due, Slots};
 use super::{BATCH, MemoryStore};
+use crate::domain::heap::Heap;
 use crate::domain::scope::KeptScope;
 use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
 use crate::store::{Counted, Rates, StoreError};
@@ -28,6 +30,22 @@ impl Due for Counter {
     fn due_ms(&self) -> u64 {
         let last_us = self.0.iter().max().copied().unwrap_or_default();
         last_us.div_ceil(1_000)
+    }
+}
+
+impl Heap for Whose {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Address(_) => 0,
+            Self::Scope(scope) => scope.heap_bytes(),
+        }
+    }
+}
+
+/// It lies inline.
+impl Heap for Counter {
+    fn heap_bytes(&self) -> u64 {
+        0
     }
 }
 
@@ -72,6 +90,14 @@ impl Counter {
     }
 }
 
+impl Heap for Counters {
+    fn heap_bytes(&self) -> u64 {
+        self.0.heap_bytes()
+    }
+}
+
+impl Part for Counters {}
+
 impl Counters {
     pub(super) fn len(&self) -> usize {
         self.0.len()
@@ -94,10 +120,17 @@ impl Rates for MemoryStore {
         whose: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<Option<RateLimited>, StoreError> {
+        let has_room = self.0.has_room();
         let mut counters = self.0.counters();
         let now_us = self.0.clock.now_ms() * 1_000;
         let take = |counter: &mut Counter| counter.take(rates, now_us);
-        Ok(counters.0.change(&whose.into(), take))
+        let whose = whose.into();
+        // a newcomer is not counted in a full store, which takes nothing from it that grows, and lets
+        // it end what it has
+        if !has_room && counters.0.get(&whose).is_none() {
+            return Ok(take(&mut Counter::default()));
+        }
+        Ok(counters.0.change(&whose, take))
     }
 
     async fn give_back_rates(

@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::domain::heap::{self, Heap};
 use crate::domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
 use crate::domain::scope::ScopeRefusal;
 use crate::domain::{Fingerprint, IdempotencyKey, Refusal};
 use crate::store::millis;
 
 /// An answer that can be remembered.
-pub(super) trait Remembered {
-    /// What it counts for.
+pub(super) trait Remembered: Heap {
+    /// What it counts for among the answers of its id.
     fn cost_bytes(&self) -> u64;
 }
 
@@ -28,6 +29,8 @@ pub(super) struct Records<A> {
     /// When each was added, the oldest first.
     order: VecDeque<(u64, Fingerprint)>,
     cost_bytes: u64,
+    /// What the answers hold on the heap.
+    heap_bytes: u64,
     ends_ms: u64,
 }
 
@@ -43,6 +46,7 @@ impl<A> Default for Records<A> {
             by_key: HashMap::new(),
             order: VecDeque::new(),
             cost_bytes: 0,
+            heap_bytes: 0,
             ends_ms: 0,
         }
     }
@@ -92,6 +96,7 @@ impl<A: Remembered> Records<A> {
             }
         }
         self.cost_bytes += answered.cost_bytes();
+        self.heap_bytes += answered.heap_bytes();
         let request = key.request;
         self.by_key.insert(key.digest, Record { request, answered });
         self.order.push_back((now_ms, key.digest));
@@ -105,6 +110,7 @@ impl<A: Remembered> Records<A> {
         let oldest = self.order.pop_front();
         if let Some(record) = oldest.and_then(|(_, digest)| self.by_key.remove(&digest)) {
             self.cost_bytes -= record.answered.cost_bytes();
+            self.heap_bytes -= record.answered.heap_bytes();
         }
     }
 
@@ -121,6 +127,14 @@ impl<A: Remembered> Records<A> {
         if self.ends_ms <= now_ms && !self.order.is_empty() {
             *self = Self::default();
         }
+    }
+}
+
+impl<A> Heap for Records<A> {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<(Fingerprint, Record<A>)>(self.by_key.capacity())
+            + heap::array::<(u64, Fingerprint)>(self.order.capacity())
+            + self.heap_bytes
     }
 }
 

@@ -7,6 +7,7 @@ use super::past::Past;
 use super::records::Records;
 use super::slots::Due;
 use crate::domain::Life;
+use crate::domain::heap::Heap;
 use crate::domain::scope::{KeptScope, Lifetime, ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
 use crate::store::millis;
@@ -99,6 +100,13 @@ impl ScopeEntry {
             self.records.end_soon(now_ms, now_ms);
         }
         Ok(ended)
+    }
+}
+
+impl Heap for ScopeEntry {
+    fn heap_bytes(&self) -> u64 {
+        let living = self.living.as_ref();
+        living.map_or(0, |living| living.held.heap_bytes()) + self.records.heap_bytes()
     }
 }
 

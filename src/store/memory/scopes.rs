@@ -73,8 +73,13 @@ impl Scopes for MemoryStore {
     ) -> Result<ScopeWritten, ScopeWriteError> {
         // what can be large is dropped after the lock
         let mut expired = None;
+        let has_room = self.0.has_room();
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
+        let is_let_in = has_room || write.only_deletes() && shard.has_scope(scope, now_ms);
+        if !is_let_in {
+            return Err(self.0.budget.refuse().into());
+        }
         let written = match scope.thread() {
             Some(id) => shard.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
             None => shard.change_scope(scope, |entry, past| {

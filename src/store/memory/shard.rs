@@ -1,10 +1,12 @@
 //! A share of the ids behind one lock.
 
+use super::budget::Part;
 use super::entry::Entry;
 use super::living::Living;
 use super::past::{Past, Step};
 use super::scope_entry::ScopeEntry;
 use super::slots::Slots;
+use crate::domain::heap::Heap;
 use crate::domain::scope::KeptScope;
 use crate::domain::{
     Completed, Life, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
@@ -54,9 +56,12 @@ impl Shard {
         &mut self,
         id: &ThreadId,
         destroy: &Destroy,
+        has_room: bool,
         now_ms: u64,
     ) -> Result<Destroyed, Refusal> {
-        self.change(id, now_ms, |entry, step| entry.destroy(destroy, step))
+        self.change(id, now_ms, |entry, step| {
+            entry.destroy(destroy, has_room, step)
+        })
     }
 
     pub(super) fn restore(
@@ -67,6 +72,11 @@ impl Shard {
         now_ms: u64,
     ) -> Result<Option<Thread>, Refusal> {
         self.change(id, now_ms, |entry, step| entry.restore(life, policy, step))
+    }
+
+    /// Whether anything is known of an id.
+    pub(super) fn knows(&self, id: &ThreadId) -> bool {
+        self.slots.get(id).is_some()
     }
 
     pub(super) fn watch(&mut self, id: &ThreadId, until_ms: u64, now_ms: u64) -> Watched {
@@ -104,6 +114,17 @@ impl Shard {
         now_ms: u64,
     ) -> Option<(&mut HeldScope, Option<u64>)> {
         self.scopes.get_mut(scope)?.get(is_use, now_ms)
+    }
+
+    /// Whether there is such a scope, be it of a thread or not.
+    pub(super) fn has_scope(&mut self, scope: &KeptScope, now_ms: u64) -> bool {
+        match scope.thread() {
+            Some(id) => {
+                let living = self.look(id, now_ms);
+                living.is_some_and(|living| living.scope.is_some())
+            }
+            None => self.get_scope(scope, false, now_ms).is_some(),
+        }
     }
 
     /// Changes a scope that is not of a thread.
@@ -160,5 +181,17 @@ impl Shard {
         let past = &mut self.past;
         let look = |entry: &mut Entry| entry.sweep(&mut Step { id, now_ms, past });
         self.slots.look_at(id, now_ms, look).unwrap_or(false)
+    }
+}
+
+impl Heap for Shard {
+    fn heap_bytes(&self) -> u64 {
+        self.slots.heap_bytes() + self.scopes.heap_bytes() + self.past.heap_bytes()
+    }
+}
+
+impl Part for Shard {
+    fn oldest_ms(&self) -> u64 {
+        self.past.oldest_ms().unwrap_or(u64::MAX)
     }
 }

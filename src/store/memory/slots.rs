@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
+use crate::domain::heap::{self, Heap};
+
 /// Something that is over, or needs a look, at some time.
 pub(super) trait Due {
     /// When there is something to be done here, as it stands now; a time that has passed when
@@ -16,8 +18,12 @@ pub(super) trait Due {
 /// since is moved to its real place when it comes up, so a use costs nothing here.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
-    slots: HashMap<K, Slot<E>>,
+    /// Each in a block of its own: entries are large, and a table grows by moving all and has many free
+    /// places.
+    slots: HashMap<K, Box<Slot<E>>>,
     queue: BTreeSet<(u64, K)>,
+    /// What ids and entries hold on the heap.
+    heap_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -25,6 +31,8 @@ struct Slot<E> {
     entry: E,
     /// Its place in the queue.
     queued_ms: u64,
+    /// What was counted for it and its id. It may have shrunk since, by what a read has forgotten.
+    heap_bytes: u64,
 }
 
 impl<K, E> Default for Slots<K, E> {
@@ -32,11 +40,12 @@ impl<K, E> Default for Slots<K, E> {
         Self {
             slots: HashMap::new(),
             queue: BTreeSet::new(),
+            heap_bytes: 0,
         }
     }
 }
 
-impl<K: Clone + Ord + Hash, E: Default + Due> Slots<K, E> {
+impl<K: Clone + Ord + Hash + Heap, E: Default + Due + Heap> Slots<K, E> {
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
@@ -60,6 +69,7 @@ impl<K: Clone + Ord + Hash, E: Default + Due> Slots<K, E> {
                 slot.queued_ms = due_ms;
                 self.queue.insert((due_ms, id.clone()));
             }
+            slot.count(id, &mut self.heap_bytes);
             return changed;
         }
         let mut entry = E::default();
@@ -67,7 +77,13 @@ impl<K: Clone + Ord + Hash, E: Default + Due> Slots<K, E> {
         let queued_ms = entry.due_ms();
         if queued_ms > 0 {
             self.queue.insert((queued_ms, id.clone()));
-            self.slots.insert(id.clone(), Slot { entry, queued_ms });
+            let mut slot = Slot {
+                entry,
+                queued_ms,
+                heap_bytes: 0,
+            };
+            slot.count(id, &mut self.heap_bytes);
+            self.slots.insert(id.clone(), Box::new(slot));
         }
         changed
     }
@@ -94,7 +110,9 @@ impl<K: Clone + Ord + Hash, E: Default + Due> Slots<K, E> {
         if slot.queued_ms > now_ms {
             place.0 = slot.queued_ms;
             self.queue.insert(place);
+            slot.count(id, &mut self.heap_bytes);
         } else {
+            self.heap_bytes -= slot.heap_bytes;
             self.slots.remove(id);
         }
         Some(found)
@@ -117,5 +135,23 @@ impl<K: Clone + Ord + Hash, E: Default + Due> Slots<K, E> {
             self.slots.shrink_to_fit();
         }
         self.passed(now_ms).next().is_some()
+    }
+}
+
+impl<E: Heap> Slot<E> {
+    /// Counts it as it is now, its id once more for the queue.
+    fn count<K: Heap>(&mut self, id: &K, in_all: &mut u64) {
+        let own_bytes = heap::array::<Self>(1);
+        let heap_bytes = own_bytes + self.entry.heap_bytes() + 2 * id.heap_bytes();
+        *in_all = *in_all + heap_bytes - self.heap_bytes;
+        self.heap_bytes = heap_bytes;
+    }
+}
+
+impl<K, E> Heap for Slots<K, E> {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<(K, Box<Slot<E>>)>(self.slots.capacity())
+            + heap::tree::<(u64, K)>(self.queue.len())
+            + self.heap_bytes
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
+use super::budget::Part;
+use crate::domain::heap::{self, Heap};
 use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp};
 use crate::store::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, NewEntry, Put,
@@ -16,6 +18,8 @@ pub(super) struct Spaces {
     order: BTreeSet<NamespacePlace>,
     /// Entries by when they end.
     ends: BTreeSet<(u64, Namespace, EntryKey)>,
+    /// What namespaces and entries hold on the heap.
+    heap_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -221,6 +225,7 @@ impl Spaces {
             .collect();
         if some.is_empty() {
             let space = self.spaces.remove(namespace)?;
+            self.heap_bytes -= shared_bytes(namespace.as_str());
             self.order.remove(&space.record.place());
             return None;
         }
@@ -256,6 +261,7 @@ impl Spaces {
                 default_lifetime: None,
             };
             self.order.insert(record.place());
+            self.heap_bytes += shared_bytes(namespace.as_str());
             Space {
                 record,
                 entries: BTreeMap::new(),
@@ -269,21 +275,60 @@ impl Spaces {
         if let Some(ends_ms) = entry.head.expires_ms {
             self.ends.insert((ends_ms, namespace.clone(), key.clone()));
         }
+        let held_bytes = held_bytes(key, &entry);
         let space = self.open(namespace, now_ms);
         space.bytes += entry.head.size_bytes;
         space.last_used_ms = space.last_used_ms.max(now_ms);
+        let before = space.tree_bytes();
         space.entries.insert(key.clone(), entry);
+        let grown_bytes = space.tree_bytes() - before;
+        self.heap_bytes += held_bytes + grown_bytes;
     }
 
     fn remove(&mut self, namespace: &Namespace, key: &EntryKey) -> Option<Entry> {
         let space = self.spaces.get_mut(namespace)?;
+        let before = space.tree_bytes();
         let entry = space.entries.remove(key)?;
         space.bytes -= entry.head.size_bytes;
+        self.heap_bytes -= held_bytes(key, &entry) + (before - space.tree_bytes());
         if let Some(ends_ms) = entry.head.expires_ms {
             self.ends.remove(&(ends_ms, namespace.clone(), key.clone()));
         }
         Some(entry)
     }
+}
+
+impl Space {
+    fn tree_bytes(&self) -> u64 {
+        heap::tree::<(EntryKey, Entry)>(self.entries.len())
+    }
+}
+
+impl Heap for Spaces {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<(Namespace, Space)>(self.spaces.capacity())
+            + heap::tree::<NamespacePlace>(self.order.len())
+            + heap::tree::<(u64, Namespace, EntryKey)>(self.ends.len())
+            + self.heap_bytes
+    }
+}
+
+impl Part for Spaces {}
+
+/// What a key and its entry hold on the heap. A body that was read is shared through a block of its
+/// own.
+fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
+    let encoding = entry.head.content_encoding.as_ref();
+    shared_bytes(key.as_str())
+        + shared_bytes("")
+        + heap::block(entry.body.len())
+        + heap::block(entry.head.content_type.as_str().len())
+        + encoding.map_or(0, |encoding| heap::block(encoding.as_str().len()))
+}
+
+/// A text that is counted by those who share it.
+fn shared_bytes(text: &str) -> u64 {
+    heap::block(2 * size_of::<usize>() + text.len())
 }
 
 impl EntryHead {

@@ -35,5 +35,6 @@ fn sweep(shards: &Weak<Shards>) -> bool {
     }
     while shards.purge(now_ms) {}
     while shards.counters().sweep(now_ms) {}
+    shards.relax();
     true
 }

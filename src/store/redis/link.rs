@@ -354,6 +354,9 @@ impl Calls<'_> {
 
     fn error(&self, fault: Fault) -> StoreError {
         let is_unsure = fault.may_be_done();
+        if fault.is_full() {
+            return StoreError::Full;
+        }
         match fault {
             Fault::Timeout => StoreError::Timeout(millis(self.link.timeout)),
             Fault::Late(error) => StoreError::Interrupted(Box::new(error)),

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod pipelines;
+mod store;
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 
 use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
 use crate::service::ServiceError;
+use crate::store::StoreError;
 
 use super::limits::MOST_OPERATIONS;
 
@@ -87,6 +88,7 @@ impl RequestError {
     /// For people. What broke inside is for the log alone.
     pub(super) fn message(&self) -> String {
         match self {
+            Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
             _ => self.to_string(),
         }

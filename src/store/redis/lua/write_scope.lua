@@ -171,7 +171,14 @@ if has(64) and #items == 0 and there then
   local _, used = open_scope(k, ahead, true)
   return reply(used.left)
 end
+-- When its memory is full, Redis refuses what takes some, but not to a script that has written before: a
+-- write that adds something adds it first, and deletes and touches afterwards.
+local adds = #items > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
+for _, f in ipairs(order) do
+  adds = adds or entries[f].dirty and entries[f].text ~= nil
+end
 if is_over or has(4) then settle(k.scope) end
+if adds and (cleared or has(4)) then call('HSET', k.scope, 'M', pack_scope(s)) end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
 local logged = has(32)
 local changed, gone, puts = {}, {}, {}
@@ -202,7 +209,10 @@ for _, f in ipairs(order) do
     end
   end
 end
-in_slices('HDEL', k.scope, gone)
+if cleared or not adds then
+  in_slices('HDEL', k.scope, gone)
+  gone = {}
+end
 s.version, s.updated = s.version + 1, now(ahead)
 if ARGV[5] ~= '' then
   puts[#puts + 1] = 'T'
@@ -227,9 +237,7 @@ end
 in_slices('HSET', k.ids, ids)
 s.next, s.history = next_place, s.history + added
 if dropped then drop_items(k, s, dropped) end
-if thread then
-  thread, thread_left = touch(k.thread, ahead)
-elseif s.ttl > 0 or lives > 0 then
+if not thread and (s.ttl > 0 or lives > 0) then
   s.left = s.ttl > 0 and s.ttl or lives
 end
 if logged then
@@ -250,6 +258,8 @@ end
 puts[#puts + 1] = 'M'
 puts[#puts + 1] = pack_scope(s)
 in_slices('HSET', k.scope, puts)
+in_slices('HDEL', k.scope, gone)
+if thread then thread, thread_left = touch(k.thread, ahead) end
 if not thread and s.left and s.left >= 0 then
   for _, key in ipairs({k.scope, k.history, k.ids}) do call('PEXPIRE', key, s.left + ahead) end
 end

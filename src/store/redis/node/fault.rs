@@ -44,6 +44,20 @@ impl Fault {
         matches!(self, Self::Call(_)) && !self.is_of_the_connection()
     }
 
+    /// Whether the server has no memory left for what was sent, and has done nothing: it looks before a
+    /// script's first write alone. Redis 6.2 wraps that answer into an error of the script, without a
+    /// code of its own.
+    pub(in crate::store::redis) fn is_full(&self) -> bool {
+        let Self::Call(error) = self else {
+            return false;
+        };
+        let is_wrapped = || {
+            let detail = error.detail();
+            detail.is_some_and(|detail| detail.contains("-OOM command not allowed"))
+        };
+        error.code() == Some("OOM") || error.code() == Some("ERR") && is_wrapped()
+    }
+
     /// Whether the server may have done what was sent: the connection ended before it said so, or
     /// a script failed on its way.
     pub(in crate::store::redis) fn may_be_done(&self) -> bool {
@@ -51,6 +65,7 @@ impl Fault {
         match self {
             Self::Timeout | Self::Late(_) | Self::Unconfirmed { .. } => true,
             Self::Connect(_) | Self::Refused { .. } => false,
+            Self::Call(_) if self.is_full() => false,
             Self::Call(_) => self.is_of_the_connection() || self.kind() == script,
         }
     }

@@ -1,0 +1,58 @@
+//! How much memory values take in this process, for stores that bound it.
+//!
+//! These are estimates from lengths and capacities, in constant time. They err on the high side: what
+//! a client can make the allocator hold is never more than what is counted for it.
+
+/// Something whose share of the heap is known.
+pub(crate) trait Heap {
+    /// Bytes that it holds on the heap; what it is itself stands where it lies.
+    fn heap_bytes(&self) -> u64;
+}
+
+/// A block of that many bytes. Allocators round up to size classes, an eighth apart in mimalloc and
+/// jemalloc, and at least to 16 bytes.
+pub(crate) const fn block(bytes: usize) -> u64 {
+    match bytes as u64 {
+        0 => 0,
+        bytes => bytes + bytes / 8 + 16,
+    }
+}
+
+/// A block for so many `T`.
+pub(crate) const fn array<T>(capacity: usize) -> u64 {
+    block(capacity * size_of::<T>())
+}
+
+/// A hash map or set whose capacity is given: it uses 7 of 8 places, each with a byte of its own.
+pub(crate) const fn table<T>(capacity: usize) -> u64 {
+    block(capacity * 8 / 7 * (size_of::<T>() + 1))
+}
+
+/// A B-tree of so many `T`: nodes have room for 11, and at least 5 but for the root.
+pub(crate) const fn tree<T>(len: usize) -> u64 {
+    let nodes = match len {
+        0 => 0,
+        1..11 => 1,
+        len => len.div_ceil(5),
+    };
+    nodes as u64 * block(11 * size_of::<T>() + 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_takes_nothing() {
+        assert_eq!(block(0), 0);
+        assert_eq!(array::<u64>(0), 0);
+        assert_eq!(table::<u64>(0), 0);
+        assert_eq!(tree::<u64>(0), 0);
+    }
+
+    #[test]
+    fn a_tree_counts_for_nodes_that_are_hardly_filled() {
+        assert_eq!(tree::<u64>(1), tree::<u64>(10));
+        assert_eq!(tree::<u64>(50), 10 * tree::<u64>(1));
+    }
+}

@@ -1,0 +1,92 @@
+//! Metrics of the memory that an embedded store takes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::labels::Kind;
+use crate::store::{MemoryUse, Store};
+
+/// Shows what the store tells of its memory.
+struct MemoryMetrics<C>(C);
+
+/// Adds the metrics of the store's memory to a registry. They are 0 where that is not of this process, so
+/// that a dashboard asks every replica for the same.
+pub fn register_memory(registry: &mut Registry, store: Arc<dyn Store>) {
+    let memory_use = move || store.memory_use().unwrap_or_default();
+    registry.register_collector(Box::new(MemoryMetrics(memory_use)));
+}
+
+impl<C: Fn() -> MemoryUse + Send + Sync + 'static> Collector for MemoryMetrics<C> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let memory_use = (self.0)();
+        let mut gauge = |name, help, unit: Option<&Unit>, number: u64| {
+            let gauge = ConstGauge::new(number);
+            gauge.encode(encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?)
+        };
+        let bytes = Some(&Unit::Bytes);
+        let help = "Memory that the embedded store takes, as it counts";
+        gauge("store_memory", help, bytes, memory_use.used_bytes)?;
+        let help = "Memory at which the embedded store rejects writes";
+        gauge("store_memory_limit", help, bytes, memory_use.limit_bytes)?;
+        let help = "Whether the embedded store rejects writes";
+        gauge("store_full", help, None, memory_use.is_full.into())?;
+        let help = "Archives and events that the embedded store deleted early to make room";
+        let mut family =
+            encoder.encode_descriptor("store_evicted", help, None, MetricType::Counter)?;
+        for (kind, count) in [
+            ("archive", memory_use.evicted_archives),
+            ("event", memory_use.evicted_events),
+        ] {
+            let counter = ConstCounter::new(count);
+            counter.encode(family.encode_family(&Kind { kind })?)?;
+        }
+        Ok(())
+    }
+}
+
+impl<C> fmt::Debug for MemoryMetrics<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryMetrics").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn the_memory_is_shown_as_it_is_when_it_is_asked_for() {
+        let mut registry = Registry::default();
+        let memory_use = || MemoryUse {
+            limit_bytes: 9,
+            used_bytes: 7,
+            evicted_archives: 5,
+            evicted_events: 3,
+            is_full: true,
+        };
+        let own = registry.sub_registry_with_prefix("threadkeep");
+        own.register_collector(Box::new(MemoryMetrics(memory_use)));
+
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+
+        for line in [
+            "threadkeep_store_memory_bytes 7\n",
+            "threadkeep_store_memory_limit_bytes 9\n",
+            "threadkeep_store_full 1\n",
+            "threadkeep_store_evicted_total{kind=\"archive\"} 5\n",
+            "threadkeep_store_evicted_total{kind=\"event\"} 3\n",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}

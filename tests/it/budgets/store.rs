@@ -1,0 +1,141 @@
+//! The embedded store, filled by strangers.
+
+use reqwest::Method;
+
+use crate::budgets::{LONGEST_WAIT, MB, builder};
+use crate::support::client::OwnThread;
+use crate::support::heartbeat::Heartbeat;
+use crate::support::server::{Backend, Server};
+
+/// The budget of the store, which resident memory may pass by half, and by what the server itself takes
+/// for connections and bodies.
+const LIMIT: u64 = 24 * MB;
+const MOST_RESIDENT: u64 = LIMIT * 3 / 2 + 30 * MB;
+
+fn start() -> Server {
+    builder(Backend::Memory)
+        .set("THREADKEEP_MEMORY_MAX_BYTES", LIMIT)
+        .start()
+}
+
+async fn assert_bounded(server: &Server, before: u64) {
+    let used = server.metric("threadkeep_store_memory_bytes").await;
+    assert!(used < LIMIT + 5 * MB, "{used}");
+    let grown = server.peak_bytes() - before;
+    assert!(grown < MOST_RESIDENT, "{grown}");
+}
+
+/// Writes until the store is full.
+async fn until_full(write: impl AsyncFn(u64) -> u16) {
+    for number in 0..100_000 {
+        let status = write(number).await;
+        if status == 503 {
+            return;
+        }
+        assert!(status < 300, "{status}");
+    }
+    panic!("it was never full");
+}
+
+/// 180 MB of them.
+#[tokio::test]
+async fn threads_that_were_destroyed_give_way_to_new_ones() {
+    let server = start();
+    let before = server.resident_bytes();
+    let heartbeat = Heartbeat::start(&server);
+    let state = format!(r#"{{"k":"{}"}}"#, "x".repeat(900_000));
+    let mut last: Option<OwnThread> = None;
+
+    for _ in 0..200 {
+        let thread = server.client().thread();
+        thread.put("state", &state).ok().await;
+        thread.delete("").ok().await;
+        last = Some(thread);
+    }
+
+    assert_bounded(&server, before).await;
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+    let archive = format!("/v1/archives/{}", last.unwrap().id);
+    let archive = server.client().get(&archive);
+    let answer = archive
+        .bearer(crate::support::server::API_SECRET)
+        .send()
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let evicted = server
+        .metric("threadkeep_store_evicted_total{kind=\"archive\"}")
+        .await;
+    assert!(evicted > 150, "{evicted}");
+}
+
+/// The most that a key costs beside its bytes.
+#[tokio::test]
+async fn small_keys_are_counted_with_what_they_cost() {
+    let server = start();
+    let before = server.resident_bytes();
+    let members: Vec<_> = (0..8_000)
+        .map(|number| format!(r#""{number}":1"#))
+        .collect();
+    let state = format!("{{{}}}", members.join(","));
+
+    until_full(async |_| {
+        let thread = server.client().thread();
+        thread.put("state", &state).send().await.status
+    })
+    .await;
+
+    assert_bounded(&server, before).await;
+}
+
+#[tokio::test]
+async fn small_threads_and_remembered_answers_are_counted_with_what_they_cost() {
+    let server = start();
+    let before = server.resident_bytes();
+
+    until_full(async |number| {
+        let writes = (0..50).map(|part| {
+            let thread = server.client().thread();
+            let put = thread.put("state/k", "1");
+            put.header("idempotency-key", format!("{number}-{part}"))
+                .send()
+        });
+        let answers = futures_util::future::join_all(writes).await;
+        answers.last().unwrap().status
+    })
+    .await;
+
+    assert_bounded(&server, before).await;
+    server.await_log(|line| line.contains("store full"));
+    let warned = server.log().matches("store full").count();
+    assert_eq!(warned, 1, "{}", server.log());
+}
+
+#[tokio::test]
+async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
+    let server = start();
+    let first = server.client().thread();
+    first.put("state/k", "1").ok().await;
+    let state = format!(r#"{{"k":"{}"}}"#, "x".repeat(900_000));
+    until_full(async |_| {
+        let thread = server.client().thread();
+        thread.put("state", &state).send().await.status
+    })
+    .await;
+
+    let refused = first.put("state/k", "2").send().await;
+
+    refused.problem(503, "store_full");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(first.state().await, r#"{"k":1}"#);
+    first.delete("state/k").ok().await;
+    first.delete("").ok().await;
+    assert_eq!(server.metric("threadkeep_store_full").await, 1);
+    let failed = "threadkeep_store_errors_total{operation=\"write\",kind=\"full\"}";
+    assert!(server.metric(failed).await >= 2);
+    let ready = server
+        .client()
+        .request(Method::GET, "/healthz")
+        .send()
+        .await;
+    assert_eq!(ready.status, 200);
+}
