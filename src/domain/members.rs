@@ -77,6 +77,20 @@ pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// The value of a member of a compact object, of one given twice the last.
+pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let named = members(object).filter(|(key, _)| is_named(key, name));
+    named.last().map(|(_, value)| value)
+}
+
+/// Whether a key, as it stands with its quotes, is that name.
+pub(crate) fn is_named(key: &str, name: &str) -> bool {
+    if !key.contains('\\') {
+        return key[1..key.len() - 1] == *name;
+    }
+    serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
+}
+
 /// The elements of a compact array, in order.
 pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut cursor = Cursor::new(array);
@@ -89,6 +103,27 @@ pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
         more = cursor.next_member();
         Some(element)
     })
+}
+
+/// Whether compact JSON text has more values than `most`, those inside others included.
+pub(crate) fn has_more_values(text: &str, most: usize) -> bool {
+    let mut cursor = Cursor::new(text);
+    let mut count = 1;
+    while let Some(byte) = cursor.peek() {
+        match byte {
+            b'"' => cursor.string(),
+            b'{' | b'[' => count += usize::from(cursor.enter()),
+            b',' => {
+                count += 1;
+                cursor.at += 1;
+            }
+            _ => cursor.at += 1,
+        }
+        if count > most {
+            return true;
+        }
+    }
+    count > most
 }
 
 /// A place in compact JSON text. What it steps over is valid by construction.
@@ -198,6 +233,31 @@ mod tests {
             ["1", "\"]\"", r#"[2,{"a":[]}]"#, "{}"]
         );
         assert_eq!(elements("[]").count(), 0);
+    }
+
+    #[test]
+    fn a_member_is_found_however_its_name_is_written() {
+        for object in [r#"{"a":1}"#, r#"{"a":0,"b":2,"a":1}"#, r#"{"\u0061":1}"#] {
+            assert_eq!(member(object, "a"), Some("1"), "{object}");
+        }
+        for object in ["{}", r#"{"":1}"#, r#"{"\"a\"":1}"#, r#"{"\ud800":1}"#] {
+            assert_eq!(member(object, "a"), None, "{object}");
+        }
+    }
+
+    #[test]
+    fn values_are_counted_with_those_inside() {
+        for (text, count) in [
+            ("1", 1),
+            (r#""a,[{""#, 1),
+            ("[]", 1),
+            ("{}", 1),
+            ("[[],{}]", 3),
+            (r#"{"a,b":{"c":[1,"2,3",null]},"d":[[]]}"#, 8),
+        ] {
+            assert!(has_more_values(text, count - 1), "{text}");
+            assert!(!has_more_values(text, count), "{text}");
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use json::{Json, JsonError, MAX_DEPTH, ObjectError};
 pub use key::{Key, KeyError};
 pub use lifetime::{EntryPolicy, Lifetime};
 pub use members::{KeyedValues, ObjectFault, keyed_values, keyed_values_of_any_key};
-pub(crate) use members::{elements, members};
+pub(crate) use members::{elements, has_more_values, is_named, member, members};
 pub use merge_patch::{MergePatch, Patched, merge_json};
 pub use namespace::{Namespace, NamespaceError};
 pub use operation::{Answer, Mismatch, Operation};

@@ -2,13 +2,13 @@
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, web};
-use rmcp::model::JsonRpcError;
+use bytes::Bytes;
 
-use super::message::fault;
+use super::message::{MESSAGE_MAX_BYTES, Message, MessageFault};
 use super::{Mcp, Opened};
 use crate::domain::scope::Scope;
 use crate::http::{About, ApiError, Body};
@@ -28,12 +28,16 @@ pub(super) async fn gate<B: MessageBody + 'static>(
         .ok_or(ApiError::NotFound)
         .and_then(|mcp| mcp.open(request.request()));
     // nothing of a stranger is kept, but it is read: see `Body`
-    let limit_bytes = opened.as_ref().map_or(0, |_| Body::LIMIT_BYTES);
+    let limit_bytes = opened.as_ref().map_or(0, |_| MESSAGE_MAX_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match opened.and_then(|scope| admit(&mut request, scope, &body)) {
-        Ok(None) => named_text(next.call(request).await?).map_into_left_body(),
-        Ok(Some(fault)) => request
-            .into_response(HttpResponse::BadRequest().json(fault))
+        Ok(Ok(envelope)) => {
+            // the copy that is left is the envelope
+            drop(body);
+            forward(request, next, envelope).await?
+        }
+        Ok(Err(fault)) => request
+            .into_response(bad_request(fault))
             .map_into_right_body(),
         Err(error) => request.error_response(error).map_into_right_body(),
     };
@@ -42,19 +46,17 @@ pub(super) async fn gate<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// Notes the scope of a request, and gives the request its body back, unless that is no message.
+/// Notes the scope and the arguments of a request, and gives its envelope, unless it is no message.
 fn admit(
     request: &mut ServiceRequest,
     scope: Scope,
     body: &Body,
-) -> Result<Option<JsonRpcError>, ApiError> {
+) -> Result<Result<Bytes, MessageFault>, ApiError> {
     if let Scope::Kept(kept) = &scope
         && let Some(thread) = kept.thread()
     {
         request.extensions_mut().insert(About(*thread));
     }
-    let address = Asker::address();
-    request.extensions_mut().insert(Opened { scope, address });
     if !matches!(request.match_info().unprocessed(), "" | "/") {
         return Err(ApiError::NotFound);
     }
@@ -62,10 +64,37 @@ fn admit(
         let allow = "POST";
         return Err(ApiError::MethodNotAllowed { allow });
     }
-    let bytes = body.bytes()?;
-    let fault = fault(bytes);
-    request.set_payload(Payload::from(bytes.clone()));
-    Ok(fault)
+    Ok(Message::read(body.bytes()?).map(|message| {
+        request.extensions_mut().insert(Opened {
+            scope,
+            address: Asker::address(),
+            arguments: message.arguments,
+        });
+        message.envelope
+    }))
+}
+
+/// Has the transport answer a message. It refuses what is no message in the same way as a body of
+/// another type.
+async fn forward<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+    envelope: Bytes,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let is_json = request
+        .content_type()
+        .eq_ignore_ascii_case("application/json");
+    request.set_payload(Payload::from(envelope.clone()));
+    let response = next.call(request).await?;
+    if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        let answer = bad_request(MessageFault::of(&envelope));
+        return Ok(response.into_response(answer).map_into_right_body());
+    }
+    Ok(named_text(response).map_into_left_body())
+}
+
+fn bad_request(fault: MessageFault) -> HttpResponse {
+    HttpResponse::BadRequest().json(fault.into_error())
 }
 
 /// The transport gives the texts of its refusals no type.

@@ -23,9 +23,10 @@ use rmcp_actix_web::transport::StreamableHttpService;
 
 use crate::domain::Fingerprint;
 use crate::domain::scope::Scope;
-use crate::http::{Api, Body};
+use crate::http::Api;
 use crate::identity::{ApiKeys, Identity};
 use crate::service::ScopeService;
+use message::MESSAGE_MAX_BYTES;
 use server::Server;
 
 /// The door.
@@ -43,12 +44,15 @@ pub struct Mcp {
     pub allowed_origins: Vec<String>,
 }
 
-/// The scope of a request, once it was opened, and what its client's address counts as: the protocol
-/// goes on in another task.
-#[derive(Debug, Clone)]
+/// What the gate found out about a request, for the handlers of the protocol, which run in another
+/// task.
+#[derive(Clone)]
 struct Opened {
     scope: Scope,
+    /// What the client's address counts as.
     address: Option<Fingerprint>,
+    /// The arguments of a call, as they were sent.
+    arguments: Option<Arc<str>>,
 }
 
 impl Mcp {
@@ -81,7 +85,7 @@ impl Mcp {
             .session_manager(Arc::new(NeverSessionManager::default()))
             .stateful_mode(false)
             .json_response(true)
-            .max_request_body_bytes(Body::LIMIT_BYTES as usize)
+            .max_request_body_bytes(MESSAGE_MAX_BYTES as usize)
             .allowed_hosts(self.allowed_hosts.clone())
             .allowed_origins(self.allowed_origins.clone())
             .on_request_fn(|request, extensions| {

@@ -11,7 +11,6 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp_actix_web::transport::on_request_extensions;
-use serde_json::Value;
 
 use super::failure::told;
 use super::{Opened, resources};
@@ -116,12 +115,14 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let unknown = |_| ErrorData::invalid_params("there is no such tool", None);
         let tool: Tool = request.name.parse().map_err(unknown)?;
-        let arguments = request
-            .arguments
-            .map(|object| Value::from(object).to_string());
-        let arguments = arguments.unwrap_or_default();
-        let Opened { scope, address } = opened(&context)?;
-        let call = self.tools.call(&scope, tool, &arguments);
+        // those of the request are empty: see `message`
+        let Opened {
+            scope,
+            address,
+            arguments,
+        } = opened(&context)?;
+        let arguments = arguments.as_deref().unwrap_or_default();
+        let call = self.tools.call(&scope, tool, arguments);
         let outcome = Asker::at(address).around(call).await;
         let result = match outcome.map_err(told)? {
             Outcome::Result(result) => CallToolResult::structured(result),

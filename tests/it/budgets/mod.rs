@@ -3,6 +3,7 @@
 //! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
 
 mod bodies;
+mod mcp;
 mod pipelines;
 mod store;
 

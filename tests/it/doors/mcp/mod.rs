@@ -120,6 +120,14 @@ impl Mcp {
         message["result"].take()
     }
 
+    /// The result for params that are sent as they stand.
+    async fn raw(&self, method: &str, params: &str) -> Value {
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+        let answer = self.post(&message).ok().await;
+        answer.json()["result"].take()
+    }
+
     async fn error(&self, method: &str, params: Value) -> Value {
         let mut message = self.ask(method, params).await;
         assert!(message.get("result").is_none(), "{message}");

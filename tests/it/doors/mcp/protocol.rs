@@ -91,6 +91,8 @@ async fn unknown_methods_and_malformed_params_are_errors_of_the_protocol(server:
 
 async fn what_is_no_message_is_told_so(server: &Server) {
     let mcp = Mcp::own(&server.client());
+    let message =
+        |params: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#);
 
     for (body, code) in [
         ("", -32700),
@@ -102,6 +104,10 @@ async fn what_is_no_message_is_told_so(server: &Server) {
         (r#"{"id":7}"#, -32600),
         (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":7,"method":null}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":7,"id":7,"method":"ping"}"#, -32600),
+        (&message(&format!("[{}0]", "0,".repeat(2_000))), -32600),
+        (&message(r#"{"x":1e400}"#), -32600),
+        (&message(&"[".repeat(600)), -32700),
     ] {
         let answer = mcp.post(body).send().await;
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
@@ -132,9 +138,13 @@ async fn other_types_are_refused(server: &Server) {
 async fn a_body_past_the_limit_is_refused_whole(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
-    let answer = mcp.post(&" ".repeat(2_097_153)).send().await;
+    let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+    let of = |bytes: usize| format!("{ping}{}", " ".repeat(bytes - ping.len()));
 
-    answer.problem(413, "body_too_large");
+    assert_eq!(mcp.post(&of(524_288)).send().await.status, 200);
+    let answer = mcp.post(&of(524_289)).send().await;
+    let problem = answer.problem(413, "body_too_large");
+    assert_eq!(problem["limit_bytes"], 524_288);
 }
 
 async fn versions_of_the_protocol_are_known_or_refused(server: &Server) {

@@ -108,6 +108,35 @@ async fn the_largest_value_goes_both_ways(server: &Server) {
     assert!(read["value"] == value.as_str());
 }
 
+/// The largest call: a client that escapes what is not ASCII sends three bytes for each that counts.
+async fn the_largest_task_list_is_taken_in_escapes(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    let content = r"\u00e9".repeat(33);
+    let task = format!(r#"{{"content":"{content}","status":"in_progress"}}"#);
+    let tasks = vec![task; 1_000].join(",");
+    let params = format!(r#"{{"name":"tasks_write","arguments":{{"tasks":[{tasks}]}}}}"#);
+
+    let result = mcp.raw("tools/call", &params).await;
+
+    assert_eq!(result["structuredContent"], json!({"ok": true}));
+    let tasks = mcp.call("tasks_read", json!({})).await;
+    assert_eq!(tasks["tasks"][999]["content"], "é".repeat(33));
+}
+
+async fn numbers_are_not_rounded(server: &Server) {
+    let mcp = Mcp::own(&server.client());
+    let increment =
+        |by: &str| format!(r#"{{"name":"kv_increment","arguments":{{"key":"n","by":{by}}}}}"#);
+
+    let result = mcp
+        .raw("tools/call", &increment("9007199254740993.0"))
+        .await;
+    let sum = &result["structuredContent"]["value"];
+    assert_eq!(*sum, 9_007_199_254_740_993_i64);
+    let result = mcp.raw("tools/call", &increment("1e400")).await;
+    assert_eq!(result["isError"], true);
+}
+
 async fn text_comes_back_as_it_was_sent(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
@@ -198,6 +227,8 @@ over_both_stores!(
     arguments_may_be_left_out,
     a_mistake_is_a_result_for_the_model,
     the_largest_value_goes_both_ways,
+    the_largest_task_list_is_taken_in_escapes,
+    numbers_are_not_rounded,
     text_comes_back_as_it_was_sent,
     each_scope_has_keys_of_its_own,
     the_api_sees_the_same_scopes,

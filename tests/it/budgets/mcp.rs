@@ -1,0 +1,124 @@
+//! Messages to `/mcp` that cost more to read than to send.
+
+use futures_util::future::join_all;
+
+use crate::budgets::{LONGEST_WAIT, MB, builder};
+use crate::support::client::{OwnThread, Request};
+use crate::support::heartbeat::Heartbeat;
+use crate::support::server::{Backend, Server};
+
+/// How many are sent at once.
+const MESSAGES: usize = 24;
+/// About as large as a message may be.
+const MESSAGE_BYTES: usize = 520_000;
+
+fn post(server: &Server, thread: &OwnThread, message: &str) -> Request {
+    server
+        .client()
+        .post("/mcp")
+        .header("x-thread-id", &thread.signed)
+        .header("accept", "application/json, text/event-stream")
+        .json(message)
+}
+
+/// Parameters of `bytes` or a few more: the same part again and again.
+fn filled(before: &str, part: &str, after: &str, bytes: usize) -> String {
+    let count = bytes / (part.len() + 1);
+    let parts = vec![part; count].join(",");
+    format!("{before}{parts}{after}")
+}
+
+/// A message with the method before its parameters.
+fn message(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+}
+
+/// A message with the method after its parameters: one that maps messages to types keeps them for
+/// each of the methods that it knows.
+fn late(method: &str, params: &str) -> String {
+    format!(r#"{{"params":{params},"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
+}
+
+/// Messages of so many bytes that have as many values as these have room for.
+fn many_values(bytes: usize) -> Vec<String> {
+    let write = r#"{"name":"kv_write","arguments":{"key":["#;
+    let tasks = r#"{"name":"tasks_write","arguments":{"tasks":["#;
+    let meta = r#"{"name":"kv_list","_meta":{"x":["#;
+    let client = r#"{"protocolVersion":"2025-06-18","clientInfo":{"name":"x","version":"1"},"capabilities":{"experimental":{"x":{"x":["#;
+    let fill = |before: &str, part, after| filled(before, part, after, bytes);
+    vec![
+        message("tools/call", &fill(write, "0", "]}}")),
+        message("tools/call", &fill(tasks, "{}", "]}}")),
+        late("tools/call", &fill(meta, "[]", "]}}")),
+        late("initialize", &fill(client, "0", "]}}}}")),
+        late("nothing/at_all", &fill("[", "{}", "]")),
+        late("notifications/x", &fill(r#"{"_meta":["#, "[[]]", "]}")),
+        fill("[", r#"{"id":1}"#, "]"),
+        "[".repeat(bytes),
+    ]
+}
+
+/// Messages with other parts that are many, or large.
+fn many_parts(bytes: usize) -> Vec<String> {
+    let write = r#"{"name":"kv_write","arguments":{"#;
+    let escapes = r"\n\u0041".repeat(bytes / 8);
+    let fill = |before: &str, part, after| filled(before, part, after, bytes);
+    vec![
+        message("tools/call", &fill(write, r#""key":0"#, "}}")),
+        late("resources/read", &fill("{", r#""uri":"""#, "}")),
+        late("ping", &format!(r#"{{"x":"{escapes}"}}"#)),
+        fill("{", r#""id":1"#, "}"),
+    ]
+}
+
+/// Sends messages at once, and checks what that costs.
+async fn assert_cheap(messages: &[String], count: usize) {
+    let server = builder(Backend::Memory).start();
+    let thread = server.client().thread();
+    // what is set up once is there before
+    post(&server, &thread, &message("ping", "{}")).ok().await;
+    let heartbeat = Heartbeat::start(&server);
+    let before = server.peak_bytes();
+
+    let sent = messages.iter().cycle().take(count);
+    let answers = join_all(sent.map(|text| post(&server, &thread, text).send())).await;
+
+    for (answer, text) in answers.iter().zip(messages.iter().cycle()) {
+        let start = &text[..text.len().min(80)];
+        assert!(answer.status < 500 && answer.status != 413, "{start}");
+    }
+    let grown = server.peak_bytes() - before;
+    assert!(grown < 100 * MB, "{grown}");
+    let wait = heartbeat.longest_wait().await;
+    assert!(wait < LONGEST_WAIT, "{wait:?}");
+}
+
+#[tokio::test]
+async fn messages_of_many_values_cost_little() {
+    assert_cheap(&many_values(MESSAGE_BYTES), MESSAGES).await;
+}
+
+#[tokio::test]
+async fn messages_of_many_members_or_escapes_cost_little() {
+    assert_cheap(&many_parts(MESSAGE_BYTES), 4).await;
+}
+
+#[tokio::test]
+async fn messages_past_the_limit_are_not_kept() {
+    let server = builder(Backend::Memory).start();
+    let thread = server.client().thread();
+    let messages = many_values(2_000_000);
+    let heartbeat = Heartbeat::start(&server);
+    let before = server.peak_bytes();
+
+    let sent = messages.iter().cycle().take(MESSAGES);
+    let answers = join_all(sent.map(|text| post(&server, &thread, text).send())).await;
+
+    for answer in answers {
+        answer.problem(413, "body_too_large");
+    }
+    let grown = server.peak_bytes() - before;
+    assert!(grown < 50 * MB, "{grown}");
+    let wait = heartbeat.longest_wait().await;
+    assert!(wait < LONGEST_WAIT, "{wait:?}");
+}
