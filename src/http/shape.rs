@@ -5,7 +5,7 @@
 //! object is not taken for one.
 
 use super::error::ApiError;
-use crate::domain::{Excerpt, Json, ObjectError, members};
+use crate::domain::{Excerpt, Json, ObjectError, is_named, members};
 
 /// Why an object does not have the members that it should.
 #[derive(Debug)]
@@ -58,11 +58,14 @@ pub(super) fn read_members<'a, const N: usize>(
     }
     let mut values = [None; N];
     for (key, value) in members(object) {
-        // a name with a lone surrogate is none of ours
-        let name: String = serde_json::from_str(key).unwrap_or_default();
-        match names.iter().position(|known| *known == name) {
+        match names.iter().position(|name| is_named(key, name)) {
             Some(place) => values[place] = Some(value),
-            None => return Err(ShapeError::Unknown(name)),
+            // a name with a lone surrogate is not repeated
+            None => {
+                return Err(ShapeError::Unknown(
+                    serde_json::from_str(key).unwrap_or_default(),
+                ));
+            }
         }
     }
     Ok(values)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::members::{required_string, wrong};
-use crate::domain::{Excerpt, elements, members};
+use crate::domain::{Excerpt, elements, is_named, members};
 use crate::service::tools::{Outcome, Tool};
 
 /// More than any model asks for at once.
@@ -194,8 +194,7 @@ fn read_tool_use<'a>(
 fn some_members<'a, const N: usize>(object: &'a str, names: [&str; N]) -> [Option<&'a str>; N] {
     let mut values = [None; N];
     for (key, value) in members(object) {
-        let name: String = serde_json::from_str(key).unwrap_or_default();
-        if let Some(place) = names.iter().position(|known| *known == name) {
+        if let Some(place) = names.iter().position(|name| is_named(key, name)) {
             values[place] = Some(value);
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::mistake::Mistake;
 use super::tool::Tool;
-use crate::domain::{Excerpt, Json, TTL_MAX, elements, members};
+use crate::domain::{Excerpt, Json, TTL_MAX, elements, is_named, members};
 
 /// The fields of an object, each at the place of its name.
 pub(super) struct Fields<'a, const N: usize> {
@@ -74,11 +74,9 @@ impl<'a, const N: usize> Fields<'a, N> {
             )));
         }
         for (key, value) in members(object) {
-            // a name with a lone surrogate is none of ours
-            let name: String = serde_json::from_str(key).unwrap_or_default();
-            match names.iter().position(|known| *known == name) {
+            match names.iter().position(|name| is_named(key, name)) {
                 Some(place) => fields.values[place] = Some(value),
-                None => return Err(fields.unknown(&name)),
+                None => return Err(fields.unknown(key)),
             }
         }
         Ok(fields)
@@ -142,23 +140,31 @@ impl<'a, const N: usize> Fields<'a, N> {
         self.typed(place, &format!("an integer from 1 to {most}"), read)
     }
 
-    /// The objects in the array of a field that has to be there.
+    /// The array of a field that has to be there, as JSON text.
     ///
     /// # Errors
     /// [`Mistake`] about another type, or none.
-    pub(super) fn required_objects<const M: usize>(
+    pub(super) fn required_array(&self, place: usize) -> Result<&'a str, Mistake> {
+        let array = self.values[place].ok_or_else(|| self.missing(place))?;
+        if array.starts_with('[') {
+            Ok(array)
+        } else {
+            Err(self.wrong(place, "an array"))
+        }
+    }
+
+    /// The objects in the array of a field, read one at a time, with a [`Mistake`] for another
+    /// element.
+    pub(super) fn objects<const M: usize>(
         &self,
         place: usize,
+        array: &'a str,
         names: [&'static str; M],
-    ) -> Result<Vec<Fields<'a, M>>, Mistake> {
-        let array = self.values[place].ok_or_else(|| self.missing(place))?;
-        if !array.starts_with('[') {
-            return Err(self.wrong(place, "an array"));
-        }
-        let name = self.names[place];
-        let read =
-            |(index, text)| Fields::read(self.tool, format!("{name}[{index}]."), text, names);
-        elements(array).enumerate().map(read).collect()
+    ) -> impl Iterator<Item = Result<Fields<'a, M>, Mistake>> {
+        let (tool, name) = (self.tool, self.names[place]);
+        elements(array)
+            .enumerate()
+            .map(move |(index, text)| Fields::read(tool, format!("{name}[{index}]."), text, names))
     }
 
     /// A mistake about a field.
@@ -182,10 +188,13 @@ impl<'a, const N: usize> Fields<'a, N> {
         Mistake(format!("{tool} {what}{name} is required"))
     }
 
-    fn unknown(&self, name: &str) -> Mistake {
+    /// A mistake about a key, as it stands with its quotes.
+    fn unknown(&self, key: &str) -> Mistake {
+        // a name with a lone surrogate is not repeated
+        let name: String = serde_json::from_str(key).unwrap_or_default();
         let (tool, what) = (self.tool.dotted(), &self.what);
         let known = self.names.join(", ");
-        let name = Excerpt(name);
+        let name = Excerpt(&name);
         Mistake(format!(
             "{tool} does not take {what}{name}; the fields are {known}"
         ))

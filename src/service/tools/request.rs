@@ -3,8 +3,10 @@
 use super::arguments::{Fields, read_object};
 use super::mistake::{Mistake, of_part};
 use super::tool::Tool;
+use crate::domain::elements;
 use crate::domain::scope::{
-    KeyRule, KvOperation, NewTask, ScopeKey, ScopeValue, TaskChange, TaskRef, TaskStatus,
+    KeyRule, KvOperation, NewTask, ScopeKey, ScopeValue, TASKS_MAX, TaskChange, TaskError, TaskRef,
+    TaskStatus,
 };
 
 /// What is asked for, and of which version.
@@ -131,8 +133,15 @@ fn tasks_write(arguments: &str) -> Result<Request, Mistake> {
     let tool = Tool::TasksWrite;
     let object = read_object(tool, arguments)?;
     let fields = Fields::of(tool, &object, ["tasks", "keep_unfinished", "if_version"])?;
-    let tasks = fields.required_objects(0, ["id", "content", "status", "active_form"])?;
-    let read = |task: Fields<'_, 4>| {
+    let list = fields.required_array(0)?;
+    // an object is read into fifty times its bytes, so the list is counted before
+    if elements(list).nth(TASKS_MAX).is_some() {
+        let too_many = TaskError::TooMany { limit: TASKS_MAX };
+        return Err(Mistake(too_many.to_string()));
+    }
+    let tasks = fields.objects(0, list, ["id", "content", "status", "active_form"]);
+    let read = |task: Result<Fields<'_, 4>, Mistake>| {
+        let task = task?;
         Ok(NewTask {
             id: task.text(0)?,
             content: task.required_text(1)?,
@@ -141,10 +150,7 @@ fn tasks_write(arguments: &str) -> Result<Request, Mistake> {
         })
     };
     let action = Action::WriteTasks {
-        tasks: tasks
-            .into_iter()
-            .map(read)
-            .collect::<Result<_, Mistake>>()?,
+        tasks: tasks.map(read).collect::<Result<_, Mistake>>()?,
         keep_unfinished: fields.flag(1)?,
     };
     Ok(Request::of_write(action, fields.whole(2)?))

@@ -1,6 +1,7 @@
 //! Calls of tools, done.
 
 use serde_json::{Map, Value, json};
+use tokio::task::yield_now;
 
 use super::mistake::{Failure, Mistake, sort};
 use super::request::{Action, Request};
@@ -10,6 +11,10 @@ use crate::domain::scope::{KeptScope, KvAnswer, KvOperation, Scope, ScopeKey, Sc
 use crate::domain::{IdempotencyKey, Precondition};
 use crate::service::{ScopeService, ServiceError, WriteOptions};
 use crate::store::{ScopeParts, ScopeView};
+
+/// Bytes of all results of a list of calls, as JSON. A value may be read by each of its calls, which is
+/// 29 MB in a message of 10 kB; a provider takes far less than this from a model's tools.
+const RESULTS_MAX_BYTES: usize = 2 * 1_048_576;
 
 /// The tools over the scopes of a store.
 #[derive(Debug, Clone)]
@@ -94,7 +99,8 @@ impl Toolbox {
     }
 
     /// Does calls in order, each for itself: one that is a mistake does not stop those after it. In
-    /// the scope `request` they see what those before them wrote, and nothing outlives them.
+    /// the scope `request` they see what those before them wrote, and nothing outlives them. A call
+    /// that reads more than there is room for beside the results before it is a mistake.
     ///
     /// # Errors
     /// As [`Self::call`]; calls before the one that failed were done.
@@ -108,8 +114,9 @@ impl Toolbox {
             Scope::Request => scratch(&self.scopes),
         };
         let mut answers = Vec::with_capacity(calls.len());
+        let mut room_bytes = RESULTS_MAX_BYTES;
         for call in calls {
-            let answered = match run(&scopes, &scope, call).await {
+            let mut answered = match run(&scopes, &scope, call).await {
                 Ok(answered) => answered,
                 Err(Failure::Mistake(Mistake(text))) => Answered {
                     outcome: Outcome::Mistake(text),
@@ -117,10 +124,26 @@ impl Toolbox {
                 },
                 Err(Failure::Error(error)) => return Err(error),
             };
+            let bytes = answered.outcome.to_json().len();
+            match room_bytes.checked_sub(bytes) {
+                Some(rest) => room_bytes = rest,
+                // what is written is done, and its result is small
+                None if call.tool.only_reads() => answered.outcome = no_room(call.tool),
+                None => {}
+            }
             answers.push(answered);
+            // a call of an embedded store does not wait, and a list of them may take long
+            yield_now().await;
         }
         Ok(answers)
     }
+}
+
+fn no_room(tool: Tool) -> Outcome {
+    Outcome::Mistake(format!(
+        "{} refused: the results of these calls exceed {RESULTS_MAX_BYTES} bytes; ask for less at once",
+        tool.dotted()
+    ))
 }
 
 async fn run(scopes: &ScopeService, scope: &KeptScope, call: &Call) -> Result<Answered, Failure> {

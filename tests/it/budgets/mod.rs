@@ -6,6 +6,7 @@ mod bodies;
 mod mcp;
 mod pipelines;
 mod store;
+mod tools;
 
 use std::time::Duration;
 
