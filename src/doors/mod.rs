@@ -2,5 +2,6 @@
 //! rules.
 
 pub mod agentuity;
+mod leading;
 pub mod mcp;
 pub mod modelrelay;

@@ -93,11 +93,14 @@ fn read_types(json: &str) -> Result<EventTypes, ApiError> {
     Ok(set)
 }
 
+/// The strings of a list: one more than any list may have, to tell that it has too many.
 fn strings(name: &str, json: &str) -> Result<Vec<String>, ApiError> {
     let malformed = || ApiError::InvalidParameter(format!("`{name}` has to be a list of strings"));
     if !json.starts_with('[') {
         return Err(malformed());
     }
-    let strings = elements(json).map(|text| serde_json::from_str(text).map_err(|_| malformed()));
-    strings.collect()
+    let first = elements(json).take(REPLAYS_MAX + 1);
+    first
+        .map(|text| serde_json::from_str(text).map_err(|_| malformed()))
+        .collect()
 }

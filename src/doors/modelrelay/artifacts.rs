@@ -3,9 +3,10 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
-use serde_json::value::RawValue;
 
+use super::super::leading::Leading;
 use super::RelayError;
 use super::asked::Asked;
 use super::run_objects::tasks_object;
@@ -29,7 +30,7 @@ struct ToolResults {
     #[serde(rename = "request_id")]
     _request_id: String,
     #[serde(rename = "results")]
-    _results: Vec<Box<RawValue>>,
+    _results: Leading<IgnoredAny, 0>,
 }
 
 /// `GET /runs/{id}/artifacts/{key}`: what it holds, also after the run's end.

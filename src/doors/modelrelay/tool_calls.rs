@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::super::leading::Leading;
 use super::RelayError;
 use super::asked::Asked;
 use super::bodies::{Object, read_id};
@@ -21,7 +22,7 @@ struct ToolCalls {
     state_id: Option<String>,
     session_id: Option<String>,
     run_id: Option<String>,
-    tool_calls: Vec<Object<ToolCall>>,
+    tool_calls: Leading<Object<ToolCall>, { CALLS_MAX + 1 }>,
 }
 
 /// What a model sends has members that nobody here knows: they are passed over.

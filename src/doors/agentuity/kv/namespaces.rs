@@ -1,11 +1,10 @@
 //! Namespaces.
 
 use actix_web::HttpResponse;
-use serde_json::{Map, Value};
 
 use super::super::AgentuityError;
 use super::asked::Asked;
-use crate::domain::Lifetime;
+use crate::domain::{Json, Lifetime, member};
 
 /// Names that are listed at most.
 const NAMED: usize = 1_000;
@@ -46,12 +45,16 @@ fn default_lifetime(body: &[u8]) -> Result<Option<Lifetime>, AgentuityError> {
     if body.is_empty() {
         return Ok(None);
     }
-    let body: Map<String, Value> =
-        serde_json::from_slice(body).map_err(|_| AgentuityError::Invalid(BODY))?;
-    let Some(seconds) = body.get("default_ttl_seconds").filter(|it| !it.is_null()) else {
+    let text = std::str::from_utf8(body).ok();
+    let body = text.and_then(|text| Json::parse_object(text, 1).ok());
+    let body = body.ok_or(AgentuityError::Invalid(BODY))?;
+    let Some(seconds) = member(body.as_str(), "default_ttl_seconds").filter(|it| *it != "null")
+    else {
         return Ok(None);
     };
-    let lifetime = seconds.as_f64().and_then(Lifetime::clamped);
+    let lifetime = serde_json::from_str(seconds)
+        .ok()
+        .and_then(Lifetime::clamped);
     lifetime
         .map(Some)
         .ok_or(AgentuityError::Invalid(DEFAULT_TTL))

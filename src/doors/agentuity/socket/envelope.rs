@@ -1,15 +1,13 @@
 //! The envelope `{"state"?,"metadata"?}`, in which a state travels as a string.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 use memchr::memchr2_iter;
-use serde_json::value::RawValue;
 
 use super::error::RequestError;
-use crate::domain::{KeyedValues, keyed_values_of_any_key};
+use crate::domain::{Json, KeyedValues, keyed_values_of_any_key, member};
 
 const EMPTY: &str = "{}";
+/// Levels around a value: the envelope and the state.
+const AROUND: usize = 2;
 
 /// The state in an envelope; none at all is an empty one. Its metadata does not count: the client
 /// puts in what it happens to have loaded.
@@ -20,12 +18,12 @@ pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, Re
     if text.is_empty() {
         return Ok(KeyedValues::new());
     }
-    let members: BTreeMap<Cow<'_, str>, &RawValue> =
-        serde_json::from_str(text).map_err(|_| RequestError::Envelope)?;
-    let state = match members.get("state") {
-        Some(state) if state.get() == "null" => EMPTY,
-        Some(state) => state.get(),
-        None if members.contains_key("metadata") => EMPTY,
+    let envelope = Json::parse_object(text, AROUND).map_err(|_| RequestError::Envelope)?;
+    let text = envelope.as_str();
+    let state = match member(text, "state") {
+        Some("null") => EMPTY,
+        Some(state) => state,
+        None if member(text, "metadata").is_some() => EMPTY,
         None => text,
     };
     Ok(keyed_values_of_any_key(state, max_keys)?)

@@ -6,9 +6,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::super::leading::Leading;
 use super::envelope::read_envelope;
 use super::error::RequestError;
 use super::id::RequestId;
+use super::limits::MOST_OPERATIONS;
 use super::object::Object;
 use super::operations::read_operations;
 use crate::domain::{Json, KeyedValues, Operation, ThreadId};
@@ -61,7 +63,7 @@ struct Data<'a> {
     thread_id: Option<String>,
     user_data: Option<String>,
     #[serde(borrow)]
-    operations: Option<Vec<&'a RawValue>>,
+    operations: Option<Leading<&'a RawValue, { MOST_OPERATIONS + 1 }>>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }

@@ -1,0 +1,74 @@
+//! Lists in bodies that are not read further than they may be long.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
+
+/// The first elements of a list, at most so many: one more than a list may have, to tell that it has
+/// too many. What comes after them is checked to be JSON and not kept, since a type may take a
+/// hundred times the bytes that a client sends for it.
+#[derive(Debug)]
+pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
+
+impl<T, const MOST: usize> Deref for Leading<T, MOST> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Leading<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Elements(PhantomData))
+    }
+}
+
+struct Elements<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Elements<T, MOST> {
+    type Value = Leading<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut first = Vec::new();
+        while first.len() < MOST {
+            match list.next_element()? {
+                Some(element) => first.push(element),
+                None => return Ok(Leading(first)),
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Leading(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Vec<u8>> {
+        let list: Leading<u8, 2> = serde_json::from_str(text).ok()?;
+        Some(list.to_vec())
+    }
+
+    #[test]
+    fn the_rest_of_a_list_is_checked_and_not_kept() {
+        for (text, first) in [
+            ("[]", vec![]),
+            ("[1]", vec![1]),
+            ("[1,2]", vec![1, 2]),
+            (r#"[1,2,3,"x",[{}]]"#, vec![1, 2]),
+        ] {
+            assert_eq!(read(text), Some(first), "{text}");
+        }
+        for text in [r#"["x"]"#, "[1,2,3", "[1,2,x]", "{}", "1"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}
