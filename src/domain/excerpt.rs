@@ -5,9 +5,10 @@ use std::fmt::{self, Write};
 /// As many bytes are shown; all names of the API are shorter.
 const MAX_BYTES: usize = 64;
 
-/// A text that came with a request, as it may stand in a message or in a line of the log: what
-/// starts a new line, moves the cursor or shows nothing is escaped, as in Rust's strings, and the
-/// end of a long text is left out.
+/// A text that came with a request, as it may stand in a message or in a line of the log.
+///
+/// Whatever starts a new line, moves the cursor or shows nothing is escaped, as in Rust's strings, and
+/// the end of a long text is left out.
 #[derive(Debug, Clone, Copy)]
 pub struct Excerpt<'a>(pub &'a str);
 

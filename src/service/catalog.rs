@@ -59,7 +59,7 @@ pub(super) struct New<'a> {
 
 /// What a look at an entry of a list came to.
 enum Looked {
-    There(ScopeView),
+    There(Box<ScopeView>),
     Gone,
     /// It is there, and is left out of pages, so that it does not cost them all others.
     Unreadable,
@@ -68,7 +68,7 @@ enum Looked {
 impl Looked {
     fn at(found: Result<Option<ScopeView>, ServiceError>) -> Result<Self, ServiceError> {
         match found {
-            Ok(Some(view)) => Ok(Self::There(view)),
+            Ok(Some(view)) => Ok(Self::There(view.into())),
             Ok(None) => Ok(Self::Gone),
             Err(error @ ServiceError::Store(StoreError::Corrupt(_))) => {
                 tracing::error!(%error, "an entry of a list cannot be read");
@@ -80,7 +80,7 @@ impl Looked {
 
     fn view(self) -> Option<ScopeView> {
         match self {
-            Self::There(view) => Some(view),
+            Self::There(view) => Some(*view),
             Self::Gone | Self::Unreadable => None,
         }
     }

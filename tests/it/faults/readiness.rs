@@ -1,6 +1,9 @@
 //! `/readyz` while Redis answers and takes no writes.
 
+use std::time::Instant;
+
 use super::servers;
+use crate::support::cluster::RedisCluster;
 use crate::support::redis::RedisServer;
 use crate::support::server::Server;
 use crate::support::until;
@@ -16,7 +19,7 @@ async fn follows(refuse: &[&str], take: &[&str]) {
     redis.call(refuse);
     until(async || answers(503).await).await;
     let answer = server.client().get("/readyz").send().await;
-    let problem: serde_json::Value = answer.json();
+    let problem = answer.json();
 
     assert_eq!(answer.status, 503);
     assert!(problem["code"].is_string(), "{problem}");
@@ -66,7 +69,7 @@ async fn health_checks_cost_redis_one_write_a_second_at_most() {
         let calls = line.and_then(|line| line.split(['=', ',']).nth(1));
         calls.map_or(0, |calls| calls.parse::<u64>().unwrap())
     };
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let before = writes();
 
     for _ in 0..100 {
@@ -76,4 +79,22 @@ async fn health_checks_cost_redis_one_write_a_second_at_most() {
     let made = writes() - before;
     assert!(made >= 1);
     assert!(made <= start.elapsed().as_secs() + 1, "{made}");
+}
+
+#[tokio::test]
+async fn a_cluster_is_ready_while_any_master_takes_writes() {
+    let cluster = RedisCluster::start();
+    let servers = servers(&[cluster.url()]);
+    let status = async || servers[0].client().get("/readyz").send().await.status;
+    let [first, middle, last] = [0, 8_000, 16_383].map(|slot| cluster.first_master(slot));
+    let fill = |master: &RedisServer, bytes| master.call(&["CONFIG", "SET", "maxmemory", bytes]);
+
+    fill(first, "1");
+    fill(middle, "1");
+    assert_eq!(status().await, 200);
+
+    fill(last, "1");
+    until(async || status().await == 503).await;
+    fill(middle, "0");
+    until(async || status().await == 200).await;
 }

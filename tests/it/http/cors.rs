@@ -261,7 +261,7 @@ async fn a_write_by_cookie_has_to_come_from_a_page_of_the_host(server: &Server) 
         let request = by_cookie(server, method, &id);
         let headers = headers.iter();
         headers.fold(request, |request, (name, value)| {
-            request.header(*name, *value)
+            request.header(name, *value)
         })
     };
 
