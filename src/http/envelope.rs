@@ -59,6 +59,7 @@ pub async fn envelope<B: MessageBody + 'static>(
         Some(refusal) => request.error_response(refusal).map_into_right_body(),
         None => next.call(request).await?.map_into_left_body(),
     };
+    taken.answer();
     let mut response = with_problem(response, &session);
     mark(&mut response, session);
     end(&response, session, start);

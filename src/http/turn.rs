@@ -18,6 +18,7 @@ pub struct Turn(Rc<Cell<State>>);
 struct State {
     requests: u64,
     phase: Phase,
+    is_abandoned: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,13 +53,23 @@ impl Turn {
         self.0.get().phase != Phase::Answer
     }
 
+    /// Whether the last request was given up before there was an answer to it.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.0.get().is_abandoned
+    }
+
     /// A request has begun.
     pub(super) fn take(request: &ServiceRequest) -> Taken {
         let turn = request.conn_data::<Self>().cloned();
         if let Some(Self(state)) = &turn {
             let requests = state.get().requests + 1;
-            let phase = Phase::Answer;
-            state.set(State { requests, phase });
+            state.set(State {
+                requests,
+                phase: Phase::Answer,
+                // unless it is answered
+                is_abandoned: true,
+            });
         }
         Taken(turn)
     }
@@ -72,12 +83,25 @@ impl Turn {
     }
 
     fn enter(&self, phase: Phase) {
-        let State { requests, .. } = self.0.get();
-        self.0.set(State { requests, phase });
+        self.0.set(State {
+            phase,
+            ..self.0.get()
+        });
     }
 }
 
 impl Taken {
+    /// Notes that there is an answer, which is about to be sent.
+    pub(super) fn answer(&self) {
+        if let Some(Turn(state)) = &self.0 {
+            let is_abandoned = false;
+            state.set(State {
+                is_abandoned,
+                ..state.get()
+            });
+        }
+    }
+
     /// That of an answer which goes on as a stream: it is over with it.
     pub(super) fn with(self, body: BoxBody) -> BoxBody {
         BoxBody::new(Streamed { body, _taken: self })

@@ -52,6 +52,11 @@ impl Idleness {
         self.turn.wants_bytes()
     }
 
+    /// Whether the last request was given up before there was an answer to it.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.turn.is_abandoned()
+    }
+
     /// Notes that something came.
     pub(super) fn heard(&mut self) {
         self.wait(true);

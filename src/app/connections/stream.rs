@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::thread;
 use std::time::Duration;
 
 use actix_web::rt::net::TcpStream;
@@ -22,6 +23,14 @@ use crate::http::Turn;
 /// little that is, is never looked at.
 const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
+
+/// What malformed requests get, as actix says it.
+const BAD_REQUEST: &[u8] =
+    b"HTTP/1.1 400 Bad Request
+content-length: 0
+connection: close
+
+";
 
 /// A stream whose client has to get on, and has to take its answers before more is read from it.
 pub(super) struct PacedStream {
@@ -81,6 +90,17 @@ impl PacedStream {
             self.outbox.send();
         }
         self.poll_rest(cx)
+    }
+
+    /// Answers a request that actix has dropped without a word, as it does when a chunk is malformed and the
+    /// answer was not there yet.
+    fn refuse(&self) {
+        if self.outlet.is_held() {
+            self.outbox.send();
+        }
+        let mut rest = self.outlet.take_rest();
+        rest.extend_from_slice(BAD_REQUEST);
+        self.outlet.put_rest(rest);
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
@@ -234,6 +254,10 @@ impl AsyncWrite for PacedStream {
 /// What was held and not taken has been told as written: it is still to come.
 impl Drop for PacedStream {
     fn drop(&mut self) {
+        // after a panic it is not the client who is to blame
+        if self.idleness.is_abandoned() && !thread::panicking() {
+            self.refuse();
+        }
         self.outbox.leave(&self.outlet);
     }
 }

@@ -4,6 +4,7 @@
 
 use reqwest::Method;
 
+use crate::support::raw;
 use crate::support::server::{API_SECRET, Server};
 
 async fn a_path_that_is_none_is_not_found(server: &Server) {
@@ -354,7 +355,20 @@ async fn a_refusal_has_the_same_form_for_a_back_end(server: &Server) {
     }
 }
 
+async fn a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for(server: &Server) {
+    for path in ["/v1/threads/current/state", "/readyz"] {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+        let request = format!("{head}-1\r\n{{}}\r\n0\r\n\r\n");
+
+        let answer = raw::exchange(server.address(), request).await;
+
+        // a store in memory may be done with it before
+        assert!([200, 400].contains(&raw::status(&answer)), "{answer}");
+    }
+}
+
 over_both_stores!(
+    a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for,
     a_path_that_is_none_is_not_found,
     a_method_that_a_path_does_not_take_is_told_those_it_takes,
     an_answer_is_json_or_not_acceptable,
