@@ -24,6 +24,7 @@ mod events;
 mod faults;
 #[cfg(feature = "redis")]
 mod full;
+mod hostile;
 mod http;
 mod library;
 mod lists;

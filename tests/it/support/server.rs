@@ -1,6 +1,7 @@
 //! The binary under test, on a port of its own.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fmt::Display;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -290,17 +291,16 @@ impl Builder {
     }
 
     fn command(&self) -> Command {
-        let program = env!("CARGO_BIN_EXE_threadkeep");
+        // that of the test run, unless another one is to be tested, such as an optimized one
+        let program = env::var_os("THREADKEEP_BIN");
+        let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_threadkeep").into());
         let Some(bytes) = self.address_space_bytes else {
             return Command::new(program);
         };
         let mut shell = Command::new("/bin/sh");
         let kilobytes = bytes / 1_024;
-        shell.args([
-            "-c",
-            &format!("ulimit -v {kilobytes} && exec \"$0\""),
-            program,
-        ]);
+        let limited = format!("ulimit -v {kilobytes} && exec \"$0\"");
+        shell.args(["-c", &limited]).arg(program);
         shell
     }
 }

@@ -1,0 +1,108 @@
+//! One case: what is sent, on which connections, and how the end of it is waited for.
+
+use super::catalog::Catalog;
+use super::dice::Dice;
+use super::mutations::{credentials, framing, head, json, path, query};
+use super::order;
+use super::request::Request;
+use super::socket::Dialogue;
+use super::world::{BLOCK, Made, World};
+
+/// What is sent.
+#[derive(Debug, Clone)]
+pub(super) enum Case {
+    /// Requests that are HTTP, each after the answer to the one before. All get one.
+    InTurn(Vec<Request>),
+    /// Requests that are HTTP, all at once on one connection. All get an answer, up to one that says that the
+    /// connection ends.
+    Pipelined(Vec<Request>),
+    /// Requests of several connections at the same time, in turn on each.
+    Together(Vec<Vec<Request>>),
+    /// Bytes on a connection of their own. They get an answer.
+    Bytes {
+        bytes: Vec<u8>,
+        /// Whether the client says that nothing more comes: of what it has announced something may be missing.
+        is_end: bool,
+    },
+    /// A conversation over a WebSocket.
+    Socket(Dialogue),
+}
+
+impl Case {
+    /// The case of that seed and index.
+    pub(super) fn new(seed: u64, index: u64, catalog: &Catalog, made: &Made) -> Self {
+        let block = index / BLOCK;
+        let (world, dice) = (World { made, block }, &mut Dice::new(seed, index));
+        if index.is_multiple_of(BLOCK) {
+            return Self::InTurn(world.begin());
+        }
+        let request = catalog.any(world, dice);
+        match dice.below(100) {
+            0..4 => Self::InTurn(vec![request]),
+            4..42 => Self::InTurn(vec![json::mutate(
+                with_body(request, catalog, world, dice),
+                world,
+                dice,
+            )]),
+            42..54 => Self::whole(query::mutate(request, dice).bytes()),
+            54..64 => Self::whole(path::mutate(request, dice).bytes()),
+            64..77 => Self::whole(head::bytes(&request, dice)),
+            77..86 => {
+                let bytes = framing::bytes(&request, dice);
+                Self::Bytes {
+                    bytes,
+                    is_end: true,
+                }
+            }
+            86..91 => Self::whole(credentials::mutate(request, world, dice).bytes()),
+            91..97 => order::case(catalog, world, dice),
+            _ => Self::Socket(Dialogue::new(world, dice)),
+        }
+    }
+
+    /// A valid case, to warm up with.
+    pub(super) fn valid(seed: u64, index: u64, catalog: &Catalog, made: &Made) -> Self {
+        let block = index / BLOCK;
+        let (world, dice) = (World { made, block }, &mut Dice::new(seed, index));
+        match index.is_multiple_of(BLOCK) {
+            true => Self::InTurn(world.begin()),
+            false => Self::InTurn(vec![catalog.any(world, dice)]),
+        }
+    }
+
+    fn whole(bytes: Vec<u8>) -> Self {
+        let is_end = false;
+        Self::Bytes { bytes, is_end }
+    }
+
+    /// How many requests it has.
+    pub(super) fn count(&self) -> u64 {
+        let count = match self {
+            Self::InTurn(requests) | Self::Pipelined(requests) => requests.len(),
+            Self::Together(all) => all.iter().map(Vec::len).sum(),
+            Self::Bytes { .. } => 1,
+            Self::Socket(dialogue) => dialogue.count(),
+        };
+        count as u64
+    }
+
+    /// What it sends, for people.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::InTurn(requests) | Self::Pipelined(requests) => {
+                requests.iter().flat_map(Request::bytes).collect()
+            }
+            Self::Together(all) => all.iter().flatten().flat_map(Request::bytes).collect(),
+            Self::Bytes { bytes, .. } => bytes.clone(),
+            Self::Socket(dialogue) => dialogue.bytes(),
+        }
+    }
+}
+
+/// A request that has a body, or another one that does.
+fn with_body(request: Request, catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Request {
+    let more = (0..8).map(|_| catalog.any(world, dice));
+    let mut all = std::iter::once(request.clone()).chain(more);
+    all.find(|request| request.body.is_some())
+        .unwrap_or(request)
+}

@@ -1,0 +1,8 @@
+//! How a valid request becomes a hostile one.
+
+pub(super) mod credentials;
+pub(super) mod framing;
+pub(super) mod head;
+pub(super) mod json;
+pub(super) mod path;
+pub(super) mod query;

@@ -1,0 +1,127 @@
+//! Requests that are valid one by one, in an order that asks for trouble.
+
+use serde_json::json;
+
+use super::case::Case;
+use super::catalog::Catalog;
+use super::dice::Dice;
+use super::request::Request;
+use super::schema::free;
+use super::world::{World, bearer, signed};
+
+/// Several requests that meddle with each other.
+pub(super) fn case(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Case {
+    match dice.below(6) {
+        0 => Case::Pipelined(any(catalog, world, dice)),
+        1 => Case::Pipelined(same_key(world, dice)),
+        2 => Case::InTurn(life_and_death(world, dice)),
+        3 => Case::InTurn(restores(world, dice)),
+        4 => {
+            let one = writes(world, dice);
+            let again = one.iter().rev().cloned().collect();
+            Case::Together(vec![one, again, life_and_death(world, dice)])
+        }
+        _ => Case::Together((0..3).map(|_| writes(world, dice)).collect()),
+    }
+}
+
+/// Anything that ends by itself. No `HEAD`: actix answers each request of a connection as it answers the last one
+/// that it has read, with a body or without.
+fn any(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Vec<Request> {
+    let count = 2 + dice.below(7);
+    let requests = (0..count).map(|_| catalog.any(world, dice));
+    requests
+        .filter(|request| request.method != "HEAD" && !request.path.ends_with(b"/events"))
+        .collect()
+}
+
+/// Writes with one idempotency key, mostly with other bodies.
+fn same_key(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
+    let id = world.thread(dice);
+    let key = format!("shared-{}", dice.below(3));
+    let count = 2 + dice.below(4);
+    let write = |_| {
+        on(&id, "PUT", "/state/a")
+            .json(dice.below(2).to_string())
+            .header("idempotency-key", key.clone())
+    };
+    (0..count).map(write).collect()
+}
+
+/// Ends a thread while it is written to, before and after.
+fn life_and_death(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
+    let id = world.thread(dice);
+    let mut requests = writes(world, dice);
+    requests.insert(dice.below(requests.len() + 1), on(&id, "DELETE", ""));
+    requests.push(on(&id, "PUT", "/state/a").json("1"));
+    requests.push(on(&id, "DELETE", ""));
+    requests.push(on(&id, "GET", "/state"));
+    requests
+}
+
+/// Brings a thread back more often than it has ended.
+fn restores(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
+    let id = world.thread(dice);
+    let archive = |method: &str, below: &str| {
+        let path = format!("/v1/archives/{id}{below}");
+        Request::new(method, path).header("authorization", bearer())
+    };
+    let mut requests = vec![
+        on(&id, "PATCH", "").json(json!({"metadata": free(dice, 2)}).to_string()),
+        on(&id, "DELETE", ""),
+        archive("GET", ""),
+        archive("POST", "/restore"),
+        archive("POST", "/restore"),
+        on(&id, "GET", "/state"),
+        archive("GET", "/history"),
+    ];
+    if dice.one_in(2) {
+        requests.swap(1, 3);
+    }
+    requests
+}
+
+/// Writes to one thread, some of which hold for a version that is gone.
+fn writes(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
+    let id = world.thread(dice);
+    let count = 1 + dice.below(5);
+    let write = |_| {
+        let value = free(dice, 2).to_string();
+        let request = match dice.below(8) {
+            0 => on(&id, "POST", "/state/list/push")
+                .json(value)
+                .parameter("max_records", "3"),
+            1 => on(&id, "POST", "/state/counter/increment")
+                .json(json!({"by": i64::MAX}).to_string()),
+            2 => {
+                let patch = json!({"o": {"p": {"q": free(dice, 2)}}, "list": null});
+                let mut request = on(&id, "PATCH", "/state");
+                request.body = Some(patch.to_string().into_bytes());
+                request.header("content-type", "application/merge-patch+json")
+            }
+            3 => on(&id, "PATCH", "/state").json(
+                json!({"operations": [{"op": "clear"},
+                {"op": "push", "key": "list", "value": 1}, {"op": "increment", "key": "list"}]})
+                .to_string(),
+            ),
+            4 => on(&id, "POST", "/history").json(format!(
+                "{{\"id\":\"{}\",\"value\":{value}}}",
+                dice.below(3)
+            )),
+            5 => on(&id, "DELETE", "/state/a"),
+            6 => on(&id, "PUT", "/state").json(format!("{{\"o\":{value},\"list\":[{value}]}}")),
+            _ => on(&id, "PUT", "/state/o").json(value),
+        };
+        match dice.below(4) {
+            0 => request.header("if-match", format!("\"{}\"", dice.below(4))),
+            1 => request.header("if-match", "\"1-0123456789abcdef\""),
+            _ => request,
+        }
+    };
+    (0..count).map(write).collect()
+}
+
+/// A request to a thread by who has it.
+fn on(id: &str, method: &str, below: &str) -> Request {
+    Request::new(method, format!("/v1/threads/current{below}")).header("x-thread-id", signed(id))
+}

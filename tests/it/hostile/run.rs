@@ -1,0 +1,243 @@
+//! Many cases, over many connections at a time.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::runtime;
+use tokio::task::spawn_blocking;
+
+use super::case::Case;
+use super::catalog::Catalog;
+use super::request::Request;
+use super::verdict::{fault, shortened};
+use super::wire::{Answer, Fault, Link, Sent};
+use super::world::{BLOCK, Made};
+use crate::support::client::Client;
+
+/// Threads that send, and connections of each.
+const THREADS: usize = 4;
+const LANES: usize = 4;
+/// After so many cases the server makes its part of the world anew: requests have ended some of it.
+const NEW_WORLD: u64 = 8 * BLOCK;
+/// Faults after which a run is given up.
+const ENOUGH: usize = 5;
+
+/// Which cases are run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) seed: u64,
+    /// The first case.
+    pub(super) first: u64,
+    /// How many requests there are to be in all.
+    pub(super) requests: u64,
+    pub(super) make: fn(u64, u64, &Catalog, &Made) -> Case,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) requests: u64,
+    /// How often there was which status.
+    pub(super) statuses: BTreeMap<u16, u64>,
+    pub(super) longest: Duration,
+    pub(super) faults: Vec<String>,
+}
+
+/// What all connections share.
+struct Shared<'a> {
+    plan: Plan,
+    address: SocketAddr,
+    catalog: &'a Catalog,
+    made: RwLock<Made>,
+    next: AtomicU64,
+    requests: AtomicU64,
+    is_over: AtomicBool,
+    outcome: Mutex<Outcome>,
+}
+
+/// Runs it.
+pub(super) async fn run(plan: Plan, address: SocketAddr, catalog: &Arc<Catalog>) -> Outcome {
+    let made = Made::on(&Client::new(address)).await.unwrap();
+    let catalog = Arc::clone(catalog);
+    let running = spawn_blocking(move || run_with(plan, address, &catalog, made));
+    running.await.unwrap()
+}
+
+fn run_with(plan: Plan, address: SocketAddr, catalog: &Catalog, made: Made) -> Outcome {
+    let shared = Shared {
+        plan,
+        address,
+        catalog,
+        made: RwLock::new(made),
+        next: AtomicU64::new(plan.first),
+        requests: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
+        outcome: Mutex::default(),
+    };
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| runtime().block_on(join_all((0..LANES).map(|_| lane(&shared)))));
+        }
+    });
+    let mut outcome = shared.outcome.into_inner().unwrap();
+    outcome.requests = shared.requests.into_inner();
+    outcome
+}
+
+fn runtime() -> runtime::Runtime {
+    runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Takes one case after another.
+async fn lane(shared: &Shared<'_>) {
+    let Plan {
+        seed,
+        first,
+        requests,
+        make,
+    } = shared.plan;
+    let mut link = None;
+    while !shared.is_over.load(Ordering::Relaxed) {
+        let index = shared.next.fetch_add(1, Ordering::Relaxed);
+        if index > first && index.is_multiple_of(NEW_WORLD) {
+            // a client's connections belong to one runtime
+            if let Some(made) = Made::on(&Client::new(shared.address)).await {
+                *shared.made.write().unwrap() = made;
+            }
+        }
+        let made = shared
+            .made
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let case = make(seed, index, shared.catalog, &made);
+        let before = shared.requests.fetch_add(case.count(), Ordering::Relaxed);
+        if before >= requests {
+            shared.requests.fetch_sub(case.count(), Ordering::Relaxed);
+            break;
+        }
+        let start = Instant::now();
+        let answers = send(&case, shared.address, &mut link).await;
+        shared.note(index, &case, start.elapsed(), answers);
+    }
+}
+
+impl Shared<'_> {
+    fn note(&self, index: u64, case: &Case, took: Duration, answers: Result<Vec<Answer>, Fault>) {
+        let mut outcome = self.outcome.lock().unwrap();
+        outcome.longest = outcome.longest.max(took);
+        let fault = match &answers {
+            Err(fault) => Some(fault.to_string()),
+            Ok(answers) => {
+                for answer in answers {
+                    *outcome.statuses.entry(answer.status).or_default() += 1;
+                }
+                answers.iter().find_map(fault)
+            }
+        };
+        if let Some(fault) = fault {
+            let sent = shortened(&case.bytes());
+            let kind = format!("{case:?}");
+            let kind = kind.split(['(', ' ']).next().unwrap_or_default();
+            let fault = format!("case {index} ({kind}), after {took:?}: {fault}\nsent: {sent}");
+            outcome.faults.push(fault);
+            if outcome.faults.len() >= ENOUGH {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Sends a case, and gives all answers to it.
+async fn send(
+    case: &Case,
+    address: SocketAddr,
+    link: &mut Option<Link>,
+) -> Result<Vec<Answer>, Fault> {
+    match case {
+        Case::InTurn(requests) => in_turn(requests, address, link).await,
+        Case::Pipelined(requests) => {
+            let bytes: Vec<_> = requests.iter().flat_map(Request::bytes).collect();
+            let are_heads: Vec<_> = requests
+                .iter()
+                .map(|request| request.method == "HEAD")
+                .collect();
+            let mut link = Link::open(address).await?;
+            link.answers(
+                Sent {
+                    bytes: &bytes,
+                    is_end: false,
+                },
+                &are_heads,
+            )
+            .await
+        }
+        Case::Together(all) => {
+            let sending = all
+                .iter()
+                .map(async |requests| in_turn(requests, address, &mut None).await);
+            let mut answers = Vec::new();
+            for answered in join_all(sending).await {
+                answers.extend(answered?);
+            }
+            Ok(answers)
+        }
+        Case::Bytes { bytes, is_end } => {
+            let mut link = Link::open(address).await?;
+            let is_head = bytes.trim_ascii_start().starts_with(b"HEAD ");
+            let answers = link
+                .answers(
+                    Sent {
+                        bytes,
+                        is_end: *is_end,
+                    },
+                    &[is_head],
+                )
+                .await?;
+            if *is_end && !answers.iter().any(Answer::is_stream) {
+                link.rest().await?;
+            }
+            Ok(answers)
+        }
+        Case::Socket(dialogue) => dialogue.speak(address).await,
+    }
+}
+
+async fn in_turn(
+    requests: &[Request],
+    address: SocketAddr,
+    link: &mut Option<Link>,
+) -> Result<Vec<Answer>, Fault> {
+    let mut answers = Vec::new();
+    for request in requests {
+        let mut open = match link.take().filter(Link::is_fresh) {
+            Some(open) => open,
+            None => Link::open(address).await?,
+        };
+        let bytes = request.bytes();
+        let is_head = request.method == "HEAD";
+        let answer = open
+            .answers(
+                Sent {
+                    bytes: &bytes,
+                    is_end: false,
+                },
+                &[is_head],
+            )
+            .await?
+            .remove(0);
+        if !answer.is_last {
+            *link = Some(open);
+        }
+        answers.push(answer);
+    }
+    Ok(answers)
+}

@@ -1,0 +1,173 @@
+//! Values that a JSON schema allows, in the part of the language that `openapi.json` and the definitions of
+//! tools use. Members that the server knows by name get values that mean something to it.
+
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::string::string_regex;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Map, Value, json};
+
+use super::dice::Dice;
+use super::world::World;
+
+/// How deep free values go.
+const DEPTH: usize = 3;
+
+/// The schemas that others refer to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Schemas<'a>(&'a Value);
+
+impl<'a> Schemas<'a> {
+    /// Those of a document.
+    pub(super) fn new(document: &'a Value) -> Self {
+        Self(document)
+    }
+
+    /// A value for the member of that name.
+    pub(super) fn value(
+        self,
+        schema: &Value,
+        name: &str,
+        world: World<'_>,
+        dice: &mut Dice,
+    ) -> Value {
+        if let Some(target) = schema["$ref"].as_str() {
+            let schema = self.0.pointer(target.trim_start_matches('#'));
+            let schema = schema.unwrap_or_else(|| panic!("no schema {target}"));
+            return self.value(schema, name, world, dice);
+        }
+        if let Some(options) = schema["oneOf"].as_array() {
+            return self.value(dice.pick(options), name, world, dice);
+        }
+        if let Some(allowed) = schema["enum"].as_array() {
+            return dice.pick(allowed).clone();
+        }
+        if let Some(known) = known(name, schema, world, dice) {
+            return known;
+        }
+        match type_of(schema, dice) {
+            Some("object") => self.object(schema, world, dice),
+            Some("array") => {
+                let [least, most] = bounds(schema, "minItems", "maxItems", 4);
+                let count = dice.between(least, most);
+                let item = |_| self.value(&schema["items"], "item", world, dice);
+                (0..count).map(item).collect()
+            }
+            Some("string") => text(schema, dice).into(),
+            Some("integer") => {
+                let [least, most] = bounds(schema, "minimum", "maximum", 1_000);
+                dice.between(least, most).into()
+            }
+            Some("boolean") => dice.one_in(2).into(),
+            Some("null") => Value::Null,
+            None => free(dice, DEPTH),
+            Some(other) => panic!("no values of the type {other}"),
+        }
+    }
+
+    fn object(self, schema: &Value, world: World<'_>, dice: &mut Dice) -> Value {
+        let Some(members) = schema["properties"].as_object() else {
+            return free_object(dice, DEPTH);
+        };
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let mut object = Map::new();
+        for (name, member) in members {
+            let is_required = required.iter().any(|required| required == name);
+            if is_required || dice.one_in(3) {
+                object.insert(name.clone(), self.value(member, name, world, dice));
+            }
+        }
+        object.into()
+    }
+}
+
+/// What a member of that name means to the server.
+fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Option<Value> {
+    let pattern = schema["pattern"].as_str().unwrap_or_default();
+    let call = |dice: &mut Dice, arguments: &str, kind: &str| {
+        let (tool, value) = world.tool_call(dice);
+        match kind {
+            "function" => json!({"id": "c", "type": kind,
+                "function": {"name": tool, arguments: value.to_string()}}),
+            _ => json!({"id": "c", "type": kind, "name": tool, arguments: value}),
+        }
+    };
+    let known = match name {
+        _ if pattern.starts_with("^thrd_") => world.thread(dice).into(),
+        _ if pattern.starts_with("^whk_") => dice.pick(&world.made.webhooks).clone().into(),
+        "scope" => world.scope(dice).into(),
+        "key" => world.key(dice).into(),
+        "keys" => json!([world.key(dice), world.key(dice)]),
+        "namespace" if schema["type"] == "string" => world.namespace(dice).into(),
+        "namespace" => json!([world.namespace(dice)]),
+        "url" => "http://127.0.0.1:9/hook".into(),
+        "name" => world.tool_call(dice).0.into(),
+        "tool_calls" => json!([call(dice, "arguments", "function")]),
+        "tool_use" | "content" if schema["type"] == "array" => {
+            json!([call(dice, "input", "tool_use")])
+        }
+        "since" => "2026-01-02T03:04:05Z".into(),
+        "status" => dice.word(&["pending", "in_progress", "completed"]).into(),
+        // of a task
+        "id" if pattern.is_empty() => "1".into(),
+        "index" => 0.into(),
+        "if_version" => dice.between(0, 3).into(),
+        "idempotency-key" => format!("key-{}-{}", world.block, dice.below(8)).into(),
+        "if-match" => dice
+            .word(&["*", "\"0\"", "\"1\"", "\"2\"", "\"3-0123456789abcdef\""])
+            .into(),
+        _ => return None,
+    };
+    Some(known)
+}
+
+/// One of the types that a value may have.
+fn type_of<'s>(schema: &'s Value, dice: &mut Dice) -> Option<&'s str> {
+    match &schema["type"] {
+        Value::Array(types) => dice.pick(types).as_str(),
+        one => one.as_str(),
+    }
+}
+
+/// The bounds that a schema sets, no further apart than that.
+fn bounds(schema: &Value, least: &str, most: &str, span: i64) -> [i64; 2] {
+    let least = schema[least].as_i64().unwrap_or_default();
+    let most = schema[most].as_i64().unwrap_or(i64::MAX);
+    [least, most.min(least + span)]
+}
+
+fn text(schema: &Value, dice: &mut Dice) -> String {
+    if let Some(pattern) = schema["pattern"].as_str() {
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &dice.seed());
+        let mut runner = TestRunner::new_with_rng(Config::default(), random);
+        let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
+        return string_regex(pattern)
+            .unwrap()
+            .new_tree(&mut runner)
+            .unwrap()
+            .current();
+    }
+    let [least, most] = bounds(schema, "minLength", "maxLength", 12);
+    let letters = ["a", "Z", "0", " ", "é", "日", "😀", "\"", "\\", "/"];
+    let count = dice.between(least, most);
+    (0..count).map(|_| dice.word(&letters)).collect()
+}
+
+/// Any value.
+pub(super) fn free(dice: &mut Dice, depth: usize) -> Value {
+    match dice.below(if depth == 0 { 5 } else { 7 }) {
+        0 => Value::Null,
+        1 => dice.one_in(2).into(),
+        2 => dice.between(-1_000, 1_000).into(),
+        3 => 0.5.into(),
+        4 => text(&Value::Null, dice).into(),
+        5 => free_object(dice, depth - 1),
+        _ => (0..dice.below(4)).map(|_| free(dice, depth - 1)).collect(),
+    }
+}
+
+fn free_object(dice: &mut Dice, depth: usize) -> Value {
+    let names = ["a", "b", "list", "counter", "o", "é"];
+    let count = dice.below(4);
+    let member = |_| (dice.word(&names).to_owned(), free(dice, depth));
+    Value::Object((0..count).map(member).collect())
+}

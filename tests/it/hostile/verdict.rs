@@ -1,0 +1,44 @@
+//! What a server may answer, whatever it is asked.
+
+use serde_json::Value;
+
+use super::wire::Answer;
+
+/// What the table of errors has for 503: the store is away or full, too much is held for others, or the server
+/// is about to stop. `SERVICE_UNAVAILABLE` is the same in `ModelRelay`'s words.
+const UNAVAILABLE: [&str; 5] = [
+    "store_unavailable",
+    "store_full",
+    "overloaded",
+    "shutting_down",
+    "SERVICE_UNAVAILABLE",
+];
+/// JSON-RPC 2.0, section 5.1
+const INTERNAL_ERROR: i64 = -32_603;
+
+/// Why an answer is a fault of the server; none: it is not.
+pub(super) fn fault(answer: &Answer) -> Option<String> {
+    let json: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let is_known = |code: &Value| {
+        code.as_str()
+            .is_some_and(|code| UNAVAILABLE.contains(&code))
+    };
+    let is_fault = match answer.status {
+        // a HEAD has no body to have a code
+        503 => !is_known(&json["code"]) && !answer.head.contains("\r\nretry-after:"),
+        500.. => true,
+        100..=199 => answer.status != 101,
+        _ => json["error"]["code"] == INTERNAL_ERROR && !is_known(&json["error"]["data"]["code"]),
+    };
+    is_fault.then(|| format!("{}\n{}", answer.head, shortened(&answer.body)))
+}
+
+/// Bytes to be read by people, who need not see all of them.
+pub(super) fn shortened(bytes: &[u8]) -> String {
+    const SHOWN: usize = 3_000;
+    let shown = bytes[..bytes.len().min(SHOWN)].escape_ascii();
+    match bytes.len().saturating_sub(SHOWN) {
+        0 => shown.to_string(),
+        more => format!("{shown}... and {more} bytes more"),
+    }
+}

@@ -1,0 +1,303 @@
+//! A connection that sends any bytes, and reads answers as strictly as a proxy would.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+/// How long an answer may take, from the first byte that is sent.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a connection is used again after its last answer, which is less than the server keeps it.
+const REUSED_FOR: Duration = Duration::from_secs(1);
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: TcpStream,
+    /// When it was used last.
+    used: Instant,
+    /// What has come and is not part of an answer yet.
+    unread: Vec<u8>,
+}
+
+/// One answer.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// Status line and headers, in lower case.
+    pub(super) head: String,
+    pub(super) body: Vec<u8>,
+    /// Whether nothing comes after it on this connection: it says so, or it does not end by itself.
+    pub(super) is_last: bool,
+}
+
+impl Answer {
+    /// Whether it is a stream of events, which goes on until its client has enough.
+    pub(super) fn is_stream(&self) -> bool {
+        let types = ["text/event-stream", "application/x-ndjson"];
+        let is_one = |of: &str| self.head.contains(&format!("\r\ncontent-type: {of}"));
+        self.is_last && types.into_iter().any(is_one)
+    }
+}
+
+/// What goes out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent<'a> {
+    pub(super) bytes: &'a [u8],
+    /// Whether nothing more will come from the client.
+    pub(super) is_end: bool,
+}
+
+/// What must not happen.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// No connection could be made.
+    Refused(std::io::Error),
+    /// The connection has ended without an answer.
+    Silent,
+    /// The connection has ended within an answer.
+    Cut(Vec<u8>),
+    /// It took too long.
+    Late,
+    /// The answer is not HTTP.
+    Malformed(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => write!(f, "no connection: {error}"),
+            Self::Silent => f.write_str("the connection ended without an answer"),
+            Self::Cut(read) => write!(
+                f,
+                "the connection ended within an answer: {}",
+                read.escape_ascii()
+            ),
+            Self::Late => write!(f, "no whole answer within {LONGEST_WAIT:?}"),
+            Self::Malformed(why) => write!(f, "the answer is not HTTP: {why}"),
+        }
+    }
+}
+
+impl Link {
+    /// A new connection. It is reset when it is dropped, so that a million of them leave no port behind.
+    pub(super) async fn open(address: SocketAddr) -> Result<Self, Fault> {
+        let stream = TcpStream::connect(address).await.map_err(Fault::Refused)?;
+        let socket = SockRef::from(&stream);
+        socket
+            .set_linger(Some(Duration::ZERO))
+            .map_err(Fault::Refused)?;
+        socket.set_tcp_nodelay(true).map_err(Fault::Refused)?;
+        let unread = Vec::new();
+        let used = Instant::now();
+        Ok(Self {
+            stream,
+            used,
+            unread,
+        })
+    }
+
+    /// Whether the server surely waits for another request.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.used.elapsed() < REUSED_FOR
+    }
+
+    /// Sends, and meanwhile reads so many answers, fewer if one of them is the last. For each it is told
+    /// whether it answers `HEAD`.
+    pub(super) async fn answers(
+        &mut self,
+        sent: Sent<'_>,
+        are_heads: &[bool],
+    ) -> Result<Vec<Answer>, Fault> {
+        let (mut reader, mut writer) = self.stream.split();
+        let unread = &mut self.unread;
+        let writing = async {
+            // a server that refuses early may read no further
+            if writer.write_all(sent.bytes).await.is_ok() && sent.is_end {
+                let _ = writer.shutdown().await;
+            }
+            std::future::pending::<()>().await;
+        };
+        let reading = async {
+            let mut answers = Vec::new();
+            for is_head in are_heads {
+                let answer = read_answer(&mut reader, unread, *is_head).await?;
+                let is_last = answer.is_last;
+                answers.push(answer);
+                if is_last {
+                    break;
+                }
+            }
+            Ok(answers)
+        };
+        let answers = within(async {
+            tokio::select! {
+                answers = reading => answers,
+                () = pin!(writing) => unreachable!("it waits for the answers"),
+            }
+        });
+        let answers = answers.await;
+        self.used = Instant::now();
+        answers
+    }
+
+    /// All that still comes until the server closes the connection.
+    pub(super) async fn rest(mut self) -> Result<Vec<u8>, Fault> {
+        let reading = async {
+            let mut rest = std::mem::take(&mut self.unread);
+            // an end by a reset is an end
+            let _ = self.stream.read_to_end(&mut rest).await;
+            Ok(rest)
+        };
+        within(reading).await
+    }
+
+    /// The next bytes, which are none at the end.
+    pub(super) async fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
+        if !self.unread.is_empty() {
+            return Ok(std::mem::take(&mut self.unread));
+        }
+        let mut bytes = vec![0; 65_536];
+        let count =
+            within(async { Ok(self.stream.read(&mut bytes).await.unwrap_or_default()) }).await?;
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+
+    /// Sends these bytes, as far as the server takes them.
+    pub(super) async fn send(&mut self, sent: Sent<'_>) {
+        let sending = async {
+            let is_sent = self.stream.write_all(sent.bytes).await.is_ok();
+            if is_sent && sent.is_end {
+                let _ = self.stream.shutdown().await;
+            }
+            Ok(())
+        };
+        let _ = within(sending).await;
+    }
+}
+
+async fn within<T>(doing: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let end = Instant::now() + LONGEST_WAIT;
+    timeout_at(end, doing).await.unwrap_or(Err(Fault::Late))
+}
+
+async fn read_answer(
+    reader: &mut (impl tokio::io::AsyncRead + Unpin),
+    unread: &mut Vec<u8>,
+    is_head: bool,
+) -> Result<Answer, Fault> {
+    let mut is_end = false;
+    loop {
+        if let Some((answer, length)) = parse(unread, is_head, is_end).map_err(Fault::Malformed)? {
+            unread.drain(..length);
+            match answer.status {
+                // more comes
+                100..=199 if answer.status != 101 => continue,
+                _ => return Ok(answer),
+            }
+        }
+        if is_end {
+            return Err(match unread.is_empty() {
+                true => Fault::Silent,
+                false => Fault::Cut(std::mem::take(unread)),
+            });
+        }
+        is_end = !matches!(reader.read_buf(unread).await, Ok(count) if count > 0);
+    }
+}
+
+/// The first answer in these bytes, and how many of them it has; none: there is more of it to come.
+pub(super) fn parse(
+    bytes: &[u8],
+    is_head: bool,
+    is_end: bool,
+) -> Result<Option<(Answer, usize)>, String> {
+    let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else {
+        return Ok(None);
+    };
+    let head = str::from_utf8(&bytes[..end]).map_err(|error| error.to_string())?;
+    let head = head.to_ascii_lowercase();
+    let status = head
+        .strip_prefix("http/1.1 ")
+        .or_else(|| head.strip_prefix("http/1.0 "));
+    let status = status.and_then(|rest| rest.get(..3)?.parse().ok());
+    let status: u16 = status.ok_or_else(|| format!("no status line: {head}"))?;
+    let field = |name: &str| {
+        let mut lines = head.lines();
+        lines
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(str::trim)
+    };
+    let start = end + 4;
+    let answer = |body: &[u8], is_last: bool, length: usize| {
+        let is_last = is_last || field("connection") == Some("close") || status == 101;
+        let (head, body) = (head.clone(), body.to_vec());
+        Ok(Some((
+            Answer {
+                status,
+                head,
+                body,
+                is_last,
+            },
+            length,
+        )))
+    };
+    if is_head || matches!(status, 100..=199 | 204 | 304) {
+        return answer(b"", false, start);
+    }
+    if let Some(length) = field("content-length") {
+        let length: usize = length.parse().map_err(|_| format!("bad length: {head}"))?;
+        return match bytes.get(start..start + length) {
+            Some(body) => answer(body, false, start + length),
+            None => Ok(None),
+        };
+    }
+    if field("transfer-encoding") == Some("chunked") {
+        let media_type = field("content-type").unwrap_or_default();
+        if media_type.starts_with("text/event-stream")
+            || media_type.starts_with("application/x-ndjson")
+        {
+            // which does not end
+            return answer(b"", true, bytes.len());
+        }
+        return match unchunk(&bytes[start..])? {
+            Some((body, length)) => answer(&body, false, start + length),
+            None => Ok(None),
+        };
+    }
+    match is_end {
+        true => answer(&bytes[start..], true, bytes.len()),
+        false => Ok(None),
+    }
+}
+
+/// A chunked body and how many bytes it took; none: there is more of it to come.
+fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
+    let (mut body, mut at) = (Vec::new(), 0);
+    loop {
+        let Some(line) = memchr::memmem::find(&bytes[at..], b"\r\n") else {
+            return Ok(None);
+        };
+        let size = str::from_utf8(&bytes[at..at + line]).map_err(|error| error.to_string())?;
+        let size = usize::from_str_radix(size, 16).map_err(|_| format!("bad chunk: {size}"))?;
+        let start = at + line + 2;
+        let Some(chunk) = bytes.get(start..start + size + 2) else {
+            return Ok(None);
+        };
+        if !chunk.ends_with(b"\r\n") {
+            return Err("a chunk has no end".into());
+        }
+        body.extend(&chunk[..size]);
+        at = start + size + 2;
+        if size == 0 {
+            return Ok(Some((body, at)));
+        }
+    }
+}

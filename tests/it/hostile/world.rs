@@ -1,0 +1,199 @@
+//! What requests are about: names that they share, and what the server has made for them.
+//!
+//! Most names follow from the index of the case. A few hundred neighbours share them, so that they meet each
+//! other's writes, and then come others, so that a thread which was destroyed does not refuse all that is left.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::dice::Dice;
+use super::request::Request;
+use super::schema::Schemas;
+use crate::support::client::{Client, signature};
+use crate::support::server::{API_SECRET, RELAY_SECRET, SIGNING_SECRET};
+
+/// Cases that share their names.
+pub(super) const BLOCK: u64 = 256;
+/// Threads of a block.
+const THREADS: usize = 6;
+/// What the server makes of each kind.
+const MADE: usize = 3;
+/// Keys, of which some are hard to write in a path.
+const KEYS: [&str; 8] = [
+    "a",
+    "b",
+    "list",
+    "counter",
+    "o",
+    "k é/%?",
+    "..",
+    "long-long-long-key",
+];
+
+/// What the server has made: it chose the ids of these.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Made {
+    pub(super) webhooks: Vec<String>,
+    pub(super) handles: Vec<String>,
+    pub(super) sessions: Vec<String>,
+    pub(super) runs: Vec<String>,
+    pub(super) mcp_urls: Vec<String>,
+    /// Names of tools and the schemas of their arguments.
+    pub(super) tools: Vec<(String, Value)>,
+}
+
+/// What the requests of a case can be about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct World<'a> {
+    pub(super) made: &'a Made,
+    pub(super) block: u64,
+}
+
+impl Made {
+    /// Has the server make some of each kind, by requests that are valid; none: it is not able to for now.
+    pub(super) async fn on(client: &Client) -> Option<Self> {
+        let mut made = Self::default();
+        for place in 0..MADE {
+            let make = async |path: &str, body: Value, id: &str| {
+                let request = client.post(path).bearer(API_SECRET);
+                let answer = request.json(&body.to_string()).send().await.json();
+                answer[id].as_str().map(str::to_owned)
+            };
+            let endpoint =
+                json!({"url": "http://127.0.0.1:9/hook", "events": ["thread.destroyed"]});
+            let scope = json!({"scope": format!("session:by-url-{place}")});
+            let ttl = json!({"ttl_seconds": 60});
+            made.webhooks
+                .push(make("/v1/webhooks", endpoint, "id").await?);
+            made.handles
+                .push(make("/api/v1/state-handles", ttl, "id").await?);
+            made.sessions
+                .push(make("/api/v1/sessions", json!({}), "id").await?);
+            made.runs
+                .push(make("/api/v1/runs", json!({}), "run_id").await?);
+            let url = make("/v1/mcp-urls", scope, "url").await?;
+            made.mcp_urls.push(url[url.find("/mcp")?..].to_owned());
+        }
+        let tools = client.get("/v1/tools?format=mcp").ok().await.json();
+        for tool in tools["tools"].as_array()? {
+            let name = tool["name"].as_str()?.to_owned();
+            made.tools.push((name, tool["inputSchema"].clone()));
+        }
+        Some(made)
+    }
+
+    /// Ends what was made of the kinds that do not end by themselves, also by others.
+    pub(super) async fn end_all(client: &Client) {
+        for (list, all, id) in [
+            ("/v1/webhooks", "webhooks", "id"),
+            ("/v1/kv", "namespaces", "namespace"),
+            ("/api/v1/sessions", "sessions", "id"),
+            ("/api/v1/state-handles", "state_handles", "id"),
+        ] {
+            loop {
+                let listed = client.get(list).bearer(API_SECRET).ok().await.json();
+                let listed = listed[all].as_array().unwrap();
+                if listed.is_empty() {
+                    break;
+                }
+                for one in listed {
+                    let id = percent(one[id].as_str().unwrap());
+                    let ended = client.request(Method::DELETE, &format!("{list}/{id}"));
+                    ended.bearer(API_SECRET).send().await;
+                }
+            }
+        }
+    }
+}
+
+impl World<'_> {
+    /// A thread of the block.
+    pub(super) fn thread(self, dice: &mut Dice) -> String {
+        let place = dice.below(THREADS);
+        format!("thrd_{:016x}{:016x}", self.block, place)
+    }
+
+    /// A namespace of the block.
+    pub(super) fn namespace(self, dice: &mut Dice) -> String {
+        format!("ns-{}-{}", self.block, dice.below(2))
+    }
+
+    /// A scope, in the words of the API.
+    pub(super) fn scope(self, dice: &mut Dice) -> String {
+        match dice.below(8) {
+            0 => format!("state:{}", dice.pick(&self.made.handles)),
+            1 => format!("run:{}", dice.pick(&self.made.runs)),
+            2 => format!("tool:t-{}", self.block),
+            3 => format!("personality:p-{}", self.block),
+            4 => "request".into(),
+            5 => format!("thread:{}", self.thread(dice)),
+            _ => format!("session:s-{}-{}", self.block, dice.below(3)),
+        }
+    }
+
+    /// A key of a state, a namespace or a scope.
+    pub(super) fn key(self, dice: &mut Dice) -> String {
+        dice.word(&KEYS).into()
+    }
+
+    /// A call of a tool: its name and arguments that it takes.
+    pub(super) fn tool_call(self, dice: &mut Dice) -> (String, Value) {
+        let (name, schema) = dice.pick(&self.made.tools).clone();
+        let arguments = Schemas::new(&Value::Null).value(&schema, "arguments", self, dice);
+        (name, arguments)
+    }
+
+    /// Begins a block: its threads exist and have something in them, one has ended, and there is something to
+    /// be found under some other names.
+    pub(super) fn begin(self) -> Vec<Request> {
+        let with_key = |method: &str, path: String| {
+            Request::new(method, path).header("authorization", bearer())
+        };
+        let id = |place: usize| format!("thrd_{:016x}{place:016x}", self.block);
+        let begin = |place| {
+            let state = json!({"a": 1, "b": "text", "list": [1, 2, 3], "counter": 5,
+                "o": {"p": {"q": [null, true]}}});
+            let thread = json!({"id": id(place), "state": state});
+            with_key("POST", "/v1/threads".into()).json(thread.to_string())
+        };
+        let mut requests: Vec<_> = (0..THREADS).map(begin).collect();
+        requests.push(with_key(
+            "DELETE",
+            format!("/v1/threads/{}", id(THREADS - 1)),
+        ));
+        for place in 0..2 {
+            let entry = format!("/v1/kv/ns-{}-{place}/a", self.block);
+            requests.push(with_key("PUT", entry).json("1"));
+            let tasks = json!({"scope": format!("session:s-{}-{place}", self.block),
+                "tasks": [{"content": "x", "status": "pending", "id": "1"}]});
+            requests.push(with_key("POST", "/v1/scopes/tasks/set".into()).json(tasks.to_string()));
+        }
+        requests
+    }
+}
+
+/// The header that proves a thread.
+pub(super) fn signed(id: &str) -> String {
+    format!("{id};{}", signature(SIGNING_SECRET, id))
+}
+
+/// The cookie that proves a thread.
+pub(super) fn cookie(id: &str) -> String {
+    format!("atid={id}.{}", percent(&signature(SIGNING_SECRET, id)))
+}
+
+/// What says that a back end is asking.
+pub(super) fn bearer() -> String {
+    format!("Bearer {API_SECRET}")
+}
+
+/// The key in the form that clients of `ModelRelay` send.
+pub(super) fn relay_key() -> &'static str {
+    RELAY_SECRET
+}
+
+/// A part of a path or query.
+pub(super) fn percent(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
