@@ -19,19 +19,21 @@ const SENT_BYTES: usize = 1_400_000;
 /// A server that takes nothing for so long reads no more.
 const STILL: Duration = Duration::from_millis(500);
 
-/// A connection whose server has not read all of many requests, or has.
-async fn pipeline(server: &Server) -> TcpStream {
+/// A connection that has asked for all, or until the server read no more; none if it was closed.
+async fn pipeline(server: &Server) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     // the less the system holds, the sooner the server has to
     SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
     let requests = REQUEST.repeat(500);
     for _ in 0..SENT_BYTES / requests.len() {
         match timeout(STILL, stream.write_all(&requests)).await {
-            Ok(written) => written.unwrap(),
+            Ok(Ok(())) => {}
+            // a machine that is too busy to send the rest of a head in time
+            Ok(Err(_)) => return None,
             Err(_) => break,
         }
     }
-    stream
+    Some(stream)
 }
 
 #[tokio::test]
@@ -46,6 +48,8 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     thread.put("state/a", "2").ok().await;
 
     let cost = server.peak_bytes() - before;
+    let open = pipelines.iter().flatten().count();
+    assert!(open > CONNECTIONS / 2, "{open} connections are open");
     assert!(cost < 20 * MB, "{cost} bytes");
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
     drop(pipelines);
