@@ -20,8 +20,10 @@ use super::world::{BLOCK, Made};
 use crate::support::client::Client;
 
 /// Threads that send, and connections of each.
-const THREADS: usize = 4;
+const THREADS: usize = 2;
 const LANES: usize = 4;
+/// Requests after which a long run says how far it is.
+const TOLD: u64 = 50_000;
 /// After so many cases the server makes its part of the world anew: requests have ended some of it.
 const NEW_WORLD: u64 = 8 * BLOCK;
 /// Faults after which a run is given up.
@@ -123,6 +125,10 @@ async fn lane(shared: &Shared<'_>) {
         if before >= requests {
             shared.requests.fetch_sub(case.count(), Ordering::Relaxed);
             break;
+        }
+        let after = before + case.count();
+        if before / TOLD < after / TOLD {
+            println!("{}: {after} requests, case {index}", shared.address);
         }
         let start = Instant::now();
         let answers = send(&case, shared.address, &mut link).await;
