@@ -137,6 +137,11 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
+    /// Bytes stepped over so far.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
     pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }

@@ -26,6 +26,7 @@ impl ThreadService {
             .filter(|(_, patched)| matches!(patched, Patched::Merge(_)))
             .map(|(key, _)| key.clone())
             .collect();
+        self.store.admit(id).await?;
         self.until_unchanged(async || {
             let old = self.read_values(id, &merged_keys).await?;
             let (operations, guards) = resolve(patch, old);

@@ -96,6 +96,9 @@ impl ThreadService {
         patch: ThreadPatch,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
+        if patch.metadata.is_some() {
+            self.store.admit(id).await?;
+        }
         self.until_unchanged(async || {
             let metadata = match &patch.metadata {
                 Some(metadata) => Some(self.patch_metadata(id, metadata).await?),

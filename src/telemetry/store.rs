@@ -194,6 +194,10 @@ impl Store for ObservedStore {
         call.observe(self.store.get_thread(id)).await
     }
 
+    async fn admit(&self, id: &ThreadId) -> Result<(), WriteError> {
+        self.store.admit(id).await
+    }
+
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let call = &self.metrics.write;
         let written = call.observe(self.store.write(id, write)).await?;

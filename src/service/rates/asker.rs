@@ -73,6 +73,11 @@ impl Asker {
             .ok();
     }
 
+    /// Whether this task does something for a request.
+    pub(super) fn is_known() -> bool {
+        ASKER.try_with(|_| ()).is_ok()
+    }
+
     /// What is to be counted of a write. Without anybody who asks, each write counts by itself.
     pub(super) fn uncounted(scope: &KeptScope) -> Uncounted {
         let known = ASKER.try_with(|asker| {

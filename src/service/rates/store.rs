@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::RateGate;
+use super::{Asker, RateGate};
 use crate::domain::scope::KeptScope;
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
 use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
@@ -64,6 +64,14 @@ impl Store for LimitedStore {
 
     async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
         self.store.get_thread(id).await
+    }
+
+    async fn admit(&self, id: &ThreadId) -> Result<(), WriteError> {
+        if !Asker::is_known() {
+            return Ok(()); // nothing would remember that it was counted
+        }
+        let scope = KeptScope::Thread(*id);
+        self.gate.pass(&scope, true, async { Ok(()) }).await
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {

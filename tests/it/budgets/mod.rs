@@ -4,6 +4,7 @@
 
 mod bodies;
 mod mcp;
+mod merge_patches;
 mod pipelines;
 mod store;
 mod tools;

@@ -120,6 +120,40 @@ async fn a_merge_patch_sets_values_exactly(server: &Server) {
     }
 }
 
+async fn a_merge_patch_takes_the_last_of_a_repeated_key_and_leaves_others_alone(server: &Server) {
+    for (object, patch, merged) in [
+        (
+            r#"{"x":1,"y":2.0,"y":3,"x":4}"#,
+            r#"{"x":5}"#,
+            r#"{"y":2.0,"y":3,"x":5}"#,
+        ),
+        (
+            r#"{"x":{"a":1},"y":[{}],"x":{"b":1,"b":2}}"#,
+            r#"{"x":{"c":3},"z":{"n":null,"m":1}}"#,
+            r#"{"y":[{}],"x":{"b":1,"b":2,"c":3},"z":{"m":1}}"#,
+        ),
+        (
+            r#"{"x":{"a":1},"\u0078":"text"}"#,
+            r#"{"x":{"b":2}}"#,
+            r#"{"\u0078":{"b":2}}"#,
+        ),
+        (r#"{"x":1,"y":1,"x":2}"#, r#"{"x":null}"#, r#"{"y":1}"#),
+        (
+            "{}",
+            r#"{"x":1,"y":2,"x":{"z":3}}"#,
+            r#"{"y":2,"x":{"z":3}}"#,
+        ),
+    ] {
+        let thread = server.client().thread();
+        thread.put("state/k", object).ok().await;
+
+        let patch = format!("{{\"k\":{patch}}}");
+        thread.merge_patch(&patch).ok().await;
+
+        assert_eq!(thread.get("state/k").ok().await.text(), merged);
+    }
+}
+
 async fn white_space_between_tokens_goes_and_within_strings_stays(server: &Server) {
     let thread = server.client().thread();
     let spaced = "\r\n\t { \"a b\" : [ 1 , 2.0\n, { } , [ ] , \" x \\\" , y \" ] }\t\n";
@@ -378,6 +412,7 @@ over_both_stores!(
     a_value_comes_back_exactly_from_every_kind_of_write,
     elements_of_an_array_come_back_exactly,
     a_merge_patch_sets_values_exactly,
+    a_merge_patch_takes_the_last_of_a_repeated_key_and_leaves_others_alone,
     white_space_between_tokens_goes_and_within_strings_stays,
     nesting_is_kept_to_512_levels,
     deeper_nesting_is_refused_as_invalid_json,

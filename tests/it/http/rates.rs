@@ -304,6 +304,28 @@ async fn reads_count_for_nothing(backend: Backend) {
     thread.put("state/k", "1").ok().await;
 }
 
+/// What a merge is worked out from is read only after the limits let it through.
+async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
+    let server = limited(backend, THREAD_WRITES, "2/1d");
+    let thread = server.client().thread();
+    thread.put("state/k", "{}").ok().await;
+    thread.merge_patch(r#"{"k":{"a":1}}"#).ok().await;
+    let reads = async || {
+        let count = "threadkeep_store_duration_seconds_count";
+        let values = format!("{count}{{operation=\"get_values\"}}");
+        let threads = format!("{count}{{operation=\"get_thread\"}}");
+        server.metric(&values).await + server.metric(&threads).await
+    };
+    let before = reads().await;
+
+    limited_by("thread_writes", thread.merge_patch(r#"{"k":{"b":2}}"#)).await;
+    let metadata = r#"{"metadata":{"b":2}}"#;
+    limited_by("thread_writes", thread.patch("", metadata)).await;
+
+    assert_eq!(reads().await, before);
+    assert_eq!(thread.state().await, r#"{"k":{"a":1}}"#);
+}
+
 #[cfg(feature = "redis")]
 mod on_redis {
     use std::time::{Duration, Instant};
@@ -406,4 +428,5 @@ with_own_servers!(
     what_a_thread_refuses_is_not_counted_for_its_address,
     clients_behind_a_trusted_proxy_count_apart,
     reads_count_for_nothing,
+    a_merge_past_a_limit_reads_nothing,
 );

@@ -1,0 +1,116 @@
+//! JSON Merge Patch, [RFC 7396](https://www.rfc-editor.org/rfc/rfc7396), on text: what a patch
+//! does not touch keeps its form to the byte.
+
+mod merge;
+mod outline;
+mod tree;
+mod unescaped;
+
+use std::collections::HashMap;
+
+use super::json::{Json, ObjectError};
+use super::key::Key;
+use super::members::{ObjectFault, members};
+use super::value::Value;
+
+pub use merge::merge_json;
+
+/// A merge patch of a state, taken apart at its top level. Each key stands once.
+#[derive(Debug)]
+pub struct MergePatch(Vec<(Key, Patched)>);
+
+/// What a merge patch does to a key.
+#[derive(Debug)]
+pub enum Patched {
+    /// `null`: the key goes.
+    Delete,
+    /// Any value but an object takes the place of what was there.
+    Set(Value),
+    /// An object is merged into what is there.
+    Merge(Json),
+}
+
+impl MergePatch {
+    /// Reads the body of a merge patch. If a key is given twice, its last value counts. A patch may set
+    /// as many keys as a state may have, and delete as many, whether they exist or not: each costs the
+    /// store as much as a key that does.
+    ///
+    /// # Errors
+    /// [`ObjectFault`] if it is not an object, or has an invalid key or too many.
+    pub fn parse(text: &str, max_keys: u32) -> Result<Self, ObjectFault> {
+        let object = Json::parse_object(text, 1)?;
+        let mut places = HashMap::new();
+        let mut patch: Vec<(Key, Patched)> = Vec::new();
+        for (key, value) in members(object.as_str()) {
+            let key = Key::from_json(key)?;
+            let patched = Patched::read(value)?;
+            if let Some(&place) = places.get(&key) {
+                patch[place] = (key, patched);
+            } else {
+                places.insert(key.clone(), patch.len());
+                patch.push((key, patched));
+            }
+            if patch.len() > 2 * max_keys as usize {
+                return Err(ObjectFault::TooManyKeys(max_keys));
+            }
+        }
+        let is_delete = |(_, patched): &&(Key, Patched)| matches!(patched, Patched::Delete);
+        let deleted = patch.iter().filter(is_delete).count();
+        if deleted.max(patch.len() - deleted) > max_keys as usize {
+            return Err(ObjectFault::TooManyKeys(max_keys));
+        }
+        Ok(Self(patch))
+    }
+
+    /// The keys and what is done to them.
+    #[must_use]
+    pub fn keys(&self) -> &[(Key, Patched)] {
+        &self.0
+    }
+}
+
+impl Patched {
+    fn read(value: &str) -> Result<Self, ObjectError> {
+        Ok(match value.as_bytes().first() {
+            Some(b'n') => Self::Delete,
+            Some(b'{') => Self::Merge(Json::from_compact(value)),
+            _ => Self::Set(Value::parse(value)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_patch_is_taken_apart_with_the_last_of_each_key() {
+        let patch = MergePatch::parse(r#"{"a":1,"b":null,"c":{"d":1},"a":[2]}"#, 9).unwrap();
+
+        assert!(matches!(
+            patch.keys(),
+            [
+                (_, Patched::Set(Value::Array(_))),
+                (_, Patched::Delete),
+                (_, Patched::Merge(_))
+            ]
+        ));
+    }
+
+    #[test]
+    fn a_patch_sets_and_deletes_at_most_as_many_keys_as_a_state_may_have() {
+        let all = r#"{"a":1,"b":null,"c":{},"d":null}"#;
+        assert!(MergePatch::parse(all, 2).is_ok());
+
+        for patch in [
+            r#"{"a":1,"b":{},"c":3}"#,
+            r#"{"a":null,"b":null,"c":null}"#,
+            r#"{"a":null,"b":1,"c":null,"d":null}"#,
+        ] {
+            assert_eq!(
+                MergePatch::parse(patch, 2).unwrap_err(),
+                ObjectFault::TooManyKeys(2)
+            );
+        }
+    }
+}

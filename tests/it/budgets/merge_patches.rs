@@ -1,0 +1,150 @@
+//! Merge patches of objects that repeat their keys, and of many small objects.
+
+use crate::budgets::{LONGEST_WAIT, MB, builder};
+use crate::http::with_own_servers;
+use crate::support::client::OwnThread;
+use crate::support::heartbeat::Heartbeat;
+use crate::support::server::{API_SECRET, Backend, Server};
+
+/// The most memory that a server may take for a merge of two values of up to 1 MB.
+const MOST_BYTES: u64 = 50 * MB;
+
+/// A server that has been used, and its peak so far.
+async fn started(backend: Backend) -> (Server, OwnThread, u64) {
+    let server = builder(backend).start();
+    let thread = server.client().thread();
+    thread.put("state/warm", "0").ok().await;
+    let before = server.peak_bytes();
+    (server, thread, before)
+}
+
+fn repeated(member: &str, times: usize) -> String {
+    format!("{{{}}}", vec![member; times].join(","))
+}
+
+async fn a_patch_of_a_repeated_key_costs_no_more_than_both_bodies(backend: Backend) {
+    let (server, thread, before) = started(backend).await;
+    let heartbeat = Heartbeat::start(&server);
+
+    for (times, bytes) in [(20_000, 900_000), (2_000, 500_000)] {
+        let object = repeated(r#""x":0"#, times);
+        thread.put("state/a", &object).ok().await;
+        let patch = format!(r#"{{"a":{{"x":"{}"}}}}"#, "y".repeat(bytes));
+        thread.merge_patch(&patch).ok().await;
+
+        let value = thread.get("state/a").ok().await.text();
+        assert_eq!(value.len(), r#"{"x":""}"#.len() + bytes);
+    }
+
+    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+}
+
+/// Each of 14 levels has the key twice, so the innermost object is there 16,384 times.
+async fn a_key_that_is_repeated_at_every_level_is_merged_once(backend: Backend) {
+    let (server, thread, before) = started(backend).await;
+    let object = (0..14).fold("{}".to_owned(), |inner, _| {
+        format!(r#"{{"x":{inner},"x":{inner}}}"#)
+    });
+    thread.put("state/a", &object).ok().await;
+    let heartbeat = Heartbeat::start(&server);
+
+    let inner = format!(r#"{{"y":"{}"}}"#, "y".repeat(900_000));
+    let patch = (0..14).fold(inner, |inner, _| format!(r#"{{"x":{inner}}}"#));
+    thread
+        .merge_patch(&format!(r#"{{"a":{patch}}}"#))
+        .ok()
+        .await;
+
+    assert_eq!(thread.get("state/a").ok().await.text(), patch);
+    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+}
+
+/// 30,000 objects, into each of which a patch of 15,000 members could be merged.
+async fn an_object_that_is_repeated_is_merged_into_once(backend: Backend) {
+    let (server, thread, before) = started(backend).await;
+    let object = repeated(r#""x":{}"#, 30_000);
+    thread.put("state/a", &object).ok().await;
+    let heartbeat = Heartbeat::start(&server);
+
+    let members: Vec<_> = (0..15_000).map(|n| format!("\"{n}\":0")).collect();
+    let patch = format!(r#"{{"x":{{{}}}}}"#, members.join(","));
+    thread
+        .merge_patch(&format!(r#"{{"a":{patch}}}"#))
+        .ok()
+        .await;
+
+    assert_eq!(thread.get("state/a").ok().await.text(), patch);
+    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+}
+
+/// 100,000 objects of six bytes each, in the patch and in its target.
+async fn a_patch_of_small_objects_costs_a_small_multiple_of_its_length(backend: Backend) {
+    let (server, thread, before) = started(backend).await;
+    let chain = format!("{}{{}}{}", "{\"\":".repeat(499), "}".repeat(499));
+    let chains = |count: usize| {
+        let chains: Vec<_> = (0..count).map(|n| format!("\"{n}\":{chain}")).collect();
+        format!("{{{}}}", chains.join(","))
+    };
+    let object = chains(200);
+    thread.put("state/a", &object).ok().await;
+    let heartbeat = Heartbeat::start(&server);
+
+    thread
+        .merge_patch(&format!(r#"{{"a":{object}}}"#))
+        .ok()
+        .await;
+
+    assert_eq!(thread.get("state/a").ok().await.text(), object);
+    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+}
+
+async fn metadata_past_its_limit_costs_no_more_than_the_body(backend: Backend) {
+    let server = builder(backend).start();
+    let thread = server.client().thread();
+    let metadata = repeated(r#""x":0"#, 2_700);
+    let body = format!(r#"{{"id":"{}","metadata":{metadata}}}"#, thread.id);
+    let made = server.client().post("/v1/threads").bearer(API_SECRET);
+    made.json(&body).ok().await;
+    let before = server.peak_bytes();
+    let heartbeat = Heartbeat::start(&server);
+
+    let patch = format!(r#"{{"x":"{}"}}"#, "y".repeat(900_000));
+    let body = format!(r#"{{"metadata":{patch}}}"#);
+    let problem = thread.patch("", &body).refused(413, "metadata_too_large");
+    let problem = problem.await;
+
+    assert_eq!(problem["limit_bytes"], 16_384);
+    assert_eq!(problem["attempted_bytes"], patch.len());
+    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+}
+
+/// What would pass the limit is refused with the size that it would have had.
+async fn a_merge_past_the_limit_names_the_size_it_would_have_had(backend: Backend) {
+    let (_server, thread, _) = started(backend).await;
+    let old = format!(r#"{{"x":0,"k":"{}","x":0}}"#, "y".repeat(600_000));
+    let size = thread.put("state/a", &old).ok().await.json()["size_bytes"].clone();
+
+    let patch = format!(r#"{{"a":{{"x":"{}"}}}}"#, "z".repeat(900_000));
+    let problem = thread.merge_patch(&patch).refused(413, "state_too_large");
+    let problem = problem.await;
+
+    let merged = r#"{"a":{"k":"","x":""},"warm":0}"#.len() + 1_500_000;
+    assert_eq!(problem["limit_bytes"], 1_048_576);
+    assert_eq!(problem["size_bytes"], size);
+    assert_eq!(problem["attempted_bytes"], merged);
+    assert_eq!(thread.get("state/a").ok().await.text(), old);
+}
+
+with_own_servers!(
+    a_patch_of_a_repeated_key_costs_no_more_than_both_bodies,
+    a_key_that_is_repeated_at_every_level_is_merged_once,
+    an_object_that_is_repeated_is_merged_into_once,
+    a_patch_of_small_objects_costs_a_small_multiple_of_its_length,
+    metadata_past_its_limit_costs_no_more_than_the_body,
+    a_merge_past_the_limit_names_the_size_it_would_have_had,
+);
