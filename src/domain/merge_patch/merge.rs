@@ -206,7 +206,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Tree {
         Leaf(&'static str),
-        Object(Vec<(&'static str, Tree)>),
+        Object(Vec<(&'static str, Self)>),
     }
 
     impl Tree {

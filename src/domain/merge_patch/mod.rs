@@ -67,6 +67,16 @@ impl MergePatch {
     pub fn keys(&self) -> &[(Key, Patched)] {
         &self.0
     }
+
+    /// Bytes of the objects that are merged into values.
+    #[must_use]
+    pub fn merged_bytes(&self) -> usize {
+        let bytes = |(_, patched): &(Key, Patched)| match patched {
+            Patched::Merge(json) => json.as_str().len(),
+            Patched::Delete | Patched::Set(_) => 0,
+        };
+        self.0.iter().map(bytes).sum()
+    }
 }
 
 impl Patched {
