@@ -25,8 +25,7 @@ const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
 /// What malformed requests get, as actix says it.
-const BAD_REQUEST: &[u8] =
-    b"HTTP/1.1 400 Bad Request
+const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request
 content-length: 0
 connection: close
 
