@@ -33,7 +33,7 @@ pub(super) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
         let number = numbers.of(&guard.key);
         match &guard.expected {
             Expected::Object(old) => {
-                run.step(cmd, "E", number, Some(old.as_str().as_bytes().into()))
+                run.step(cmd, "E", number, Some(old.as_str().as_bytes().into()));
             }
             Expected::NotAnObject => run.step(cmd, "N", number, None),
         }

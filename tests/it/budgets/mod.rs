@@ -8,6 +8,8 @@ mod merge_patches;
 mod pipelines;
 mod store;
 mod tools;
+#[cfg(feature = "redis")]
+mod redis_time;
 
 use std::time::Duration;
 

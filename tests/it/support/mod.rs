@@ -1,5 +1,7 @@
 //! What the tests stand on: servers, Redis, a client, and bytes on a socket.
 
+#[cfg(feature = "redis")]
+pub(crate) mod busy;
 pub(crate) mod client;
 #[cfg(feature = "redis")]
 pub(crate) mod cluster;

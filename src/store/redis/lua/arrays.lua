@@ -4,7 +4,6 @@
 -- A chunked array is its header as a table (see prelude.lua), and `written`: chunks that are not, or
 -- not so, in the hash of the thread.
 local STEP = 30
-local STEPS = string.rep('\n[^\n]*', STEP)
 
 -- Elements of the text of an array, or of a part of one.
 local function count_elements(text)
@@ -17,9 +16,12 @@ end
 -- fewer, of which there may be none where it is STEP or more. To search for one at a time would take
 -- twice as long for elements of one byte.
 local function element_after(text, at, many)
-  while many >= STEP do
-    local _, last = find(text, STEPS, at)
-    at, many = last + 1, many - STEP
+  if many >= STEP then
+    local steps, _, last = string.rep('\n[^\n]*', STEP), nil, nil
+    while many >= STEP do
+      _, last = find(text, steps, at)
+      at, many = last + 1, many - STEP
+    end
   end
   for _ = 1, many do at = at and find(text, '\n', at + 1, true) end
   return at

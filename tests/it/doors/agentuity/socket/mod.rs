@@ -11,4 +11,6 @@ mod order;
 #[cfg(feature = "redis")]
 mod outage;
 mod rates;
+#[cfg(feature = "redis")]
+mod redis_time;
 mod threads;

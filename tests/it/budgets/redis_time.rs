@@ -1,0 +1,223 @@
+//! How long one request of a stranger holds Redis, which serves nobody else meanwhile.
+//!
+//! Each of these takes 5 to 20 ms on a machine of 2024 with nothing else to do. Twice the promise is
+//! what other processes may add by sharing its caches.
+
+use std::time::Duration;
+
+use crate::support::busy::Busy;
+use crate::support::client::OwnThread;
+use crate::support::listening::Listening;
+use crate::support::server::{Backend, Server};
+
+const MOST: Duration = Duration::from_millis(50);
+/// Keys of a state, by default.
+const KEYS: usize = 10_000;
+
+struct Scene {
+    redis: Busy,
+    server: Server,
+}
+
+/// A thread and a stream of its events, so that its changes are logged.
+struct Watched {
+    thread: OwnThread,
+    _events: Listening,
+}
+
+impl Scene {
+    fn start() -> Self {
+        let redis = Busy::start();
+        let builder = Server::builder(Backend::Memory).redis(&redis.url());
+        let server = builder
+            .set("THREADKEEP_HISTORY_DROP_OLDEST", true)
+            .set("THREADKEEP_HISTORY_MAX_BYTES", 1_500_000)
+            .set("THREADKEEP_STORE_TIMEOUT_MS", 60_000)
+            .start();
+        Self { redis, server }
+    }
+
+    async fn thread(&self, state: &str) -> OwnThread {
+        let thread = self.server.client().thread();
+        thread.put("state", state).ok().await;
+        thread
+    }
+
+    async fn watched(&self, state: &str) -> Watched {
+        let thread = self.thread(state).await;
+        let events = thread.get("events").listen().await;
+        Watched {
+            thread,
+            _events: events,
+        }
+    }
+}
+
+/// Members with that value each, under names of their own.
+fn members(name: &str, count: usize, value: &str) -> String {
+    let member = |number| format!(r#""{name}{number}":{value}"#);
+    (0..count).map(member).collect::<Vec<_>>().join(",")
+}
+
+fn object(name: &str, count: usize, value: &str) -> String {
+    format!("{{{}}}", members(name, count, value))
+}
+
+/// An array of that many elements of one byte.
+fn ones(count: usize) -> String {
+    format!("[{}]", vec!["1"; count].join(","))
+}
+
+#[tokio::test]
+async fn a_whole_new_state_holds_redis_for_a_moment() {
+    let scene = Scene::start();
+    let (old, new) = (object("old", KEYS, "0"), object("new", KEYS, "[1]"));
+
+    scene
+        .redis
+        .assert_below(
+            MOST,
+            async || scene.watched(&old).await,
+            async |watched| {
+                watched.thread.put("state", &new).ok().await;
+            },
+        )
+        .await;
+
+    let body = format!(r#"{{"state":{new}}}"#);
+    let client = scene.server.client();
+    scene
+        .redis
+        .assert_below(
+            MOST,
+            async || (),
+            async |()| {
+                client.post("/v1/threads").json(&body).ok().await;
+            },
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
+    let scene = Scene::start();
+    let old = object("k", KEYS, r#"{"a":1}"#);
+    let objects = members("k", KEYS, r#"{"b":2}"#);
+    let deletes = members("absent", KEYS, "null");
+    // every other one is another step to the script
+    let sets = members("new", KEYS, "1");
+    let mixed = sets.split(',').zip(old.trim_matches(['{', '}']).split(','));
+    let mixed = mixed.map(|(set, old)| format!("{set},{}:null", old.split(':').next().unwrap()));
+    let mixed = mixed.collect::<Vec<_>>().join(",");
+
+    for patch in [format!("{{{objects},{deletes}}}"), format!("{{{mixed}}}")] {
+        scene
+            .redis
+            .assert_below(
+                MOST,
+                async || scene.watched(&old).await,
+                async |watched| {
+                    watched.thread.merge_patch(&patch).ok().await;
+                },
+            )
+            .await;
+    }
+
+    let thread = scene.thread("{}").await;
+    let too_many = object("absent", KEYS + 1, "null");
+    let problem = thread.merge_patch(&too_many).refused(413, "too_many_keys");
+    assert_eq!(problem.await["limit_keys"], KEYS);
+}
+
+#[tokio::test]
+async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
+    let scene = Scene::start();
+    let push = |key: String, window: usize| {
+        format!(r#"{{"op":"push","key":"{key}","value":1,"max_records":{window}}}"#)
+    };
+    let merge = |push: &dyn Fn(usize) -> String| (0..1_000).map(push).collect::<Vec<_>>().join(",");
+    let one = format!(r#"{{"k":{}}}"#, ones(500_000));
+    // each cuts as much as a chunk holds
+    let shrinking = merge(&|step| push("k".into(), 500_000 - 499 * step));
+    // as many arrays as fit of which each is in one field, and as many as fit that are not
+    let inline = object("k", 500, &ones(1_000));
+    let chunked = object("k", 420, &ones(1_200));
+    let halving = merge(&|step| push(format!("k{}", step % 500), 600));
+    let emptying = merge(&|_| push("k".into(), 1));
+
+    for (state, operations) in [
+        (&one, &shrinking),
+        (&one, &emptying),
+        (&inline, &halving),
+        (&chunked, &halving),
+    ] {
+        scene
+            .redis
+            .assert_below(
+                MOST,
+                async || scene.thread(state).await,
+                async |thread| {
+                    thread.merge(&format!("[{operations}]")).ok().await;
+                },
+            )
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn reads_of_all_that_a_state_may_have_hold_redis_for_a_moment() {
+    let scene = Scene::start();
+    let keys = object("k", KEYS, "0");
+    let named: Vec<_> = (0..1_500).map(|number| format!("key=k{number}")).collect();
+    let named = format!("state?{}", named.join("&"));
+    let array = format!(r#"{{"k":{}}}"#, ones(500_000));
+
+    for (state, path) in [
+        (&keys, "state"),
+        (&keys, "keys"),
+        (&keys, &named),
+        (&array, "state/k?tail=400000"),
+        (&array, "state/k"),
+    ] {
+        let thread = scene.thread(state).await;
+        scene
+            .redis
+            .assert_below(
+                MOST,
+                async || (),
+                async |()| {
+                    thread.get(path).ok().await;
+                },
+            )
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
+    const ITEMS: usize = 15_000;
+    let scene = Scene::start();
+    let thread = scene.thread("{}").await;
+    for first in (0..ITEMS).step_by(1_000) {
+        let item = |id| format!(r#"{{"id":"{id}","value":1}}"#);
+        let items: Vec<_> = (first..first + 1_000).map(item).collect();
+        let items = format!(r#"{{"items":[{}]}}"#, items.join(","));
+        thread.post("history", &items).ok().await;
+    }
+
+    let large = format!(r#"{{"id":"large","value":"{}"}}"#, "x".repeat(1_400_000));
+    let request = async |(): &()| {
+        thread.post("history", &large).ok().await;
+    };
+    // a repeat would find it there
+    scene
+        .redis
+        .assert_each_below(MOST, async || (), request)
+        .await;
+
+    let page = thread.get("history?limit=1000").ok().await.json();
+    let (first, next) = (&page["first_seq"], &page["next_seq"]);
+    assert_eq!(*next, ITEMS as u64 + 2);
+    assert!(first.as_u64().unwrap() > 13_000, "{first}");
+    assert!(page["size_bytes"].as_u64().unwrap() <= 1_500_000);
+}
