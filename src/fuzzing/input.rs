@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Stands on a line of its own between the parts of an input.
-const SEPARATOR: &str = "\n---\n";
+pub(super) const SEPARATOR: &[u8] = b"\n---\n";
 
 /// The bytes of one input.
 #[derive(Clone, Copy)]
@@ -31,7 +31,8 @@ impl<'a> Input<'a> {
     /// The parts of a text. Where some are missing, the last one stands for them too: code that
     /// compares two values often has a special case for equal ones.
     pub(crate) fn parts<const N: usize>(self) -> Option<[&'a str; N]> {
-        let mut parts = self.text()?.split(SEPARATOR);
+        let separator = std::str::from_utf8(SEPARATOR).ok()?;
+        let mut parts = self.text()?.split(separator);
         let mut last = parts.next()?;
         Some([(); N].map(|()| {
             let part = last;

@@ -34,10 +34,10 @@ use corpus::Corpus;
 pub(crate) use input::{Input, json};
 use mutator::Mutator;
 
-/// Small mutations of each target in an ordinary test run: all targets take some 10 s together.
+/// Inputs of each target in an ordinary test run: all targets take some 20 s of one core together.
 const ROUNDS: u64 = 1_000;
-/// One stretched input for so many small ones, which cost about as much.
-const ROUNDS_PER_STRETCHED: u64 = 125;
+/// Of so many inputs one is stretched, which costs as much as the others together.
+const ROUNDS_PER_STRETCHED: u64 = 20;
 
 /// Runs a property on the corpus of a target and on mutations of it.
 ///

@@ -8,10 +8,12 @@ use std::ops::Range;
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _};
 
+use super::input::SEPARATOR;
+
 /// A small input, so that many can be tried.
 const SMALL_BYTES: usize = 4_096;
 /// A large input: enough that work which is a product of two inputs shows.
-const LARGE_BYTES: Range<usize> = 50_000..300_000;
+const LARGE_BYTES: Range<usize> = 20_000..200_000;
 /// More levels than any reader takes.
 const LEVELS: usize = 600;
 
@@ -55,16 +57,22 @@ impl<'a> Mutator<'a> {
         input
     }
 
-    /// A file of the corpus, mostly with a change, in which some parts repeat very often.
+    /// A file of the corpus, some with a change, in which some parts are very long: of an input of
+    /// several parts mostly one in each, since work that is a product of two needs two long ones.
     pub(super) fn stretched(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
-        if self.below(3) == 0 {
+        if self.below(4) == 0 {
             self.change(&mut input);
         }
         let bytes = self.random.random_range(LARGE_BYTES);
-        let stretches = self.below(3) + 1;
-        for _ in 0..stretches {
-            self.stretch(&mut input, bytes / stretches);
+        let sections = sections(&input);
+        for section in sections.iter().rev() {
+            let stretches = self.below(3);
+            for _ in 0..stretches {
+                let mut text = input[section.clone()].to_vec();
+                self.stretch(&mut text, bytes / sections.len() / stretches);
+                input.splice(section.clone(), text);
+            }
         }
         input
     }
@@ -121,25 +129,45 @@ impl<'a> Mutator<'a> {
 
     /// Makes one part of an input longer by about so many bytes.
     fn stretch(&mut self, input: &mut Vec<u8>, bytes: usize) {
-        let here = self.part(input);
-        if here.is_empty() {
-            return;
-        }
-        let times = bytes / here.len();
-        match self.below(4) {
+        match self.below(6) {
             0 => {
                 let levels = self.below(LEVELS) + 1;
                 self.nest(input, levels);
             }
-            // as it is, so that keys repeat; and numbered, so that they differ
             1 | 2 => {
-                let part = input[here.clone()].repeat(times);
-                input.splice(here.start..here.start, part);
+                let members = members(input);
+                if let Some(member) = self.one_of(&members) {
+                    let text = [&input[member.clone()], b","].concat();
+                    let text = self.repeated(&text, bytes);
+                    input.splice(member.start..member.start, text);
+                }
+            }
+            3 | 4 => {
+                let strings = strings(input);
+                if let Some(string) = self.one_of(&strings) {
+                    let text = match &input[string.clone()] {
+                        b"" => b"x",
+                        text => text,
+                    };
+                    let text = text.repeat(bytes / text.len());
+                    input.splice(string, text);
+                }
             }
             _ => {
-                let part = numbered(&input[here.clone()], times / 2);
-                input.splice(here.start..here.start, part);
+                let here = self.part(input);
+                let text = self.repeated(&input[here.clone()], bytes);
+                input.splice(here.start..here.start, text);
             }
+        }
+    }
+
+    /// A text as often as it has room in so many bytes: as it is, so that keys repeat, or numbered, so
+    /// that they differ.
+    fn repeated(&mut self, text: &[u8], bytes: usize) -> Vec<u8> {
+        let times = bytes / text.len().max(1);
+        match self.below(2) {
+            0 => text.repeat(times),
+            _ => numbered(text, times / 2),
         }
     }
 
@@ -147,16 +175,13 @@ impl<'a> Mutator<'a> {
     /// `{"a":{"a":[1]}}`.
     fn nest(&mut self, input: &mut Vec<u8>, levels: usize) {
         let brackets = brackets(input);
-        if brackets.is_empty() {
+        let Some(outer) = self.one_of(&brackets) else {
             return;
-        }
-        let outer = brackets[self.below(brackets.len())].clone();
-        let within = |inner: &&Range<usize>| inner.start > outer.start && inner.end < outer.end;
-        let inside: Vec<_> = brackets.iter().filter(within).collect();
-        let inner = match inside.len() {
-            0 => outer.end - 1..outer.end - 1,
-            len => inside[self.below(len)].clone(),
         };
+        let within = |inner: &&Range<usize>| inner.start > outer.start && inner.end < outer.end;
+        let inside: Vec<_> = brackets.iter().filter(within).cloned().collect();
+        let inner = self.one_of(&inside);
+        let inner = inner.unwrap_or(outer.end - 1..outer.end - 1);
         let before = input[outer.start..inner.start].repeat(levels);
         let after = input[inner.end..outer.end].repeat(levels);
         let nested = [&before[..], &input[inner], &after[..]].concat();
@@ -200,6 +225,11 @@ impl<'a> Mutator<'a> {
         self.corpus[number]
     }
 
+    fn one_of(&mut self, parts: &[Range<usize>]) -> Option<Range<usize>> {
+        let place = self.below(parts.len().max(1));
+        parts.get(place).cloned()
+    }
+
     fn below(&mut self, end: usize) -> usize {
         self.random.random_range(0..end)
     }
@@ -229,6 +259,52 @@ fn numbered(part: &[u8], times: usize) -> Vec<u8> {
         out.extend_from_slice(&part[at..]);
     }
     out
+}
+
+/// What stands between the separators of an input.
+fn sections(input: &[u8]) -> Vec<Range<usize>> {
+    let separators = memchr::memmem::find_iter(input, SEPARATOR);
+    let mut start = 0;
+    let mut sections: Vec<_> = separators
+        .map(|at| std::mem::replace(&mut start, at + SEPARATOR.len())..at)
+        .collect();
+    sections.push(start..input.len());
+    sections
+}
+
+/// Members and elements, without the comma behind them.
+fn members(input: &[u8]) -> Vec<Range<usize>> {
+    let (mut open, mut found) = (Vec::new(), Vec::new());
+    let (mut start, mut is_string) = (0, false);
+    for (at, byte) in input.iter().enumerate() {
+        match byte {
+            b'"' if at == 0 || input[at - 1] != b'\\' => is_string = !is_string,
+            _ if is_string => {}
+            b'{' | b'[' => {
+                open.push(start);
+                start = at + 1;
+            }
+            b',' | b'}' | b']' => {
+                if start < at {
+                    found.push(start..at);
+                }
+                start = match byte {
+                    b',' => at + 1,
+                    _ => open.pop().unwrap_or(at + 1),
+                };
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What stands between quotes.
+fn strings(input: &[u8]) -> Vec<Range<usize>> {
+    let is_quote = |at: &usize| input[*at] == b'"' && (*at == 0 || input[at - 1] != b'\\');
+    let quotes: Vec<_> = (0..input.len()).filter(is_quote).collect();
+    let (pairs, _) = quotes.as_chunks::<2>();
+    pairs.iter().map(|[open, close]| open + 1..*close).collect()
 }
 
 /// The bracketed parts of an input.

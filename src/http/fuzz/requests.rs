@@ -81,7 +81,8 @@ fn conditional_headers_name_the_stamp_that_they_say() {
         let tag = STAMP.to_string();
         if let Ok(Some(wanted)) = wanted {
             let text = values[0].to_str().unwrap().trim_matches('"');
-            let names_it = text == "*" || text.eq_ignore_ascii_case(&tag);
+            // a version may have zeros before it
+            let names_it = text == "*" || text.trim_start_matches('0').eq_ignore_ascii_case(&tag);
             let names_version = text.parse() == Ok(STAMP.version);
             assert_eq!(wanted.is_met_by(STAMP), names_it || names_version);
         }
