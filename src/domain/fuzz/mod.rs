@@ -2,4 +2,5 @@
 
 mod histories;
 mod json;
+mod merge_patch;
 mod windows;
