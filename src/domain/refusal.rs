@@ -35,7 +35,7 @@ pub enum Refusal {
         attempted_bytes: u64,
     },
     /// The state would have too many keys, or a merge patch names too many.
-    #[error("a state has at most {limit_keys} keys, and a merge patch deletes at most as many")]
+    #[error("a state has at most {limit_keys} keys, and a merge patch names at most as many")]
     TooManyKeys {
         /// The limit.
         limit_keys: u32,

@@ -161,7 +161,7 @@ pub(super) async fn put_state(
             (Merge = "application/json"),
             (Object = "application/merge-patch+json"),
         ),
-        description = "1 to 1,000 operations, or a merge patch (RFC 7396) on the top level: it sets at most `max_keys` keys and deletes at most as many."
+        description = "1 to 1,000 operations, or a merge patch (RFC 7396) on the top level: it names at most `max_keys` keys."
     ),
     responses(
         (status = 200, description = "Done, and in the store.", body = MergeReceipt, headers(("etag" = String))),

@@ -102,15 +102,14 @@ async fn a_whole_new_state_holds_redis_for_a_moment() {
 async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
     let scene = Scene::start();
     let old = object("k", KEYS, r#"{"a":1}"#);
-    let objects = members("k", KEYS, r#"{"b":2}"#);
-    let deletes = members("absent", KEYS, "null");
-    // every other one is another step to the script
-    let sets = members("new", KEYS, "1");
-    let mixed = sets.split(',').zip(old.trim_matches(['{', '}']).split(','));
-    let mixed = mixed.map(|(set, old)| format!("{set},{}:null", old.split(':').next().unwrap()));
-    let mixed = mixed.collect::<Vec<_>>().join(",");
+    let objects = object("k", KEYS, r#"{"b":2}"#);
+    let deletes = object("k", KEYS, "null");
+    // each is a step of its own to the script
+    let both = |number| format!(r#""k{number}":null,"new{number}":1"#);
+    let mixed: Vec<_> = (0..KEYS / 2).map(both).collect();
+    let mixed = format!("{{{}}}", mixed.join(","));
 
-    for patch in [format!("{{{objects},{deletes}}}"), format!("{{{mixed}}}")] {
+    for patch in [objects, deletes, mixed] {
         scene
             .redis
             .assert_below(
