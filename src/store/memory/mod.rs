@@ -323,7 +323,10 @@ impl Store for MemoryStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        Ok(())
+        match self.0.budget.is_full() {
+            true => Err(StoreError::Full),
+            false => Ok(()),
+        }
     }
 
     fn memory_use(&self) -> Option<MemoryUse> {

@@ -1,7 +1,5 @@
 //! The embedded store, filled by strangers.
 
-use reqwest::Method;
-
 use crate::budgets::{LONGEST_WAIT, MB, builder};
 use crate::support::client::OwnThread;
 use crate::support::heartbeat::Heartbeat;
@@ -132,10 +130,7 @@ async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     assert_eq!(server.metric("threadkeep_store_full").await, 1);
     let failed = "threadkeep_store_errors_total{operation=\"write\",kind=\"full\"}";
     assert!(server.metric(failed).await >= 2);
-    let ready = server
-        .client()
-        .request(Method::GET, "/healthz")
-        .send()
-        .await;
-    assert_eq!(ready.status, 200);
+    server.client().get("/healthz").ok().await;
+    let not_ready = server.client().get("/readyz").send().await;
+    not_ready.problem(503, "store_full");
 }
