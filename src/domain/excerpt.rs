@@ -2,9 +2,6 @@
 
 use std::fmt::{self, Write};
 
-/// As many bytes are shown; all names of the API are shorter.
-const MAX_BYTES: usize = 64;
-
 /// A text that came with a request, as it may stand in a message or in a line of the log.
 ///
 /// Whatever starts a new line, moves the cursor or shows nothing is escaped, as in Rust's strings, and
@@ -12,9 +9,14 @@ const MAX_BYTES: usize = 64;
 #[derive(Debug, Clone, Copy)]
 pub struct Excerpt<'a>(pub &'a str);
 
+impl Excerpt<'_> {
+    /// As many bytes are shown; all names of the API are shorter.
+    pub const MAX_BYTES: usize = 64;
+}
+
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = MAX_BYTES;
+        let mut left = Self::MAX_BYTES;
         for character in self.0.chars() {
             // a quote ends nothing here
             let is_plain = matches!(character, '\'' | '"') || character.is_ascii_alphanumeric();
@@ -75,7 +77,7 @@ mod tests {
             let shown = shown(&text);
 
             prop_assert!(!shown.chars().any(char::is_control));
-            prop_assert!(shown.len() <= MAX_BYTES + "...".len());
+            prop_assert!(shown.len() <= Excerpt::MAX_BYTES + "...".len());
         }
     }
 }

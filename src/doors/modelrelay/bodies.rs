@@ -53,10 +53,12 @@ pub(super) fn wrong(text: &str) -> String {
     };
     let is_name = found.starts_with("unknown field");
     match found.split('`').nth(1) {
-        Some(name) if is_name => {
+        // a name may hold the words that this text is taken apart by, but not a long secret
+        Some(name) if is_name && name.len() <= Excerpt::MAX_BYTES => {
             let name = Excerpt(name);
             format!("unknown field `{name}`, expected {expected}")
         }
+        _ if is_name => format!("unknown field, expected {expected}"),
         _ => {
             let (kind, _) = found.split_once(':').unwrap_or((found, ""));
             format!("{kind}, expected {expected}")
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_not_said_again() {
-        let long = "x".repeat(64);
+        let long = "x".repeat(Excerpt::MAX_BYTES + 1);
         for (text, said) in [
             (
                 r#"invalid type: string "a: b, expected c", expected u64 at line 1 column 9"#,
@@ -136,8 +138,8 @@ mod tests {
                 "unknown field `a`, expected `b` or `c`",
             ),
             (
-                &format!("unknown field `{long}y`, expected `b`"),
-                &format!("unknown field `{long}...`, expected `b`"),
+                &format!("unknown field `{long}`, expected `b`"),
+                "unknown field, expected `b`",
             ),
             (
                 "unknown field `a\nWARN b`, expected `b`",

@@ -17,6 +17,13 @@ if ARGV[2] == 'k' then
     if byte(f) == 107 then keys[#keys + 1] = sub(f, 2) end
   end
 end
-return {pack_scope(s), s.left or -1, fmt('%.0f', now(ahead)),
+-- An end that stands is told to the millisecond, however often it is read. PTTL goes by the time at which
+-- the script began and TIME by the present one, so their sum varies; Redis 7 knows the end itself.
+local at = now(ahead)
+if s.ttl == 0 and s.left and s.left >= 0 then
+  local ends = redis.pcall('PEXPIRETIME', k.scope)
+  if type(ends) == 'number' then at = ends - s.left end
+end
+return {pack_scope(s), s.left or -1, fmt('%.0f', at),
   ARGV[3] == 't' and call('HGET', k.scope, 'T'), ARGV[4] == 'r' and call('HGET', k.scope, 'R'),
   keys, values}

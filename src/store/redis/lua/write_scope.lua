@@ -178,6 +178,7 @@ for _, f in ipairs(order) do
   adds = adds or entries[f].dirty and entries[f].text ~= nil
 end
 if is_over or has(4) then settle(k.scope) end
+s.version, s.updated = s.version + 1, now(ahead)
 if adds and (cleared or has(4)) then call('HSET', k.scope, 'M', pack_scope(s)) end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
 local logged = has(32)
@@ -213,7 +214,6 @@ if cleared or not adds then
   in_slices('HDEL', k.scope, gone)
   gone = {}
 end
-s.version, s.updated = s.version + 1, now(ahead)
 if ARGV[5] ~= '' then
   puts[#puts + 1] = 'T'
   puts[#puts + 1] = ARGV[5]
