@@ -142,16 +142,18 @@ check 'FastAPI peer' \
 check 'Lints' cargo clippy --locked --workspace --all-targets -- -D warnings
 check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
 
-# Half of what a test takes is waiting, so there are twice as many at once as there are cores; those of
-# faults, which look at how long clients wait, have the usual number. The same name leaves out and picks, so
-# that each test is run whatever it is called.
+# Half of what a test takes is waiting, so there are twice as many at once as there are cores. Those that look at
+# how long clients wait have the usual number: faults, budgets and hostile requests. The same names leave out and
+# pick, so that each test is run whatever it is called.
 at_once=$((2 * $(nproc)))
 # First the ones without Redis: they leave a program of that kind in target/debug.
 check 'Build without Redis, and no warning' build_without_redis
 check 'Tests without Redis' \
-    env RUST_TEST_THREADS="$at_once" cargo test --locked --no-default-features
-check 'Tests' env RUST_TEST_THREADS="$at_once" cargo test --locked -- --skip faults::
-check 'Tests of faults' cargo test --locked -- faults::
+    env RUST_TEST_THREADS="$at_once" cargo test --locked --no-default-features -- \
+    --skip budgets:: --skip hostile::
+check 'Tests' env RUST_TEST_THREADS="$at_once" cargo test --locked -- \
+    --skip faults:: --skip budgets:: --skip hostile::
+check 'Tests of faults, budgets and hostile requests' cargo test --locked -- faults:: budgets:: hostile::
 check 'Benchmarks build' cargo build --locked --benches --examples
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 
