@@ -20,7 +20,8 @@
 //!
 //! - `HOSTILE_SEED`: the seed; else there is a fixed one for all who run the tests;
 //! - `HOSTILE_REQUESTS`: how many requests there are, over both stores together;
-//! - `HOSTILE_CASE`: runs just the case of that index, as a failure names it;
+//! - `HOSTILE_CASE`: runs just the case of that index, as a failure names it, or the cases from there on that
+//!   have `HOSTILE_REQUESTS` requests;
 //! - `THREADKEEP_BIN`: the program, such as an optimized one.
 //!
 //! ```sh
@@ -101,7 +102,7 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
         Some(first) => Plan {
             seed,
             first,
-            requests: 1,
+            requests: number("HOSTILE_REQUESTS").unwrap_or(1),
             make: Case::new,
         },
         None => Plan {

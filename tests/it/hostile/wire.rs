@@ -10,6 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
+use super::verdict::shortened;
+
 /// How long an answer may take, from the first byte that is sent.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
@@ -22,6 +24,8 @@ pub(super) struct Link {
     stream: TcpStream,
     /// When it was used last.
     used: Instant,
+    /// What was sent last, for which an end of the connection may be to blame.
+    last: Vec<u8>,
     /// What has come and is not part of an answer yet.
     unread: Vec<u8>,
 }
@@ -60,7 +64,10 @@ pub(super) enum Fault {
     /// No connection could be made.
     Refused(std::io::Error),
     /// The connection has ended without an answer.
-    Silent,
+    Silent {
+        /// What was sent on it before, and got its answer.
+        before: Vec<u8>,
+    },
     /// The connection has ended within an answer.
     Cut(Vec<u8>),
     /// It took too long.
@@ -73,7 +80,11 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(error) => write!(f, "no connection: {error}"),
-            Self::Silent => f.write_str("the connection ended without an answer"),
+            Self::Silent { before } => write!(
+                f,
+                "the connection ended without an answer, after {}",
+                shortened(before)
+            ),
             Self::Cut(read) => write!(
                 f,
                 "the connection ended within an answer: {}",
@@ -96,9 +107,11 @@ impl Link {
         socket.set_tcp_nodelay(true).map_err(Fault::Refused)?;
         let unread = Vec::new();
         let used = Instant::now();
+        let last = Vec::new();
         Ok(Self {
             stream,
             used,
+            last,
             unread,
         })
     }
@@ -144,7 +157,11 @@ impl Link {
         });
         let answers = answers.await;
         self.used = Instant::now();
-        answers
+        let before = std::mem::replace(&mut self.last, sent.bytes.to_vec());
+        answers.map_err(|fault| match fault {
+            Fault::Silent { .. } => Fault::Silent { before },
+            other => other,
+        })
     }
 
     /// All that still comes until the server closes the connection.
@@ -205,7 +222,7 @@ async fn read_answer(
         }
         if is_end {
             return Err(match unread.is_empty() {
-                true => Fault::Silent,
+                true => Fault::Silent { before: Vec::new() },
                 false => Fault::Cut(std::mem::take(unread)),
             });
         }
@@ -235,9 +252,12 @@ pub(super) fn parse(
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
             .map(str::trim)
     };
+    // a list (RFC 9110, section 7.6.1): that of a 426 names `upgrade` too
+    let mut options = field("connection").unwrap_or_default().split(',');
+    let is_closing = options.any(|option| option.trim() == "close");
     let start = end + 4;
     let answer = |body: &[u8], is_last: bool, length: usize| {
-        let is_last = is_last || field("connection") == Some("close") || status == 101;
+        let is_last = is_last || is_closing || status == 101;
         let (head, body) = (head.clone(), body.to_vec());
         Ok(Some((
             Answer {
