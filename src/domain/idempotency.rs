@@ -38,6 +38,11 @@ impl Fingerprint {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
+        Self::of_hash(hash)
+    }
+
+    /// The fingerprint of what was hashed.
+    pub(in crate::domain) fn of_hash(hash: Sha256) -> Self {
         let digest = hash.finalize();
         let mut first = [0; 16];
         first.copy_from_slice(&digest[..16]);

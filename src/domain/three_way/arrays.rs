@@ -1,5 +1,10 @@
 //! Arrays that two have changed.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher as _};
+
+use sha2::{Digest as _, Sha256};
+
 use super::javascript;
 use super::seen::{NEWEST, Seen};
 use crate::domain::Fingerprint;
@@ -68,24 +73,47 @@ impl Elements {
         newest
     }
 
-    /// A digest of one element, not 0.
+    /// A digest of one element, not 0. It need not resist a client that looks for collisions, which would
+    /// only have its own save compared with another state that it was given.
     fn digest_of(&self, place: usize) -> u64 {
-        let Fingerprint(digest) = Fingerprint::of(&[self.slice(place, place + 1)]);
-        let (first, _) = digest.split_first_chunk().expect("it has 16 bytes");
-        u64::from_be_bytes(*first).max(1)
+        let mut hash = DefaultHasher::new();
+        hash.write(self.element(place));
+        hash.finish().max(1)
     }
 
-    /// Whether one of these elements is among these digests.
-    pub(super) fn has_any(&self, digests: &[u64]) -> bool {
-        (0..self.len()).any(|place| digests.contains(&self.digest_of(place)))
+    /// The first of these digests that is one of an element.
+    pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
+        let found = |place| {
+            let digest = self.digest_of(place);
+            digests.iter().position(|one| *one == digest)
+        };
+        (0..self.len()).filter_map(found).min()
     }
 
     /// The digest of the first elements, no more than there are.
     fn digest(&self, len: usize) -> Fingerprint {
-        Fingerprint::of(&[b"[", self.slice(0, len)])
+        Fingerprint::of_hash(Sha256::new_with_prefix(self.slice(0, len)))
     }
 
-    pub(super) fn begins_with(&self, digest: Fingerprint, len: usize) -> bool {
+    /// The digests of the first elements for each of these lengths that there is, in one pass.
+    pub(super) fn digests(&self, lengths: &BTreeSet<usize>) -> BTreeMap<usize, Fingerprint> {
+        let mut hash = Sha256::new();
+        let mut from = 0;
+        let digest = |len: &usize| {
+            hash.update(self.slice(from, *len));
+            from = *len;
+            (*len, Fingerprint::of_hash(hash.clone()))
+        };
+        lengths.range(..=self.len()).map(digest).collect()
+    }
+
+    /// Whether a given array is how these begin.
+    pub(super) fn goes_on_from(&self, seen: &Seen) -> bool {
+        seen.len
+            .is_some_and(|len| self.begins_with(seen.digest, len))
+    }
+
+    fn begins_with(&self, digest: Fingerprint, len: usize) -> bool {
         len <= self.len() && self.digest(len) == digest
     }
 

@@ -1,9 +1,11 @@
 //! Which of the states that a client was given it has made another one of.
 
+use std::collections::BTreeMap;
+
 use super::arrays::Elements;
 use super::given::{Given, look_at};
 use super::seen::{NEWEST, Seen};
-use crate::domain::{Key, KeyedValues, Value};
+use crate::domain::{Fingerprint, Key, KeyedValues, Value};
 
 /// A state that a client sends, beside those that it was given.
 ///
@@ -47,48 +49,35 @@ impl<'a> Sent<'a> {
 
     /// The place of the earlier state from which all arrays go on that do not do so from the last.
     fn earlier(&self, last: &Given, given: &[Option<&Given>]) -> Option<usize> {
-        let broken = self.broken(last);
+        let broken = self.broken(last, given);
         if broken.is_empty() {
             return None;
         }
         // of equal ones the later, which comes first
         let earlier = given.iter().enumerate().skip(1).rev();
-        let kept = earlier
-            .filter_map(|(place, given)| Some((self.kept(&broken, last, (*given)?)?, place)));
+        let kept =
+            earlier.filter_map(|(place, given)| Some((self.kept(&broken, (*given)?)?, place)));
         kept.max_by_key(|(kept, _)| *kept).map(|(_, place)| place)
     }
 
-    /// The arrays that do not go on from the given ones.
-    fn broken(&self, given: &Given) -> Vec<&(&'a Key, Elements)> {
-        let is_broken = |(key, elements): &&(&Key, Elements)| {
-            matches!(given.get(key), Some(Seen { digest, len: Some(len), .. })
-                if !elements.begins_with(*digest, *len))
+    /// The arrays that do not go on from the last state.
+    fn broken<'s>(&'s self, last: &'s Given, given: &[Option<&Given>]) -> Vec<Broken<'s>> {
+        let broken = |(key, elements): &'s (&Key, Elements)| match last.get(key) {
+            Some(seen) if seen.len.is_some() && !elements.goes_on_from(seen) => {
+                Some(Broken::new(key, elements, seen, given))
+            }
+            _ => None,
         };
-        self.arrays.iter().filter(is_broken).collect()
+        self.arrays.iter().filter_map(broken).collect()
     }
 
     /// How many given elements these arrays have kept, if all of them go on from there, and from
     /// nothing that came later. One that has kept none and lacks a key is likelier of a client that
     /// had nothing.
-    fn kept(&self, arrays: &[&(&'a Key, Elements)], last: &Given, given: &Given) -> Option<usize> {
+    fn kept(&self, arrays: &[Broken<'_>], given: &Given) -> Option<usize> {
         let mut kept = 0;
-        for (key, elements) in arrays {
-            if elements.has_any(later_elements(last.get(key), given.get(key))) {
-                return None;
-            }
-            let (digest, len) = match given.get(key) {
-                Some(Seen {
-                    digest,
-                    len: Some(len),
-                    ..
-                }) => (*digest, *len),
-                Some(Seen { len: None, .. }) => return None,
-                None => continue,
-            };
-            if len >= elements.len() || !elements.begins_with(digest, len) {
-                return None;
-            }
-            kept += len;
+        for array in arrays {
+            kept += array.kept(given.get(array.key))?;
         }
         (kept > 0 || self.has_all_of(given)).then_some(kept)
     }
@@ -99,13 +88,10 @@ impl<'a> Sent<'a> {
             (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
             _ => false,
         };
-        let goes_on = |(key, elements): &(&Key, Elements)| match given.get(key) {
-            Some(Seen {
-                digest,
-                len: Some(len),
-                ..
-            }) => elements.begins_with(*digest, *len),
-            _ => false,
+        let goes_on = |(key, elements): &(&Key, Elements)| {
+            given
+                .get(key)
+                .is_some_and(|seen| elements.goes_on_from(seen))
         };
         self.state.iter().any(is_kept) || self.arrays.iter().any(goes_on)
     }
@@ -120,20 +106,51 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// The newest elements of an array that were not there before.
-fn later_elements<'a>(last: Option<&'a Seen>, earlier: Option<&Seen>) -> &'a [u64] {
-    let Some(last) = last else {
-        return &[];
-    };
-    let len = |seen: &Seen| seen.len.unwrap_or(0);
-    let more = len(last).saturating_sub(earlier.map_or(0, len));
-    &last.newest[..more.min(NEWEST)]
+/// An array that does not go on from the last state. What is compared with each earlier one is worked
+/// out once for all of them.
+struct Broken<'a> {
+    key: &'a Key,
+    len: usize,
+    /// As it was in the last state.
+    last_len: usize,
+    /// How many elements back, in the last state, the newest one is that it has.
+    newest: usize,
+    /// Its beginnings that are as long as in a given state.
+    beginnings: BTreeMap<usize, Fingerprint>,
+}
+
+impl<'a> Broken<'a> {
+    fn new(key: &'a Key, elements: &Elements, last: &Seen, given: &[Option<&Given>]) -> Self {
+        let seen = given.iter().flatten().filter_map(|given| given.get(key));
+        let lengths = seen.filter_map(|seen| seen.len).collect();
+        Self {
+            key,
+            len: elements.len(),
+            last_len: last.len.unwrap_or(0),
+            newest: elements.first_of(&last.newest).unwrap_or(NEWEST),
+            beginnings: elements.digests(&lengths),
+        }
+    }
+
+    /// How many elements it has kept of an earlier state; none: it does not go on from there.
+    fn kept(&self, earlier: Option<&Seen>) -> Option<usize> {
+        let earlier_len = earlier.and_then(|seen| seen.len).unwrap_or(0);
+        if self.newest < NEWEST.min(self.last_len.saturating_sub(earlier_len)) {
+            return None;
+        }
+        let Some(seen) = earlier else {
+            return Some(0);
+        };
+        let goes_on = self.beginnings.get(&seen.len?) == Some(&seen.digest);
+        (goes_on && earlier_len < self.len).then_some(earlier_len)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::keyed_values_of_any_key;
+    use crate::fuzzing::Bound;
 
     /// The place of the basis of a state among those given, the last one first.
     fn basis(sent: &str, given: &[&str]) -> usize {
@@ -232,5 +249,19 @@ mod tests {
         assert_eq!(basis_among(r#"{"m":[1,2]}"#, &given), 0);
         assert_eq!(basis_among(r#"{"b":2}"#, &given[..1]), 0);
         assert_eq!(basis_among(r#"{"b":2}"#, &[None, Some(&last)]), 0);
+    }
+
+    #[test]
+    fn an_array_is_gone_through_once_however_many_states_were_given() {
+        let array =
+            |element: &str, len: usize| format!(r#"{{"m":[{}]}}"#, vec![element; len].join(","));
+        let sent = keyed_values_of_any_key(&array("0", 100_000), u32::MAX).unwrap();
+        let mut given = vec![Given::of(&array("1", 100_000))];
+        given.extend((1..16).map(|fewer| Given::of(&array("0", 100_000 - fewer))));
+        let given: Vec<_> = given.iter().map(Some).collect();
+
+        let basis = Bound::LINEAR.hold(200_000, || Sent::new(&sent).basis(&given));
+
+        assert_eq!(basis, 1);
     }
 }
