@@ -1,17 +1,22 @@
 //! Who on this replica listens to which thread, and how far each log was read for them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::domain::{Event, Position, ThreadId};
+use super::thread_stream::bytes_named;
+use crate::domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 use crate::store::Watched;
 
 /// Events that wait for a listener at most; one that is slower is cut off.
 const ROOM: usize = 128;
+/// The same in bytes of names of keys, about. All listeners to a thread share its events, but a client may
+/// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
+const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
 
 /// What a listener hears.
 #[derive(Debug, Clone)]
@@ -28,6 +33,8 @@ pub(super) struct Listeners {
     logs: Mutex<HashMap<u16, Log>>,
     /// A log is wanted that was not before.
     wanted: Notify,
+    /// The number of the listener that comes next.
+    next: AtomicU64,
 }
 
 /// A log that somebody listens to.
@@ -41,9 +48,17 @@ struct Log {
 /// A thread that somebody listens to.
 #[derive(Debug)]
 struct Listened {
-    ears: Vec<mpsc::Sender<Heard>>,
+    /// By number, so that each of many listeners leaves at the same cost.
+    ears: HashMap<u64, Ear>,
     /// When it was last said that its changes are to be logged.
     watched: Instant,
+}
+
+/// Where a listener is told something.
+#[derive(Debug)]
+struct Ear {
+    sender: mpsc::Sender<Heard>,
+    waiting_bytes: Arc<AtomicUsize>,
 }
 
 /// Listens to one thread. What it has not taken when there is no more room cuts it off.
@@ -52,30 +67,50 @@ pub(super) struct Listener {
     listeners: Arc<Listeners>,
     bucket: u16,
     thread: ThreadId,
+    number: u64,
     /// Whether the log had to be told from where on it is wanted.
     is_first: bool,
     heard: mpsc::Receiver<Heard>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+impl Heard {
+    /// About what it holds.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Event(event) => bytes_named(event),
+            Self::Lapsed(_) => 0,
+        }
+    }
 }
 
 impl Listeners {
     /// Begins to listen: whatever is logged from now on will be heard, once it was said by
     /// [`Listener::start`] where "now" was.
     pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
-        let (ear, heard) = mpsc::channel(ROOM);
+        let (sender, heard) = mpsc::channel(ROOM);
+        let waiting_bytes = Arc::<AtomicUsize>::default();
+        let ear = Ear {
+            sender,
+            waiting_bytes: Arc::clone(&waiting_bytes),
+        };
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut logs = self.lock();
         let log = logs.entry(bucket).or_default();
         let is_first = log.position.is_none();
         let listened = log.threads.entry(thread).or_insert_with(|| Listened {
-            ears: Vec::new(),
+            ears: HashMap::new(),
             watched: Instant::now(),
         });
-        listened.ears.push(ear);
+        listened.ears.insert(number, ear);
         Listener {
             listeners: Arc::clone(self),
             bucket,
             thread,
+            number,
             is_first,
             heard,
+            waiting_bytes,
         }
     }
 
@@ -163,9 +198,18 @@ impl Listeners {
 impl Listened {
     /// How many were cut off, as they had no room.
     fn tell(&mut self, heard: &Heard) -> usize {
-        let before = self.ears.len();
-        self.ears.retain(|ear| ear.try_send(heard.clone()).is_ok());
+        let (before, bytes) = (self.ears.len(), heard.bytes());
+        self.ears.retain(|_, ear| ear.tell(heard, bytes));
         before - self.ears.len()
+    }
+}
+
+impl Ear {
+    /// Whether there was room.
+    fn tell(&self, heard: &Heard, bytes: usize) -> bool {
+        // counted before the listener can take it
+        let waiting_bytes = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        waiting_bytes + bytes <= ROOM_BYTES && self.sender.try_send(heard.clone()).is_ok()
     }
 }
 
@@ -187,7 +231,10 @@ impl Listener {
 
     /// The next thing; none: it was too slow, and is cut off. May be dropped and called again.
     pub(super) async fn hear(&mut self) -> Option<Heard> {
-        self.heard.recv().await
+        let heard = self.heard.recv().await?;
+        self.waiting_bytes
+            .fetch_sub(heard.bytes(), Ordering::Relaxed);
+        Some(heard)
     }
 
     /// Up to where all is heard, if nothing waits to be heard.
@@ -204,13 +251,12 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.heard.close();
         let mut logs = self.listeners.lock();
         let Some(log) = logs.get_mut(&self.bucket) else {
             return;
         };
         if let Some(listened) = log.threads.get_mut(&self.thread) {
-            listened.ears.retain(|ear| !ear.is_closed());
+            listened.ears.remove(&self.number);
             if listened.ears.is_empty() {
                 log.threads.remove(&self.thread);
             }
@@ -225,7 +271,7 @@ impl Drop for Listener {
 mod tests {
     use super::*;
     use crate::domain::scope::KeptScope;
-    use crate::domain::{EventId, EventKind, Life, Stamp};
+    use crate::domain::{EventId, EventKind, Json, Life, Stamp};
 
     const BUCKET: u16 = 7;
 
@@ -252,9 +298,11 @@ mod tests {
     }
 
     /// The positions of what was heard.
-    fn heard(listener: &mut Listener) -> Vec<u64> {
+    async fn heard(listener: &mut Listener) -> Vec<u64> {
         let mut heard = Vec::new();
-        while let Ok(Heard::Event(event)) = listener.heard.try_recv() {
+        while !listener.heard.is_empty()
+            && let Some(Heard::Event(event)) = listener.hear().await
+        {
             heard.push(event.id.position.ms);
         }
         heard
@@ -278,7 +326,7 @@ mod tests {
         assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
         let both = vec![event(thread, 11), event(thread, 21)];
         listeners.hand_out(BUCKET, at(10), both);
-        assert_eq!(heard(&mut one), [11, 21]);
+        assert_eq!(heard(&mut one).await, [11, 21]);
         assert_eq!(one.heard_up_to(), Some(at(21)));
 
         // a later one finds a log that is read already
@@ -301,6 +349,45 @@ mod tests {
         assert_eq!(listener.heard_up_to(), None);
         assert!(listener.hear().await.is_some());
         assert_eq!(listener.heard_up_to(), Some(at(2)));
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_takes_nothing_holds_few_names() {
+        let listeners = Arc::new(Listeners::default());
+        let thread = ThreadId::random();
+        let mut slow = listeners.listen(BUCKET, thread);
+        let mut quick = listeners.listen(BUCKET, thread);
+        slow.start(at(1));
+        let names = Json::of(&["k".repeat(MOST_KEY_BYTES_NAMED - 4)]);
+        let mut cut = 0;
+        for ms in 2..20 {
+            let mut event = event(thread, ms);
+            event.kind = EventKind::Updated {
+                keys: Some(names.clone()),
+                metadata: false,
+            };
+            cut += listeners.hand_out(BUCKET, at(ms - 1), vec![event]);
+            assert_eq!(heard(&mut quick).await, [ms]);
+        }
+
+        assert_eq!(cut, 1);
+        assert_eq!(heard(&mut slow).await, [2, 3, 4, 5]);
+        assert!(slow.hear().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn one_of_many_listeners_to_a_thread_leaves_the_others() {
+        let listeners = Arc::new(Listeners::default());
+        let thread = ThreadId::random();
+        let mut many: Vec<_> = (0..3).map(|_| listeners.listen(BUCKET, thread)).collect();
+        many[0].start(at(1));
+
+        drop(many.remove(1));
+        listeners.hand_out(BUCKET, at(1), vec![event(thread, 2)]);
+
+        for listener in &mut many {
+            assert_eq!(heard(listener).await, [2]);
+        }
     }
 
     #[tokio::test]

@@ -13,6 +13,8 @@ use crate::store::{Backend, StoreError, Watched};
 
 /// Events of the log that are read at once to catch up.
 const MOST: usize = 256;
+/// The same at first: with as many names as they may have, these are 2 MiB.
+const FIRST: usize = 32;
 /// Bytes of names of keys in events that wait to be taken, about, at most: a reader that takes
 /// nothing would else hold many events of a thousand keys.
 pub(super) const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
@@ -61,6 +63,10 @@ pub struct ThreadStream {
     proven: Position,
     /// What the log has to be read for first.
     behind: Option<CatchUp>,
+    /// Events of the log that are read at once now. After a read of more than could be kept it is as many
+    /// as were, and it doubles while all are, so that events with many names are read about twice and not
+    /// once more for each that is taken.
+    at_once: usize,
     ready: VecDeque<ThreadItem>,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
@@ -126,6 +132,7 @@ impl ThreadStream {
             read: now,
             proven: now.position,
             behind: None,
+            at_once: FIRST,
             ready: VecDeque::new(),
             _open: Open::new(&parts.counters, |counters| &counters.thread_streams),
             counters: parts.counters,
@@ -225,7 +232,7 @@ impl ThreadStream {
         let bucket = self.log.bucket_of(&self.id);
         let mut events = Vec::new();
         if from < until.head {
-            let mut read = self.log.read_log(&[(bucket, from)], MOST).await?;
+            let mut read = self.log.read_log(&[(bucket, from)], self.at_once).await?;
             // only now it is known whether that read has skipped any
             let horizons = self.log.log_horizons(&[bucket]).await?;
             events = read.pop().unwrap_or_default();
@@ -235,9 +242,10 @@ impl ThreadStream {
                 self.reset(until.stamp.version);
             }
         }
-        let mut is_all = events.len() < MOST;
+        let mut is_all = events.len() < self.at_once;
+        let mut at_once = MOST.min(2 * self.at_once);
         let mut bytes = 0;
-        for event in events {
+        for (place, event) in events.into_iter().enumerate() {
             if event.id.position > until.head {
                 // the listener hears that
                 is_all = true;
@@ -254,9 +262,11 @@ impl ThreadStream {
             if bytes >= MOST_BYTES {
                 // the rest is read once more when these are taken
                 is_all = false;
+                at_once = place + 1;
                 break;
             }
         }
+        self.at_once = at_once;
         if is_all || self.read.position >= until.head {
             self.arrive(until, told);
             self.behind = None;
@@ -487,5 +497,8 @@ mod tests {
         assert_eq!(scene.stream.cursor(), None, "there is more");
         assert_eq!(scene.hear(39).await, (3..=41).collect::<Vec<_>>());
         assert_eq!(scene.events.counters().resets.get(), 0);
+        // once by the tail, and hardly more than once for the reader
+        let read = scene.events.counters().events_read.get();
+        assert!(read <= 4 * 41, "{read}");
     }
 }
