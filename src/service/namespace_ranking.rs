@@ -1,5 +1,7 @@
 //! Namespaces in an order of the caller's, a part at a time.
 
+use tokio::task::yield_now;
+
 use super::{NamespaceService, NamespaceView, ServiceError};
 use crate::store::NamespaceRecord;
 
@@ -103,6 +105,8 @@ impl NamespaceService {
             if after.is_none() {
                 return Ok(matching);
             }
+            // a call of an embedded store does not wait, and there may be many namespaces of other names
+            yield_now().await;
         }
     }
 

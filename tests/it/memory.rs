@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Policy, Precondition, Retention};
-use threadkeep::store::{Clock, EventLog, MemoryStore};
+use futures_util::FutureExt as _;
+use threadkeep::domain::{
+    ContentType, EntryKey, Lifetime, Namespace, Policy, Precondition, Retention,
+};
+use threadkeep::store::{Clock, EventLog, MemoryStore, Namespaces as _, NewEntry};
 
 use crate::conformance::room::{Room, Subject, numbered_once, push};
 use crate::conformance::scope_room;
@@ -173,4 +176,34 @@ async fn entries_that_have_ended_are_freed() {
     room.advance(Duration::from_secs(10));
 
     until(async || store.len() == 2 * THREADS / 3).await;
+}
+
+#[tokio::test]
+async fn others_have_their_turn_while_a_large_namespace_is_deleted() {
+    let store = MemoryStore::new(Clock::system());
+    let namespace = Namespace::new("n").unwrap();
+    let entry = NewEntry {
+        body: "x".into(),
+        content_type: ContentType::new("text/plain").unwrap(),
+        content_encoding: None,
+        lifetime: None,
+        default_lifetime: Lifetime::Forever,
+    };
+    for number in 0..1_000 {
+        let key = EntryKey::new(&number.to_string()).unwrap();
+        let put = store.put_entry(&namespace, &key, &entry, None);
+        put.await.unwrap();
+    }
+
+    let mut delete = store.delete_namespace(&namespace);
+    let mut turns = 0;
+    let deleted = loop {
+        match delete.as_mut().now_or_never() {
+            Some(deleted) => break deleted.unwrap(),
+            None => turns += 1,
+        }
+    };
+
+    assert_eq!(deleted, 1_000);
+    assert!(turns > 10, "{turns}");
 }

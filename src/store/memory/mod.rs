@@ -34,10 +34,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Whole, WriteError,
+    Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Usage, Whole, WriteError,
 };
 use crate::domain::scope::KeptScope;
-use crate::domain::{Key, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written};
+use crate::domain::{
+    Key, Namespace, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written,
+};
 use budget::{Budget, Held, Locked};
 use ledgers::Work;
 use listings::Lists;
@@ -192,6 +194,23 @@ impl Shards {
     fn purge(&self, now_ms: u64) -> bool {
         let mut gone = Vec::new();
         self.spaces().purge(now_ms, BATCH, &mut gone)
+    }
+
+    /// What is in namespaces, if nothing that has passed is in the way. Else some of that is freed.
+    fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
+        let mut gone = Vec::new();
+        let mut spaces = self.spaces();
+        let is_more = spaces.purge(self.clock.now_ms(), BATCH, &mut gone);
+        (!is_more).then(|| namespaces.iter().map(|each| spaces.usage(each)).collect())
+    }
+
+    /// Deletes some entries of a namespace, and itself after the last. How many of them lived; none: it
+    /// is gone.
+    fn delete_some(&self, namespace: &Namespace) -> Option<u64> {
+        let mut gone = Vec::new();
+        let now_ms = self.clock.now_ms();
+        self.spaces()
+            .delete_some(namespace, BATCH, now_ms, &mut gone)
     }
 
     fn work(&self) -> Held<'_, Work> {

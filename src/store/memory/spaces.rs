@@ -11,6 +11,10 @@ use crate::store::{
     Reading, Usage, millis,
 };
 
+/// Entries whose time has passed that one list looks at, beside those that it finds: many can end at
+/// once, and until they are purged a page that would pass them all over holds the lock for that long.
+const PASSED_OVER: usize = 10_000;
+
 /// All namespaces. What has passed is hidden at once, and freed by whoever purges.
 #[derive(Debug, Default)]
 pub(super) struct Spaces {
@@ -150,16 +154,24 @@ impl Spaces {
         };
         let space = self.spaces.get(namespace).into_iter();
         let range = space.flat_map(|space| space.entries.range::<str, _>((from, Bound::Unbounded)));
-        let mut found = range
-            .take_while(|(key, _)| key.as_str().starts_with(prefix))
-            .filter(|(_, entry)| entry.head.lives(now_ms))
-            .map(|(key, entry)| (key.clone(), entry.head.clone()));
-        let entries: Vec<_> = found.by_ref().take(most).collect();
-        let next = entries.last().map(|(key, _)| key.clone());
-        EntryPage {
-            next: next.filter(|_| found.next().is_some()),
-            entries,
+        let mut page = EntryPage {
+            entries: Vec::new(),
+            next: None,
+        };
+        let mut last: Option<&EntryKey> = None;
+        let found = range.take_while(|(key, _)| key.as_str().starts_with(prefix));
+        for (looked, (key, entry)) in found.enumerate() {
+            let lives = entry.head.lives(now_ms);
+            if looked == most.saturating_add(PASSED_OVER) || lives && page.entries.len() == most {
+                page.next = last.cloned();
+                break;
+            }
+            if lives {
+                page.entries.push((key.clone(), entry.head.clone()));
+            }
+            last = Some(key);
         }
+        page
     }
 
     pub(super) fn open_record(&mut self, namespace: &Namespace, now_ms: u64) -> NamespaceRecord {
@@ -357,5 +369,46 @@ impl NamespaceRecord {
             created_ms: self.created_ms,
             namespace: self.namespace.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ContentType;
+
+    #[test]
+    fn a_list_passes_over_so_many_expired_entries_at_once() {
+        let mut spaces = Spaces::default();
+        let namespace = Namespace::new("n").unwrap();
+        let key = |number: usize| EntryKey::new(&format!("{number:05}")).unwrap();
+        let mut entry = NewEntry {
+            body: bytes::Bytes::new(),
+            content_type: ContentType::new("text/plain").unwrap(),
+            content_encoding: None,
+            lifetime: Some(Lifetime::For(std::time::Duration::from_secs(60))),
+            default_lifetime: Lifetime::Forever,
+        };
+        for number in 0..2 * PASSED_OVER {
+            let put = spaces.put(&namespace, &key(number), &entry, None, 0);
+            assert!(put.is_ok());
+        }
+        let last = key(99_999);
+        entry.lifetime = None;
+        spaces.put(&namespace, &last, &entry, None, 0).unwrap();
+
+        let (mut pages, mut after, mut found) = (0, None, Vec::new());
+        loop {
+            let page = spaces.list(&namespace, "", after.as_ref(), 10, 60_000);
+            pages += 1;
+            found.extend(page.entries.into_iter().map(|(key, _)| key));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+
+        assert_eq!(found, [last]);
+        assert_eq!(pages, 2);
     }
 }

@@ -1,6 +1,7 @@
 //! Upkeep, which the sweeper does too: whoever comes first.
 
 use async_trait::async_trait;
+use tokio::task::yield_now;
 
 use super::MemoryStore;
 use crate::domain::{Position, ThreadId};
@@ -28,9 +29,13 @@ impl Upkeep for MemoryStore {
 
     async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError> {
         for (bucket, slowest) in buckets.iter().zip(slowest) {
-            while self.0.tidy(*bucket, *slowest, self.0.clock.now_ms()) {}
+            while self.0.tidy(*bucket, *slowest, self.0.clock.now_ms()) {
+                yield_now().await;
+            }
         }
-        while self.0.purge(self.0.clock.now_ms()) {}
+        while self.0.purge(self.0.clock.now_ms()) {
+            yield_now().await;
+        }
         Ok(())
     }
 }

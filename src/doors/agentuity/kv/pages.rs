@@ -5,6 +5,7 @@ use std::future::{Future, ready};
 use actix_web::HttpResponse;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::task::yield_now;
 
 use super::super::AgentuityError;
 use crate::domain::EntryKey;
@@ -41,7 +42,11 @@ where
     let pages = stream::try_unfold((first, read), |(turn, mut read)| async move {
         let page = match turn {
             Turn::Send(page) => page,
-            Turn::ReadAfter(key) => read(Some(key)).await?,
+            Turn::ReadAfter(key) => {
+                // a store that need not wait would let nobody else have a turn while nothing is found
+                yield_now().await;
+                read(Some(key)).await?
+            }
             Turn::End => return Ok(None),
         };
         let turn = page.next.map_or(Turn::End, Turn::ReadAfter);
