@@ -3,6 +3,7 @@
 mod archives;
 mod catalog;
 mod copies;
+mod effort;
 mod error;
 mod making;
 mod messages;

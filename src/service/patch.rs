@@ -1,31 +1,11 @@
 //! Merge patches of a state.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use super::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
     Expected, Guard, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write, Written,
     merge_json,
 };
-use crate::store::{StoreError, millis};
-
-/// The most bytes of values and patch that the attempts of one request may merge. Others who keep
-/// changing the values can make each attempt fail, and with large values these would use a whole
-/// core until the timeout. This is over 20 attempts with the largest state and body, and as good as
-/// any number of small ones.
-const MOST_MERGED_BYTES: usize = 64 * 1_048_576;
-
-/// What the attempts of one request have merged so far.
-#[derive(Debug, Default)]
-struct Effort(AtomicUsize);
-
-impl Effort {
-    /// Whether another attempt over so many bytes may be made.
-    fn spend(&self, bytes: usize) -> bool {
-        let before = self.0.fetch_add(bytes, Ordering::Relaxed);
-        before == 0 || before.saturating_add(bytes) <= MOST_MERGED_BYTES
-    }
-}
 
 impl ThreadService {
     /// Merges a patch (RFC 7396) into the state.
@@ -48,13 +28,11 @@ impl ThreadService {
             .map(|(key, _)| key.clone())
             .collect();
         self.store.admit(id).await?;
-        let effort = Effort::default();
+        let effort = Effort::new(self.timeout);
         self.until_unchanged(async || {
             let old = self.read_values(id, &merged_keys).await?;
             let old_bytes: usize = old.iter().flatten().map(|old| old.as_str().len()).sum();
-            if !effort.spend(old_bytes + patch.merged_bytes()) {
-                return Err(StoreError::Timeout(millis(self.timeout)).into());
-            }
+            effort.spend(old_bytes + patch.merged_bytes())?;
             let (operations, guards) = resolve(patch, old);
             let write = Write {
                 operations: &operations,
@@ -113,21 +91,4 @@ fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<G
         })
         .collect();
     (operations, guards)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn attempts_end_when_they_have_merged_as_much_as_they_may() {
-        let attempts = |bytes: usize| {
-            let effort = Effort::default();
-            (0..10_000).take_while(|_| effort.spend(bytes)).count()
-        };
-
-        assert_eq!(attempts(1_000), 10_000);
-        assert_eq!(attempts(3 * 1_048_576), 21);
-        assert_eq!(attempts(2 * MOST_MERGED_BYTES), 1, "the first always may");
-    }
 }

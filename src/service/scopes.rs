@@ -4,10 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::yield_now;
+
+use super::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions, state_events};
 use crate::domain::scope::{
     HistoryItem, KeptScope, KvOperation, NewTask, RecordChange, ScopePolicies, ScopePolicy,
-    ScopeRefusal, ScopeWrite, ScopeWritten, TaskChange, TaskList, TaskRef, TasksChange,
+    ScopeRefusal, ScopeWrite, ScopeWritten, TASKS_MAX_BYTES, TaskChange, TaskList, TaskRef,
+    TasksChange,
 };
 use crate::domain::{Life, Stamp, ThreadId};
 use crate::store::{
@@ -377,10 +381,13 @@ impl ScopeService {
     where
         F: Future<Output = Result<ScopeWritten, ServiceError>>,
     {
+        let effort = Effort::new(self.timeout);
         let attempts = async {
             loop {
+                // none works out more than a task list
+                effort.spend(TASKS_MAX_BYTES)?;
                 match attempt().await {
-                    Err(ServiceError::ScopeRefused(ScopeRefusal::Changed)) => {}
+                    Err(ServiceError::ScopeRefused(ScopeRefusal::Changed)) => yield_now().await,
                     result => return result,
                 }
             }

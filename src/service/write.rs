@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
     Json, KeyedValues, MetadataChange, Operation, Precondition, Refusal, ThreadId, Write, Written,
@@ -99,9 +100,10 @@ impl ThreadService {
         if patch.metadata.is_some() {
             self.store.admit(id).await?;
         }
+        let effort = Effort::new(self.timeout);
         self.until_unchanged(async || {
             let metadata = match &patch.metadata {
-                Some(metadata) => Some(self.patch_metadata(id, metadata).await?),
+                Some(metadata) => Some(self.patch_metadata(id, metadata, &effort).await?),
                 None => None,
             };
             let write = Write {
@@ -214,9 +216,11 @@ impl ThreadService {
         &self,
         id: &ThreadId,
         patch: &Json,
+        effort: &Effort,
     ) -> Result<MetadataChange, ServiceError> {
         let thread = self.store.get_thread(id).await?;
         let old = thread.map_or_else(Json::empty_object, |thread| thread.metadata);
+        effort.spend(old.as_str().len() + patch.as_str().len())?;
         Ok(MetadataChange {
             new: merge_json(Some(&old), patch),
             old: Some(old),

@@ -1,6 +1,10 @@
 //! The save of a whole state.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use tokio::task::yield_now;
+use tokio::time::sleep;
 
 use super::entry::Known;
 use super::options;
@@ -10,6 +14,12 @@ use crate::domain::{
 };
 use crate::service::{ServiceError, ThreadService};
 use crate::store::WriteError;
+
+/// Attempts without a pause between them.
+const AT_ONCE: u32 = 8;
+/// The pause between later ones. Each may compare two states of a megabyte, and others who keep writing
+/// can make all fail for as long as the client has patience.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a save was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +101,11 @@ impl<'a> Save<'a> {
                 Attempt::Done(_) => return Ok(Saved { basis, conflicts }),
                 Attempt::Overtaken | Attempt::AnotherLife => conflicts += 1,
             }
-            tokio::task::yield_now().await;
+            if conflicts < AT_ONCE {
+                yield_now().await;
+            } else {
+                sleep(PAUSE).await;
+            }
         }
     }
 
