@@ -29,6 +29,7 @@ mod signature;
 mod thread;
 mod thread_id;
 mod three_way;
+mod unescaped;
 mod value;
 mod write;
 

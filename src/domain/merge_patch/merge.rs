@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::merge_patch::unescaped::unescaped;
+    use crate::domain::unescaped::unescaped;
 
     fn merged(target: &str, patch: &str) -> String {
         let target = Json::parse(target).unwrap();

@@ -4,7 +4,6 @@
 mod merge;
 mod outline;
 mod tree;
-mod unescaped;
 
 use std::collections::HashMap;
 

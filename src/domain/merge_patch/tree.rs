@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::unescaped::unescaped;
 use crate::domain::members::Cursor;
+use crate::domain::unescaped::unescaped;
 
 /// A merge patch as a tree.
 ///

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::domain::Fingerprint;
 use crate::domain::members::Cursor;
+use crate::domain::unescaped::unescaped;
 
 /// Levels of objects that are written in full. Deeper ones are written as a digest. An object whose
 /// members are not in order is copied, and with it all that is inside, so without this limit 512
@@ -39,7 +40,7 @@ fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
         }
         Some(b'"') => {
             out.push(b'"');
-            write_text(&string(cursor.value()), out);
+            write_text(&unescaped(cursor.value()), out);
         }
         Some(b'-' | b'0'..=b'9') => write_number(cursor.value(), out),
         // true, false, null
@@ -55,7 +56,7 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     let mut members: Vec<(Cow<'_, [u8]>, Range<usize>)> = Vec::new();
     let mut more = cursor.enter();
     while more {
-        let (key, from) = (string(cursor.key()), out.len() - start);
+        let (key, from) = (unescaped(cursor.key()), out.len() - start);
         write_text(&key, out);
         write_value(cursor, around + 1, out);
         members.push((key, from..out.len() - start));
@@ -116,71 +117,6 @@ fn write_number(text: &str, out: &mut Vec<u8>) {
 fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(text.len() as u64).to_be_bytes());
     out.extend_from_slice(text);
-}
-
-/// What a JSON string with its quotes stands for; a lone surrogate in the three bytes that it would
-/// have were it a character.
-fn string(quoted: &str) -> Cow<'_, [u8]> {
-    let inner = quoted
-        .get(1..quoted.len().saturating_sub(1))
-        .unwrap_or_default();
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-        return Cow::Borrowed(inner.as_bytes());
-    }
-    let mut plain = Vec::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some((before, escape)) = rest.split_once('\\') {
-        plain.extend_from_slice(before.as_bytes());
-        rest = unescape(escape, &mut plain);
-    }
-    plain.extend_from_slice(rest.as_bytes());
-    Cow::Owned(plain)
-}
-
-/// Appends what an escape stands for, and answers what is behind it.
-fn unescape<'a>(escape: &'a str, plain: &mut Vec<u8>) -> &'a str {
-    let (kind, rest) = escape.split_at(1.min(escape.len()));
-    let byte = match kind {
-        "b" => 0x08,
-        "f" => 0x0c,
-        "n" => b'\n',
-        "r" => b'\r',
-        "t" => b'\t',
-        "u" => return unescape_unit(rest, plain),
-        other => other.bytes().next().unwrap_or_default(),
-    };
-    plain.push(byte);
-    rest
-}
-
-fn unescape_unit<'a>(digits: &'a str, plain: &mut Vec<u8>) -> &'a str {
-    let (unit, rest) = code_unit(digits);
-    if (0xd800..0xdc00).contains(&unit)
-        && let Some(next) = rest.strip_prefix("\\u")
-        && let (low @ 0xdc00..0xe000, rest) = code_unit(next)
-    {
-        let code = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-        let character = char::from_u32(code).unwrap_or_default();
-        plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        return rest;
-    }
-    match char::from_u32(unit) {
-        Some(character) => {
-            plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-        // a lone surrogate
-        None => plain.extend([
-            0xe0 | (unit >> 12) as u8,
-            0x80 | (unit >> 6 & 0x3f) as u8,
-            0x80 | (unit & 0x3f) as u8,
-        ]),
-    }
-    rest
-}
-
-fn code_unit(digits: &str) -> (u32, &str) {
-    let (digits, rest) = digits.split_at_checked(4).unwrap_or((digits, ""));
-    (u32::from_str_radix(digits, 16).unwrap_or_default(), rest)
 }
 
 #[cfg(test)]
