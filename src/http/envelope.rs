@@ -3,18 +3,20 @@
 
 use std::time::Instant;
 
-use actix_web::body::{BodySize, EitherBody, MessageBody};
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
+use actix_web::web::Bytes;
 use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
+use super::answer_memory::{AnswerMemory, NoRoom};
 use super::body::Body;
-use super::error::with_problem;
+use super::error::{ApiError, with_problem};
 use super::exchange::{About, Exchange, Streaming, Successor};
 use super::session::{SESSION_ID, SessionId};
 use super::turn::Turn;
@@ -38,7 +40,7 @@ const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
 pub async fn envelope<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<EitherBody<EitherBody<B>>>>, Error> {
+) -> Result<ServiceResponse, Error> {
     let start = Instant::now();
     let taken = Turn::take(&request);
     let session = SessionId::random();
@@ -56,20 +58,51 @@ pub async fn envelope<B: MessageBody + 'static>(
     };
     request.extensions_mut().insert(Exchange { session, body });
     let response = match refusal {
-        Some(refusal) => request.error_response(refusal).map_into_right_body(),
-        None => next.call(request).await?.map_into_left_body(),
+        Some(refusal) => request.error_response(refusal),
+        None => fit(next.call(request).await?.map_into_boxed_body()).await,
     };
     taken.answer();
-    let mut response = with_problem(response, &session);
+    let mut response = with_problem(response, &session).map_into_boxed_body();
     mark(&mut response, session);
     end(&response, session, start);
     Ok(if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        response.map_body(|_, body| EitherBody::right(taken.switched(body.boxed())))
+        response.map_body(|_, body| taken.switched(body))
     } else if response.response().body().size() == BodySize::Stream {
-        response.map_body(|_, body| EitherBody::right(taken.with(body.boxed())))
+        response.map_body(|_, body| taken.with(body))
     } else {
-        response.map_into_left_body()
+        response
     })
+}
+
+/// Holds a large answer in the memory for answers. If that has no room for an answer to a read, the client
+/// is to ask again; what a write tells is done, and is never refused.
+async fn fit(response: ServiceResponse) -> ServiceResponse {
+    let is_large = matches!(
+        response.response().body().size(),
+        BodySize::Sized(bytes) if AnswerMemory::counts(bytes)
+    );
+    let memory = response.request().conn_data::<AnswerMemory>().cloned();
+    let Some(memory) = memory.filter(|_| is_large) else {
+        return response;
+    };
+    let is_read = response.request().method().is_safe();
+    let mut answer = Bytes::new();
+    let response = response.map_body(|_, body| match body.try_into_bytes() {
+        Ok(bytes) => {
+            answer = bytes;
+            BoxBody::new(())
+        }
+        Err(body) => body,
+    });
+    let held = match (answer.is_empty(), is_read) {
+        (true, _) => return response,
+        (_, true) => memory.hold(answer).await,
+        (_, false) => Ok(memory.hold_now(answer)),
+    };
+    match held {
+        Ok(held) => response.map_body(|_, _| BoxBody::new(held)),
+        Err(NoRoom) => response.error_response(ApiError::Overloaded),
+    }
 }
 
 fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {

@@ -147,8 +147,10 @@ pub enum ApiError {
     /// The body ended before it was whole, or was malformed as HTTP.
     #[error("The body could not be read.")]
     BodyUnreadable,
-    /// The bodies of other requests have all the memory that there is for them.
-    #[error("The server has no memory left for the body. Send the request again later.")]
+    /// The bodies or answers of other requests use all the memory that there is for them.
+    #[error(
+        "The server has no memory left for the body or the answer. Send the request again later."
+    )]
     Overloaded,
     /// The service did not do it.
     #[error(transparent)]

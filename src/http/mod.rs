@@ -1,6 +1,7 @@
 //! The HTTP API, version 1: handlers that extract, call the service once and wrap the answer.
 
 mod all_events;
+mod answer_memory;
 mod archive_object;
 mod archive_query;
 mod archives;
@@ -82,6 +83,7 @@ use crate::service::tools::Toolbox;
 use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
 use crate::webhooks::Webhooks;
 
+pub use answer_memory::AnswerMemory;
 pub use asker::count_by_address;
 pub(crate) use body::Body;
 pub use body::BodyAlarm;

@@ -11,13 +11,14 @@ use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
 use utoipa::openapi::{
-    Components, ContentBuilder, OpenApi, RefOr, Required, ResponseBuilder, Schema,
+    Components, ContentBuilder, OpenApi, RefOr, Required, Response, ResponseBuilder, Schema,
 };
 use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::fallback::not_allowed;
 use super::methods::{get, head};
+use super::negotiation::EVENT_STREAM;
 use super::schemas::Problem;
 use super::{
     all_events, archives, entries, history, mcp_urls, merge, namespaces, probes, scope_kv,
@@ -258,12 +259,18 @@ impl Modify for Metrics {
     }
 }
 
-/// Wherever there is a body, there may be no memory left for it.
+/// There may be no memory left for a request's body, or for the answer to a read.
 struct Overload;
 
 impl Modify for Overload {
     fn modify(&self, document: &mut OpenApi) {
         for item in document.paths.paths.values_mut() {
+            let read = item.get.as_mut().filter(|read| may_be_large(read));
+            let unavailable = read.and_then(|read| read.responses.responses.get_mut("503"));
+            if let Some(RefOr::T(response)) = unavailable {
+                response.description +=
+                    " Or there is no memory left for the answer (`overloaded`).";
+            }
             for_each(item, |operation| {
                 let unavailable = operation.responses.responses.get_mut("503");
                 if let (Some(_), Some(RefOr::T(response))) = (&operation.request_body, unavailable)
@@ -274,6 +281,13 @@ impl Modify for Overload {
             });
         }
     }
+}
+
+/// Whether it answers with more than a few bytes at a time: probes and streams do not.
+fn may_be_large(read: &Operation) -> bool {
+    let is_probe = read.tags.iter().flatten().any(|tag| tag == "around");
+    let is_stream = |response: &RefOr<Response>| matches!(response, RefOr::T(response) if response.content.contains_key(EVENT_STREAM));
+    !is_probe && !read.responses.responses.values().any(is_stream)
 }
 
 /// HEAD answers wherever GET does.

@@ -22,7 +22,7 @@ use super::idleness::{HEAD, Idleness};
 use super::outbox::Outbox;
 use super::sockets::give_up_on_silence;
 use super::stream::PacedStream;
-use crate::http::{BodyAlarm, BodyMemory, Turn};
+use crate::http::{AnswerMemory, BodyAlarm, BodyMemory, Turn};
 use crate::telemetry::Connections;
 
 /// Connections that wait to be taken.
@@ -38,7 +38,8 @@ pub(in crate::app) struct ConnectionSettings {
     pub(in crate::app) workers: Option<usize>,
     /// How many each of them serves at once.
     pub(in crate::app) most: usize,
-    /// How many bytes of bodies each of them holds at once, and how many a body has at most.
+    /// How many bytes of requests' bodies each of them holds at once, and as many of answers, and how many
+    /// a body has at most.
     pub(in crate::app) body_memory: (u64, u64),
     /// How long one may be idle between requests.
     pub(in crate::app) keep_alive: Duration,
@@ -116,6 +117,7 @@ impl Listener {
             let app = app().into_factory();
             let app = app.map_err(|error| error.into().error_response());
             let memory = BodyMemory::new(memory_bytes, body_bytes);
+            let answers = AnswerMemory::new(memory_bytes);
             let http = HttpService::build()
                 .graceful_shutdown_signal(move || {
                     let ending = ending.clone();
@@ -129,6 +131,7 @@ impl Listener {
                     data.insert(stream.turn());
                     data.insert(BodyAlarm::default());
                     data.insert(memory.clone());
+                    data.insert(answers.clone());
                     data.insert(connections.open());
                 })
                 .finish(map_config(app, |()| AppConfig::default()));

@@ -2,6 +2,7 @@
 //!
 //! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
 
+mod answers;
 mod bodies;
 mod mcp;
 mod merge_patches;

@@ -1,0 +1,86 @@
+//! Clients that ask for large answers and leave them unread.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use socket2::SockRef;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+
+use crate::budgets::{LONGEST_WAIT, MB, await_resident, builder};
+use crate::support::client::OwnThread;
+use crate::support::heartbeat::Heartbeat;
+use crate::support::server::{Backend, Server};
+
+const CONNECTIONS: usize = 300;
+/// Answers that each connection asks for. The system takes the first ones.
+const ANSWERS: usize = 8;
+const ANSWER_BYTES: usize = 900_000;
+/// What each of the two workers may hold.
+const MEMORY_BYTES: u64 = 16 * 1_048_576;
+/// What a connection costs in addition: the write buffer, the requests that wait, and what the allocator has
+/// not given back yet.
+const CONNECTION_BYTES: u64 = 150_000;
+/// When the server has ended all that read nothing.
+const GIVEN_UP: Duration = Duration::from_secs(20);
+
+/// A connection that asks for the state several times and reads nothing.
+async fn unread(server: &Server, head: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    // the less the system holds, the more the server has to
+    SockRef::from(&stream).set_recv_buffer_size(4_096).unwrap();
+    let sent = stream.write_all(head.repeat(ANSWERS).as_bytes()).await;
+    sent.unwrap();
+    stream
+}
+
+/// Reads the large value as often as the server says that it is overloaded, or ends the connection.
+async fn read_large(thread: &OwnThread) {
+    let start = Instant::now();
+    loop {
+        if let Ok(answer) = thread.get("state/large").try_send().await {
+            if answer.status != 503 {
+                assert_eq!(answer.status, 200);
+                assert_eq!(answer.text().len(), ANSWER_BYTES + 2);
+                return;
+            }
+            assert_eq!(answer.header("retry-after"), Some("1"));
+            answer.problem(503, "overloaded");
+        }
+        assert!(start.elapsed() < GIVEN_UP, "nobody is given up");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_cost_no_more_than_the_memory_for_answers() {
+    let server = builder(Backend::Memory)
+        .set("THREADKEEP_MAX_BODY_MEMORY_BYTES", MEMORY_BYTES)
+        .start();
+    let thread = server.client().thread();
+    thread.put("state/a", "1").ok().await;
+    let large = format!("\"{}\"", "x".repeat(ANSWER_BYTES));
+    thread.put("state/large", &large).ok().await;
+    let heartbeat = Heartbeat::start(&server);
+    let before = server.peak_bytes();
+
+    let signed = &thread.signed;
+    let head = format!(
+        "GET /v1/threads/current/state HTTP/1.1\r\nhost: x\r\nx-thread-id: {signed}\r\n\r\n"
+    );
+    let unread = join_all((0..CONNECTIONS).map(|_| unread(&server, &head))).await;
+    let start = Instant::now();
+    thread.put("state/a", "2").ok().await;
+    let small_took = start.elapsed();
+
+    assert!(small_took < LONGEST_WAIT, "{small_took:?}");
+    read_large(&thread).await;
+    assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
+    let cost = server.peak_bytes() - before;
+    // what waits for memory has a quarter of it in addition
+    let most = 2 * MEMORY_BYTES * 5 / 4 + CONNECTIONS as u64 * CONNECTION_BYTES;
+    assert!(cost < most, "{cost} bytes of {most}");
+    drop(unread);
+    await_resident(&server, before + most / 2 + 30 * MB).await;
+}
