@@ -5,7 +5,8 @@ use std::io;
 use tracing::Subscriber;
 use tracing::subscriber::{SetGlobalDefaultError, set_global_default};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
 
 /// A log that cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ pub fn log_json(filter: &str) -> Result<(), LogError> {
         .with_span_list(false)
         .with_writer(io::stderr)
         .with_env_filter(parse(filter)?);
-    start(subscriber.finish())
+    start(subscriber.finish().with(quiet(filter)))
 }
 
 /// Logs what passes the filter, in lines for people.
@@ -41,26 +42,29 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     let subscriber = tracing_subscriber::fmt()
         .with_writer(io::stderr)
         .with_env_filter(parse(filter)?);
-    start(subscriber.finish())
+    start(subscriber.finish().with(quiet(filter)))
 }
 
-/// What others would log of each request; who names them in the filter gets it all the same.
-const QUIET: [(&str, &str); 2] = [
-    // it reports each malformed request as an error of the server, so that anybody could fill the
-    // log
-    ("actix_http", "actix_http::h1::dispatcher=off"),
-    // it logs whole messages, with the values in them, and warns of each that it refuses
-    ("rmcp", "rmcp=warn,rmcp::service=error"),
+/// What these libraries log at most, so that nobody fills the log with requests; all that the filter
+/// lets through, when the filter names the library.
+const QUIET: [(&str, &str, LevelFilter); 2] = [
+    // it reports each malformed request as an error of the server
+    ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
+    // it logs whole messages, with the values in them, and warns of each request that it refuses
+    ("rmcp", "rmcp", LevelFilter::ERROR),
 ];
 
+/// Lets through what [`QUIET`] does; the filter of the settings then decides.
+fn quiet(filter: &str) -> Targets {
+    let unnamed = QUIET
+        .into_iter()
+        .filter(|(name, ..)| !filter.contains(name));
+    Targets::new()
+        .with_default(LevelFilter::TRACE)
+        .with_targets(unnamed.map(|(_, target, most)| (target, most)))
+}
+
 fn parse(filter: &str) -> Result<EnvFilter, LogError> {
-    let mut filter = filter.to_owned();
-    for (name, quiet) in QUIET {
-        if !filter.contains(name) {
-            filter.push(',');
-            filter.push_str(quiet);
-        }
-    }
     Ok(EnvFilter::builder().parse(filter)?)
 }
 

@@ -43,6 +43,30 @@ fn is_ours(line: &str) -> bool {
     line.contains(r#""target":"threadkeep"#) || line.contains(r#""target":"rmcp"#)
 }
 
+async fn odd_origins_are_logged_only_when_the_filter_names_their_judge(backend: Backend) {
+    for (filter, are_logged) in [
+        ("error,threadkeep=info", false),
+        ("info", false),
+        ("info,rmcp=warn", true),
+    ] {
+        let server = Server::builder(backend)
+            .set("THREADKEEP_LOG", filter)
+            .start();
+        let client = server.client();
+        for origin in [b"\xff".as_slice(), b"https://evil.example", b"x"] {
+            let request = client
+                .post("/mcp")
+                .bearer(API_SECRET)
+                .header("origin", origin);
+            request.json("{}").send().await;
+        }
+        assert!(server.stop().success());
+
+        let log = server.log();
+        assert_eq!(log.to_lowercase().contains("origin"), are_logged, "{log}");
+    }
+}
+
 async fn requests_are_counted_under_one_route(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
@@ -62,5 +86,6 @@ async fn requests_are_counted_under_one_route(backend: Backend) {
 
 with_own_servers!(
     no_message_and_no_signature_is_logged,
+    odd_origins_are_logged_only_when_the_filter_names_their_judge,
     requests_are_counted_under_one_route,
 );
