@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::{Making, ScopeService, ServiceError};
@@ -95,8 +96,6 @@ const LOOKS: usize = 10;
 /// How often a page is read, while what is gone is taken off the list. While many are made, some are
 /// always listed that are not there yet: they are left out then.
 const ROUNDS: usize = 4;
-/// How long all that may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The record, for who only looks, which keeps alive nothing that nobody uses.
 const GLANCE: ScopeParts<'static> = ScopeParts {
@@ -150,11 +149,25 @@ impl Catalog {
         new: &New<'_>,
     ) -> Result<ScopeView, ServiceError> {
         let id = making.id;
+        let start = Instant::now();
         let made = making.once(
             async || self.find(id, &ScopeParts::RECORD).await,
             async || self.make_new(id, new).await,
         );
-        made.await
+        let view = self.scopes.in_time(made).await?;
+        // it is made, and the next one does what fails here: it takes no time that the caller still needs
+        let end = start + self.scopes.timeout / 2;
+        match timeout_at(end, self.look_at_due(self.clock.now_ms())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.is_behind(error),
+            Err(late) => self.is_behind(late),
+        }
+        Ok(view)
+    }
+
+    /// Tells that something about the list was not done.
+    fn is_behind(&self, error: impl std::error::Error) {
+        tracing::debug!(%error, list = self.kind.list, "a list was not looked after");
     }
 
     /// The list has it before it is there, so that it is never there unlisted; and is told again
@@ -175,13 +188,9 @@ impl Catalog {
             ..ScopeWrite::new(&policy)
         };
         self.scopes.commit(&scope, &write).await?;
-        // it is made, and the next one does what fails here
-        let upkeep = async {
-            self.list(id, new.owner, now_ms).await?;
-            self.look_at_due(now_ms).await
-        };
-        if let Err(error) = upkeep.await {
-            tracing::debug!(%error, list = self.kind.list, "a list was not looked after");
+        // it is made whether or not this is done
+        if let Err(error) = self.list(id, new.owner, now_ms).await {
+            self.is_behind(error);
         }
         Ok(())
     }
@@ -226,8 +235,7 @@ impl Catalog {
                 return Ok(Listed { items, next_offset });
             }
         };
-        let bounded = tokio::time::timeout(PATIENCE, page).await;
-        bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(PATIENCE)).into()))
+        self.scopes.in_time(page).await
     }
 
     /// Ends a scope and takes it off the list. Whether there was one.
@@ -235,13 +243,16 @@ impl Catalog {
     /// # Errors
     /// [`ServiceError::Store`].
     pub(super) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
-        let was_there = self.find(id, &GLANCE).await?.is_some();
-        if was_there {
-            self.scopes.end(&self.scope(id), None).await?;
-        }
-        let members = [id.to_string()];
-        self.listings.list_remove(self.kind.list, &members).await?;
-        Ok(was_there)
+        let ended = async {
+            let was_there = self.find(id, &GLANCE).await?.is_some();
+            if was_there {
+                self.scopes.end(&self.scope(id), None).await?;
+            }
+            let members = [id.to_string()];
+            self.listings.list_remove(self.kind.list, &members).await?;
+            Ok(was_there)
+        };
+        self.scopes.in_time(ended).await
     }
 
     /// None of a scope that somebody else has made: it has no record.

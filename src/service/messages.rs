@@ -57,14 +57,17 @@ impl SessionService {
             };
             scopes.commit(&scope, &write).await
         });
-        let added = added.await?;
-        let added = added.appended.first();
-        let added = added.ok_or(StoreError::Corrupt("an item has no place"))?;
-        let before = HistoryFrom::After(added.seq.saturating_sub(1));
-        let page = scopes.history(&scope, before, 1).await?;
-        // unless it was cleared away meanwhile
-        let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
-        kept.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
+        let read_back = async {
+            let added = added.await?;
+            let added = added.appended.first();
+            let added = added.ok_or(StoreError::Corrupt("an item has no place"))?;
+            let before = HistoryFrom::After(added.seq.saturating_sub(1));
+            let page = scopes.history(&scope, before, 1).await?;
+            // unless it was cleared away meanwhile
+            let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
+            kept.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
+        };
+        scopes.in_time(read_back).await
     }
 
     /// A session with all its messages.
@@ -72,13 +75,16 @@ impl SessionService {
     /// # Errors
     /// As [`Self::get`].
     pub async fn conversation(&self, id: Uuid) -> Result<Conversation, ServiceError> {
-        for _ in 0..ATTEMPTS {
-            let session = self.get(id).await?;
-            if let Some(messages) = self.messages(id, session.message_count).await? {
-                return Ok(Conversation { session, messages });
+        let reading = async {
+            for _ in 0..ATTEMPTS {
+                let session = self.get(id).await?;
+                if let Some(messages) = self.messages(id, session.message_count).await? {
+                    return Ok(Conversation { session, messages });
+                }
             }
-        }
-        Err(ScopeRefusal::Changed.into())
+            Err(ScopeRefusal::Changed.into())
+        };
+        self.0.scopes.in_time(reading).await
     }
 
     /// As many messages as there were; none: they are not those that were counted.

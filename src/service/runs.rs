@@ -70,7 +70,8 @@ impl RunService {
             self.scopes.commit(&scope, &write).await.map(drop)
         };
         let made = making.once(async || self.find(making.id).await, make);
-        Ok(Run::of(making.id, &made.await?)?)
+        let made = self.scopes.in_time(made).await?;
+        Ok(Run::of(making.id, &made)?)
     }
 
     /// A run.
@@ -114,18 +115,21 @@ impl RunService {
             };
             Ok((record.to_bytes(), write))
         });
-        match ended.await {
-            Err(ServiceError::ScopeRefused(ScopeRefusal::Sealed)) => {
-                let run = self.get(id).await?;
-                if run.has_ended_by(completion) {
-                    Ok(run)
-                } else {
-                    Err(ScopeRefusal::Sealed.into())
+        let ended = async {
+            match ended.await {
+                Err(ServiceError::ScopeRefused(ScopeRefusal::Sealed)) => {
+                    let run = self.get(id).await?;
+                    if run.has_ended_by(completion) {
+                        Ok(run)
+                    } else {
+                        Err(ScopeRefusal::Sealed.into())
+                    }
                 }
+                Ok(_) => self.get(id).await,
+                Err(error) => Err(error),
             }
-            Ok(_) => self.get(id).await,
-            Err(error) => Err(error),
-        }
+        };
+        self.scopes.in_time(ended).await
     }
 
     /// The outputs of a run, an object: `{}` before it has ended.

@@ -31,7 +31,7 @@ pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
     policies: Arc<ScopePolicies>,
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 impl ScopeService {
@@ -392,7 +392,19 @@ impl ScopeService {
                 }
             }
         };
-        let bounded = tokio::time::timeout(self.timeout, attempts).await;
+        self.in_time(attempts).await
+    }
+
+    /// Does what takes several calls of the store, but for no longer than one of them may take: a client
+    /// waits for all of them.
+    ///
+    /// # Errors
+    /// Those of the work, or [`StoreError::Timeout`].
+    pub(super) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let bounded = tokio::time::timeout(self.timeout, work).await;
         bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
     }
 }

@@ -100,8 +100,11 @@ impl SessionService {
             record: Record::new(making, described).to_bytes(),
             ttl: None,
         };
-        self.0.make(making, &new).await?;
-        self.get(making.id).await
+        let made = async {
+            self.0.make(making, &new).await?;
+            self.get(making.id).await
+        };
+        self.0.scopes.in_time(made).await
     }
 
     /// A session.
@@ -152,8 +155,11 @@ impl SessionService {
             record.of.metadata.check()?;
             Ok((record.to_bytes(), ScopeWrite::new(&policy)))
         });
-        changed.await?;
-        self.get(id).await
+        let changed = async {
+            changed.await?;
+            self.get(id).await
+        };
+        self.0.scopes.in_time(changed).await
     }
 
     /// Drops all messages, and what tools keep there if that is asked for.
@@ -188,8 +194,11 @@ impl SessionService {
             };
             self.0.scopes.commit(&scope, &write).await
         });
-        cleared.await?;
-        self.get(id).await
+        let cleared = async {
+            cleared.await?;
+            self.get(id).await
+        };
+        self.0.scopes.in_time(cleared).await
     }
 
     /// Ends a session with all that it holds.

@@ -100,8 +100,11 @@ impl StateHandleService {
             ttl: Some(ttl),
             ..ScopeWrite::new(&policy)
         };
-        self.0.scopes.commit(&scope, &write).await?;
-        self.get(id).await
+        let extended = async {
+            self.0.scopes.commit(&scope, &write).await?;
+            self.get(id).await
+        };
+        self.0.scopes.in_time(extended).await
     }
 
     /// Ends a handle with all that it holds. Whether there was one.

@@ -1,6 +1,8 @@
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::domain::scope::{
@@ -11,7 +13,7 @@ use crate::service::{
     Making, ScopeService, ServiceError, SessionMetadata, SessionService, StateHandleService,
     ThreadService, WriteOptions,
 };
-use crate::store::{Clock, Listing, Listings, MemoryStore};
+use crate::store::{Clock, Listing, Listings, MemoryStore, StoreError};
 
 struct House {
     clock: Clock,
@@ -187,4 +189,99 @@ async fn what_has_ended_is_made_anew_by_a_repeat() {
     assert_eq!(anew.id, first.id);
     assert!(anew.created_ms > first.created_ms);
     assert_eq!(house.listed("state-handles").await.len(), 1);
+}
+
+/// Lists of which some calls are never answered.
+#[derive(Debug)]
+struct Hanging {
+    listings: Arc<dyn Listings>,
+    add: bool,
+}
+
+#[async_trait]
+impl Listings for Hanging {
+    async fn list_add(
+        &self,
+        listing: &Listing<'_>,
+        member: &str,
+        at_ms: u64,
+        look_ms: u64,
+    ) -> Result<(), StoreError> {
+        match self.add {
+            true => pending().await,
+            false => {
+                let added = self.listings.list_add(listing, member, at_ms, look_ms);
+                added.await
+            }
+        }
+    }
+
+    async fn list_page(
+        &self,
+        _: &Listing<'_>,
+        _: u64,
+        _: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        pending().await
+    }
+
+    async fn list_remove(&self, _: &str, _: &[String]) -> Result<(), StoreError> {
+        pending().await
+    }
+
+    async fn list_due(&self, _: &str, _: u64, _: usize) -> Result<Vec<String>, StoreError> {
+        pending().await
+    }
+
+    async fn list_look_again(&self, _: &str, _: &[(String, u64)]) -> Result<(), StoreError> {
+        pending().await
+    }
+}
+
+/// Handles and sessions over lists that hang, for as long as a call may take.
+fn hanging(add: bool) -> (StateHandleService, SessionService) {
+    const TIMEOUT: Duration = Duration::from_secs(1);
+    let clock = Clock::system();
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let listings = Arc::clone(&store) as _;
+    let listings: Arc<dyn Listings> = Arc::new(Hanging { listings, add });
+    let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, TIMEOUT);
+    let scopes = ScopeService::new(store, threads, ScopePolicies::DEFAULT, TIMEOUT);
+    (
+        StateHandleService::new(scopes.clone(), Arc::clone(&listings), clock.clone()),
+        SessionService::new(scopes, listings, clock),
+    )
+}
+
+#[tokio::test]
+async fn several_calls_together_take_no_longer_than_one_may() {
+    let is_late = |error: &ServiceError| matches!(error, ServiceError::Store(StoreError::Timeout(ms)) if *ms == 1_000);
+    let (handles, sessions) = hanging(true);
+    let making = Making::new();
+
+    let (handle, session, page, ended) = tokio::join!(
+        handles.create(&making, None),
+        sessions.create(&making, None, SessionMetadata::default()),
+        handles.list(0, 10),
+        handles.delete(making.id),
+    );
+
+    assert!(is_late(&handle.unwrap_err()));
+    assert!(is_late(&session.unwrap_err()));
+    assert!(is_late(&page.unwrap_err()));
+    assert!(is_late(&ended.unwrap_err()));
+}
+
+#[tokio::test]
+async fn what_is_made_is_answered_though_its_list_is_not_looked_after() {
+    let (handles, sessions) = hanging(false);
+    let making = Making::new();
+
+    let (handle, session) = tokio::join!(
+        handles.create(&making, None),
+        sessions.create(&making, None, SessionMetadata::default()),
+    );
+
+    assert_eq!(handle.unwrap().id, making.id);
+    assert_eq!(session.unwrap().id, making.id);
 }
