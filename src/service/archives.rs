@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ServiceError;
 use crate::domain::{Life, Policy, Refusal, Thread, ThreadId};
-use crate::store::{Archive, ArchivePage, ArchivePlace, Archives};
+use crate::store::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 
 /// The archives of a store, and the policy that a thread lives under when it comes back.
 #[derive(Debug, Clone)]
@@ -12,6 +12,12 @@ pub struct ArchiveService {
     archives: Arc<dyn Archives>,
     policy: Arc<Policy>,
 }
+
+/// Archives that are read at once. Threads of the socket may have 128 KiB of metadata, so that these have
+/// 6 MiB, and 1,000 of them would have 128 MiB.
+const AT_ONCE: usize = 50;
+/// Bytes of metadata after which a page ends.
+const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 
 impl ArchiveService {
     /// A service over a store, which bounds its own calls.
@@ -33,7 +39,7 @@ impl ArchiveService {
     }
 
     /// Archives after a place, at most so many, in the order in which they were archived. There is
-    /// a place to go on from unless there are no more.
+    /// a place to go on from unless there are no more. A page with over 4 MiB of metadata ends early.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -42,7 +48,23 @@ impl ArchiveService {
         after: &ArchivePlace,
         most: usize,
     ) -> Result<ArchivePage, ServiceError> {
-        Ok(self.archives.list_archives(after, most).await?)
+        let mut page = ArchivePage {
+            heads: Vec::new(),
+            next: Some(*after),
+        };
+        let (mut left, mut bytes) = (most, 0);
+        while let Some(after) = page.next
+            && left > 0
+            && bytes < PAGE_MAX_BYTES
+        {
+            let at_once = left.min(AT_ONCE);
+            let part = self.archives.list_archives(&after, at_once).await?;
+            left -= at_once;
+            bytes += part.heads.iter().map(metadata_bytes).sum::<usize>();
+            page.heads.extend(part.heads);
+            page.next = part.next;
+        }
+        Ok(page)
     }
 
     /// Brings a life of a thread back, or the last one that ended.
@@ -59,5 +81,60 @@ impl ArchiveService {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+fn metadata_bytes(head: &ArchiveHead) -> usize {
+    head.metadata.as_str().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::{Json, MetadataChange, Write};
+    use crate::store::{Clock, Destroy, MemoryStore, Store as _};
+
+    #[tokio::test]
+    async fn a_page_ends_early_where_archives_have_much_metadata() {
+        const THREADS: usize = 120;
+        let store = MemoryStore::new(Clock::system());
+        let policy = Policy {
+            max_metadata_bytes: 131_072,
+            ..Policy::THREAD
+        };
+        let metadata = MetadataChange {
+            new: Json::of(&[("x".repeat(100_000))]),
+            old: None,
+        };
+        let destroy = Destroy {
+            precondition: None,
+            idempotency: None,
+            tombstone: Duration::ZERO,
+        };
+        for _ in 0..THREADS {
+            let id = ThreadId::random();
+            let write = Write {
+                metadata: Some(&metadata),
+                ..Write::new(&policy)
+            };
+            store.write(&id, &write).await.unwrap();
+            store.destroy(&id, &destroy).await.unwrap();
+        }
+        let archives = ArchiveService::new(Arc::new(store), policy);
+
+        let mut pages = Vec::new();
+        let mut next = Some(ArchivePlace {
+            archived_ms: 0,
+            archive: None,
+        });
+        while let Some(after) = next {
+            let page = archives.list(&after, 1_000).await.unwrap();
+            pages.push(page.heads.len());
+            next = page.next;
+        }
+
+        assert_eq!(pages, [AT_ONCE, AT_ONCE, THREADS - 2 * AT_ONCE]);
     }
 }
