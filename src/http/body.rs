@@ -20,7 +20,7 @@ use actix_web::web::Bytes;
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
-use super::body_memory::{BodyMemory, GivenUp, Share};
+use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
 use super::early::announced_bytes;
 use super::error::ApiError;
 use super::turn::Turn;
@@ -34,9 +34,8 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// A body that goes on for longer is not worth reading on: the connection is closed instead.
 const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
-/// How long a body waits for memory at most, and how often it looks whether slow ones hold it up.
+/// How long a body waits for memory at most.
 const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(250);
 /// What a body that comes in several parts is kept in.
 const BLOCK_BYTES: usize = 32_768;
 

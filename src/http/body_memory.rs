@@ -15,6 +15,9 @@ const FREE_BYTES: u64 = 16_384;
 /// client could keep others waiting with next to no effort.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(2);
+/// How often bodies that wait for memory look whether slow ones hold them up. A look goes through all bodies that
+/// arrive, so it is made once for all that wait.
+pub(super) const LOOK: Duration = Duration::from_millis(250);
 
 /// Counts the bytes of bodies from when they arrive until their requests are done.
 ///
@@ -31,6 +34,8 @@ struct Pool {
     reserved_bytes: u64,
     used_bytes: Cell<u64>,
     next_number: Cell<u64>,
+    /// When to look for slow bodies again.
+    next_look: Cell<Option<Instant>>,
     /// Bodies that count and are not whole yet, the oldest first.
     arriving: RefCell<BTreeMap<u64, Arrival>>,
 }
@@ -74,6 +79,7 @@ impl BodyMemory {
             reserved_bytes: largest_bytes,
             used_bytes: Cell::new(0),
             next_number: Cell::new(0),
+            next_look: Cell::default(),
             arriving: RefCell::default(),
         }))
     }
@@ -193,9 +199,13 @@ impl Share {
     }
 
     /// Gives up other bodies that arrive too slowly. A body that waits for memory does this from time to
-    /// time.
+    /// time, and each [`LOOK`] one of them looks at all bodies.
     pub(super) fn give_up_slow(&self, now: Instant) {
-        self.memory.give_up_slow(now);
+        let next_look = &self.memory.0.next_look;
+        if next_look.get().is_none_or(|look| now >= look) {
+            next_look.set(Some(now + LOOK));
+            self.memory.give_up_slow(now);
+        }
     }
 
     /// Notes that the body is whole. Its bytes count on.
@@ -350,6 +360,23 @@ mod tests {
         assert_eq!(still.await_client(&cx), Err(GivenUp));
         assert_eq!(take(&mut still, 1), Poll::Ready(Err(GivenUp)));
         assert_eq!(steady.await_client(&cx), Ok(()));
+    }
+
+    #[test]
+    fn however_many_bodies_wait_one_look_is_enough() {
+        let memory = memory();
+        let start = Instant::now();
+        let mut late = memory.share();
+        assert_eq!(take_at(&mut late, 80 * KIB, start), TAKEN);
+        let waiting = memory.share();
+        let cx = Context::from_waker(Waker::noop());
+
+        waiting.give_up_slow(start + CREDIT);
+        waiting.give_up_slow(start + CREDIT + LOOK / 2);
+        assert_eq!(late.await_client(&cx), Ok(()));
+        waiting.give_up_slow(start + CREDIT + LOOK);
+
+        assert_eq!(late.await_client(&cx), Err(GivenUp));
     }
 
     #[test]
