@@ -13,9 +13,9 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use actix_web::HttpMessage;
-use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::dev::{Payload, RequestHead, ServiceRequest};
 use actix_web::error::PayloadError;
-use actix_web::http::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::Bytes;
 use futures_util::StreamExt;
 use tokio::time::Instant;
@@ -87,12 +87,10 @@ impl Body {
 
     /// Reads the body of a request to its end, and leaves the request without one.
     pub(crate) async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
-        let headers = request.headers();
-        let upgrade = headers.get(UPGRADE).map(HeaderValue::as_bytes);
-        if upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
-            // actix takes all that follows on the connection for the body then
+        if is_endless(request.head()) {
             return Self::Unreadable;
         }
+        let headers = request.headers();
         if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
             return Self::none();
         }
@@ -168,6 +166,14 @@ impl Body {
             read_bytes: read_bytes as u64,
         }
     }
+}
+
+/// Whether actix takes all that follows the head for the body of the request.
+pub(super) fn is_endless(head: &RequestHead) -> bool {
+    let upgrades = head.headers().get_all(UPGRADE);
+    upgrades
+        .map(|value| value.as_bytes().trim_ascii())
+        .any(|value| value.eq_ignore_ascii_case(b"websocket"))
 }
 
 /// Kept with a connection, which has a body at a time, if any: a timer of its own for each would cost

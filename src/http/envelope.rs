@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
+use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::Bytes;
 use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
 use super::answer_memory::{AnswerMemory, NoRoom};
-use super::body::Body;
+use super::body::{Body, is_endless};
 use super::error::{ApiError, with_problem};
 use super::exchange::{About, Exchange, Streaming, Successor};
 use super::session::{SESSION_ID, SessionId};
@@ -65,6 +65,13 @@ pub async fn envelope<B: MessageBody + 'static>(
     let mut response = with_problem(response, &session).map_into_boxed_body();
     mark(&mut response, session);
     end(&response, session, start);
+    if is_endless(response.request().head()) && response.status() != StatusCode::SWITCHING_PROTOCOLS
+    {
+        // actix announces chunks then and sends none: the answer ends with the connection instead
+        let head = response.response_mut().head_mut();
+        head.no_chunking(true);
+        head.set_connection_type(ConnectionType::Close);
+    }
     Ok(if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         response.map_body(|_, body| taken.switched(body))
     } else if response.response().body().size() == BodySize::Stream {
