@@ -9,8 +9,8 @@ const URL_BYTES: usize = 16_384;
 /// What URL and headers may have: what browsers send at most of cookies for one site, and common
 /// balancers pass on, is half of it.
 const HEAD_BYTES: usize = 32_768;
-/// How many headers there may be. A browser sends about 20, and proxies add as many at most. More than
-/// 96, or 128 KiB in all, actix refuses by itself, with the same status and without a body.
+/// How many headers there may be. A browser sends about 20, and proxies add as many at most. Over 96 of them,
+/// or 64 KiB in all, get the same status without a body, before the request gets here.
 const HEADERS: usize = 64;
 
 /// What separates a header's name, its value and the next one.

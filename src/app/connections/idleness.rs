@@ -52,6 +52,11 @@ impl Idleness {
         self.turn.wants_bytes()
     }
 
+    /// Whether the client is to send a head.
+    pub(super) fn wants_head(&self) -> bool {
+        self.turn.of_client().is_some()
+    }
+
     /// Whether the last request was given up before there was an answer to it.
     pub(super) fn is_abandoned(&self) -> bool {
         self.turn.is_abandoned()

@@ -1,49 +1,48 @@
-//! How much of what a client sends is passed on at a time.
+//! How much of the bytes that a client sends is passed on at a time.
 
 use actix_web::web::Bytes;
 use bytes::Buf as _;
 use tokio::io::ReadBuf;
 
+use super::framing::{Framing, HeadTooLarge};
+
 /// Bytes that are passed on in a round: large bodies lose little by it, and the dispatcher of actix, which
 /// keeps all that it is given, has little to keep.
 const ROUND_BYTES: usize = 16_384;
-/// Blank lines that are passed on in a round. A head ends with one, so no more requests than these wait
-/// for the one that is being answered; each costs about 7 KiB, most of it an empty map of headers.
-const ROUND_HEADS: usize = 4;
 
-/// Passes on what a client sends in rounds.
+/// Passes on what a client sends in rounds, and one request at a time.
 ///
 /// The dispatcher decodes all that it has read before it answers, so a client that pipelines could have it
-/// keep thousands of requests. A round ends when the dispatcher has answered what it could.
-#[derive(Debug)]
+/// keep thousands of requests. It also encodes an answer for the method, the version and the `connection` of the
+/// request that it decoded last. So it gets nothing of the next request before it has written the answer.
+#[derive(Debug, Default)]
 pub(super) struct Intake {
     round_bytes: usize,
-    round_heads: usize,
-    is_line_blank: bool,
-    /// Bytes that were read and are for the next round.
+    framing: Framing,
+    /// Bytes that were read and are to be passed on later.
     backlog: Bytes,
-}
-
-impl Default for Intake {
-    fn default() -> Self {
-        Self {
-            round_bytes: 0,
-            round_heads: 0,
-            is_line_blank: true,
-            backlog: Bytes::new(),
-        }
-    }
 }
 
 impl Intake {
     /// Whether nothing more is passed on in this round.
     pub(super) fn is_full(&self) -> bool {
-        self.round_bytes >= ROUND_BYTES || self.round_heads >= ROUND_HEADS
+        self.round_bytes >= ROUND_BYTES
+    }
+
+    /// Whether a whole request was passed on. Nothing follows until [`Self::begin_request`].
+    pub(super) fn is_whole(&self) -> bool {
+        self.framing.is_whole()
     }
 
     pub(super) fn begin_round(&mut self) {
         self.round_bytes = 0;
-        self.round_heads = 0;
+    }
+
+    /// Goes on to the next request, if one was passed on whole.
+    pub(super) fn begin_request(&mut self) {
+        if self.framing.is_whole() {
+            self.framing = Framing::default();
+        }
     }
 
     /// Whether bytes that were read are still to be passed on.
@@ -51,49 +50,37 @@ impl Intake {
         !self.backlog.is_empty()
     }
 
-    /// Passes on what was read before and is not passed on yet.
-    pub(super) fn pass_backlog(&mut self, buffer: &mut ReadBuf<'_>) {
-        let start = buffer.filled().len();
+    /// Passes on bytes that were read before.
+    ///
+    /// # Errors
+    /// [`HeadTooLarge`]. The connection can only be closed.
+    pub(super) fn pass_backlog(&mut self, buffer: &mut ReadBuf<'_>) -> Result<(), HeadTooLarge> {
         let count = self.backlog.len().min(buffer.remaining());
-        buffer.put_slice(&self.backlog[..count]);
-        let end = self.end_of_round(&buffer.filled()[start..]);
-        buffer.set_filled(start + end);
+        let end = self.framing.advance(&self.backlog[..count])?;
+        buffer.put_slice(&self.backlog[..end]);
         self.backlog.advance(end);
+        self.round_bytes += end;
+        Ok(())
     }
 
-    /// Keeps back what was read into the buffer after `start` and is too much for this round.
-    pub(super) fn pass(&mut self, buffer: &mut ReadBuf<'_>, start: usize) {
+    /// Keeps back the bytes behind the request that were read into the buffer after `start`.
+    ///
+    /// # Errors
+    /// [`HeadTooLarge`]. The connection can only be closed.
+    pub(super) fn pass(
+        &mut self,
+        buffer: &mut ReadBuf<'_>,
+        start: usize,
+    ) -> Result<(), HeadTooLarge> {
         let read = &buffer.filled()[start..];
-        let end = self.end_of_round(read);
+        let end = self.framing.advance(read)?;
         if end < read.len() {
             self.backlog = Bytes::copy_from_slice(&read[end..]);
             buffer.set_filled(start + end);
         }
+        self.round_bytes += end;
+        Ok(())
     }
-
-    /// Counts bytes up to the blank line that ends the round, or all of them.
-    fn end_of_round(&mut self, bytes: &[u8]) -> usize {
-        let mut start = 0;
-        for line_feed in memchr::memchr_iter(b'\n', bytes) {
-            let is_blank = self.is_line_blank && is_blank(&bytes[start..line_feed]);
-            self.is_line_blank = true;
-            start = line_feed + 1;
-            if is_blank {
-                self.round_heads += 1;
-            }
-            if self.round_heads >= ROUND_HEADS {
-                self.round_bytes += start;
-                return start;
-            }
-        }
-        self.is_line_blank &= is_blank(&bytes[start..]);
-        self.round_bytes += bytes.len();
-        bytes.len()
-    }
-}
-
-fn is_blank(line: &[u8]) -> bool {
-    line.iter().all(|byte| *byte == b'\r')
 }
 
 #[cfg(test)]
@@ -107,16 +94,17 @@ mod tests {
         let mut rounds = Vec::new();
         loop {
             intake.begin_round();
+            intake.begin_request();
             let mut round = Vec::new();
-            while !intake.is_full() {
+            while !intake.is_full() && !intake.is_whole() {
                 let mut memory = [0; 1_000];
                 let mut buffer = ReadBuf::new(&mut memory);
                 if intake.has_backlog() {
-                    intake.pass_backlog(&mut buffer);
+                    intake.pass_backlog(&mut buffer).unwrap();
                 } else {
                     let Some(part) = parts.next() else { break };
                     buffer.put_slice(part);
-                    intake.pass(&mut buffer, 0);
+                    intake.pass(&mut buffer, 0).unwrap();
                 }
                 round.extend_from_slice(buffer.filled());
             }
@@ -128,29 +116,29 @@ mod tests {
     }
 
     #[test]
-    fn a_round_has_few_heads_however_they_come() {
-        for head in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"GET / HTTP/1.1\n\n"] {
-            let heads = head.repeat(11);
+    fn a_round_has_one_request_however_it_comes() {
+        for request in [
+            &b"GET / HTTP/1.1\r\n\r\n"[..],
+            b"GET / HTTP/1.1\n\n",
+            b"PUT / HTTP/1.1\r\ncontent-length: 4\r\n\r\n\r\n\r\n",
+        ] {
+            let requests = request.repeat(5);
             for part_bytes in [1, 2, 7, 100, 1_000] {
-                let rounds = rounds(&heads, part_bytes);
+                let rounds = rounds(&requests, part_bytes);
 
-                assert_eq!(rounds.concat(), heads);
-                let sizes: Vec<_> = rounds
-                    .iter()
-                    .map(|round| round.len() / head.len())
-                    .collect();
-                assert_eq!(sizes, [4, 4, 3]);
+                assert_eq!(rounds, vec![request.to_vec(); 5]);
             }
         }
     }
 
     #[test]
     fn a_round_of_a_body_ends_at_its_bytes() {
-        let body = vec![b'x'; 100_000];
+        let head = b"PUT / HTTP/1.1\r\ncontent-length: 100000\r\n\r\n";
+        let request = [&head[..], &[b'\n'; 100_000]].concat();
 
-        let rounds = rounds(&body, 1_000);
+        let rounds = rounds(&request, 1_000);
 
-        assert_eq!(rounds.concat(), body);
+        assert_eq!(rounds.concat(), request);
         assert_eq!(rounds[0].len(), 17_000);
     }
 
@@ -163,10 +151,10 @@ mod tests {
         let mut memory = [0; 2];
         let mut buffer = ReadBuf::new(&mut memory);
 
-        intake.pass_backlog(&mut buffer);
+        intake.pass_backlog(&mut buffer).unwrap();
         assert_eq!(buffer.filled(), b"ab");
         buffer.clear();
-        intake.pass_backlog(&mut buffer);
+        intake.pass_backlog(&mut buffer).unwrap();
 
         assert_eq!(buffer.filled(), b"c");
         assert!(!intake.has_backlog());

@@ -8,6 +8,7 @@
 //!
 //! [`HttpServer`]: actix_web::HttpServer
 
+mod framing;
 mod idleness;
 mod intake;
 mod listener;

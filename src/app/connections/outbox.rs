@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::io;
 use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use actix_web::rt::net::TcpStream;
 use actix_web::rt::spawn;
-use tokio::io::AsyncWrite as _;
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -66,7 +67,7 @@ impl Outbox {
                 sending.send();
                 let left = mem::take(&mut sending.0.held.borrow_mut().left);
                 for outlet in left.into_iter().filter(|outlet| outlet.has_rest()) {
-                    spawn(timeout(LAST, outlet.write_rest()));
+                    spawn(timeout(LAST, outlet.end()));
                 }
             }
         });
@@ -149,8 +150,23 @@ impl Outlet {
         !self.rest.borrow().is_empty()
     }
 
-    /// Writes it, if its client takes it.
-    async fn write_rest(self: Rc<Self>) {
+    /// Writes it, if its client takes it, and reads until the client closes: a connection that is closed with bytes
+    /// unread is reset, and an answer that the client has not read yet is lost.
+    async fn end(self: Rc<Self>) -> io::Result<()> {
+        self.write_rest().await?;
+        let stream = &self.stream;
+        poll_fn(|cx| Pin::new(&mut *stream.borrow_mut()).poll_shutdown(cx)).await?;
+        let mut memory = [0; 1_024];
+        loop {
+            let mut buffer = ReadBuf::new(&mut memory);
+            poll_fn(|cx| Pin::new(&mut *stream.borrow_mut()).poll_read(cx, &mut buffer)).await?;
+            if buffer.filled().is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn write_rest(&self) -> io::Result<()> {
         let rest = self.take_rest();
         let mut written = 0;
         while written < rest.len() {
@@ -158,11 +174,12 @@ impl Outlet {
                 let mut stream = self.stream.borrow_mut();
                 Pin::new(&mut *stream).poll_write(cx, &rest[written..])
             });
-            match writing.await {
-                Ok(0) | Err(_) => return,
-                Ok(count) => written += count,
+            match writing.await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => written += count,
             }
         }
+        Ok(())
     }
 
     fn send(&self, bytes: &[u8]) {

@@ -24,12 +24,27 @@ use crate::http::Turn;
 const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
-/// What malformed requests get, as actix says it.
-const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request
-content-length: 0
-connection: close
+/// How a connection ends whose request actix gets no answer for.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    /// actix drops a request without an answer when a chunk is malformed and the answer was not there yet.
+    Malformed,
+    HeadTooLarge,
+}
 
-";
+impl Refusal {
+    fn answer(self) -> &'static [u8] {
+        match self {
+            Self::Malformed => {
+                b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            }
+            Self::HeadTooLarge => {
+                b"HTTP/1.1 431 Request Header Fields Too Large\r\n\
+                content-length: 0\r\nconnection: close\r\n\r\n"
+            }
+        }
+    }
+}
 
 /// A stream whose client has to get on, and has to take its answers before more is read from it.
 pub(super) struct PacedStream {
@@ -37,6 +52,8 @@ pub(super) struct PacedStream {
     outbox: Outbox,
     idleness: Idleness,
     intake: Intake,
+    /// The answer with which the connection ends.
+    refusal: Option<Refusal>,
     /// Whether the reader is to be woken when it may read.
     is_reader_waiting: bool,
     taking: Option<Taking>,
@@ -57,6 +74,7 @@ impl PacedStream {
             outbox,
             idleness,
             intake: Intake::default(),
+            refusal: None,
             is_reader_waiting: false,
             taking: None,
             span: SPAN,
@@ -91,14 +109,13 @@ impl PacedStream {
         self.poll_rest(cx)
     }
 
-    /// Answers a request that actix has dropped without a word, as it does when a chunk is malformed and the
-    /// answer was not there yet.
-    fn refuse(&self) {
+    /// Sends a last answer.
+    fn refuse(&self, refusal: Refusal) {
         if self.outlet.is_held() {
             self.outbox.send();
         }
         let mut rest = self.outlet.take_rest();
-        rest.extend_from_slice(BAD_REQUEST);
+        rest.extend_from_slice(refusal.answer());
         self.outlet.put_rest(rest);
     }
 
@@ -144,6 +161,11 @@ impl PacedStream {
         }
     }
 
+    /// Whether anything that the client sends is to be passed on.
+    fn wants_bytes(&self) -> bool {
+        self.idleness.wants_bytes() && !self.intake.is_whole()
+    }
+
     /// Whether an answer waits for its client.
     fn is_answer_waiting(&self) -> bool {
         self.taking.is_some() || self.outlet.has_rest()
@@ -166,10 +188,13 @@ impl PacedStream {
         }
     }
 
-    /// Begins a round of reading: what could be answered is.
+    /// Begins a round of reading, now that all answers are written.
     fn begin_round(&mut self, cx: &Context<'_>) {
         self.intake.begin_round();
-        if self.is_reader_waiting && self.idleness.wants_bytes() {
+        if self.idleness.wants_head() {
+            self.intake.begin_request();
+        }
+        if self.is_reader_waiting && self.wants_bytes() {
             self.is_reader_waiting = false;
             cx.waker().wake_by_ref();
         }
@@ -177,7 +202,7 @@ impl PacedStream {
 }
 
 impl AsyncRead for PacedStream {
-    /// Nothing is read while an answer waits for its client or a request is answered, and otherwise as
+    /// Reads nothing while an answer waits for its client or a request is answered, and otherwise as
     /// much as a round has.
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -191,7 +216,7 @@ impl AsyncRead for PacedStream {
             this.is_reader_waiting = true;
             return Poll::Pending;
         }
-        if !this.idleness.wants_bytes() {
+        if !this.wants_bytes() {
             ready!(this.poll_gone(cx));
         }
         if this.intake.is_full() {
@@ -199,23 +224,25 @@ impl AsyncRead for PacedStream {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if this.intake.has_backlog() {
-            this.intake.pass_backlog(buffer);
-            this.idleness.heard();
-            return Poll::Ready(Ok(()));
-        }
         let start = buffer.filled().len();
-        let read = Pin::new(&mut *this.outlet.stream.borrow_mut()).poll_read(cx, buffer);
-        match read {
-            Poll::Pending => this.idleness.poll(cx),
-            Poll::Ready(read) => {
-                if buffer.filled().len() > start {
-                    this.idleness.heard();
-                    this.intake.pass(buffer, start);
-                }
-                Poll::Ready(read)
+        let passed = if this.intake.has_backlog() {
+            this.intake.pass_backlog(buffer)
+        } else {
+            let read = Pin::new(&mut *this.outlet.stream.borrow_mut()).poll_read(cx, buffer);
+            match read {
+                Poll::Pending => return this.idleness.poll(cx),
+                Poll::Ready(read) => read?,
             }
+            this.intake.pass(buffer, start)
+        };
+        if let Err(error) = passed {
+            this.refusal = Some(Refusal::HeadTooLarge);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
         }
+        if buffer.filled().len() > start {
+            this.idleness.heard();
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -253,9 +280,14 @@ impl AsyncWrite for PacedStream {
 /// What was held and not taken has been told as written: it is still to come.
 impl Drop for PacedStream {
     fn drop(&mut self) {
+        if self.idleness.is_abandoned() {
+            self.refusal.get_or_insert(Refusal::Malformed);
+        }
         // after a panic it is not the client who is to blame
-        if self.idleness.is_abandoned() && !thread::panicking() {
-            self.refuse();
+        if let Some(refusal) = self.refusal
+            && !thread::panicking()
+        {
+            self.refuse(refusal);
         }
         self.outbox.leave(&self.outlet);
     }

@@ -77,6 +77,7 @@ mod many_streams;
 mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
+mod pipelines;
 mod providers;
 mod rates;
 #[cfg(feature = "redis")]
