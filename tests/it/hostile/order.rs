@@ -25,13 +25,12 @@ pub(super) fn case(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Case
     }
 }
 
-/// Anything that ends by itself. No `HEAD`: actix answers each request of a connection as it answers the last one
-/// that it has read, with a body or without.
+/// Anything that ends by itself.
 fn any(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let count = 2 + dice.below(7);
     let requests = (0..count).map(|_| catalog.any(world, dice));
     requests
-        .filter(|request| request.method != "HEAD" && !request.path.ends_with(b"/events"))
+        .filter(|request| !request.path.ends_with(b"/events"))
         .collect()
 }
 

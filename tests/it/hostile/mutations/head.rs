@@ -24,7 +24,7 @@ const ENDS: [&[u8]; 12] = [
 ];
 
 /// Lines that mean something to the server, or to what it stands on, in a way they should not.
-const LINES: [&[u8]; 72] = [
+const LINES: [&[u8]; 73] = [
     b"host: example.com",
     b"host:",
     b"host: a b",
@@ -37,7 +37,7 @@ const LINES: [&[u8]; 72] = [
     b"connection: close, keep-alive",
     b"connection: ",
     b"connection: host, content-length",
-    // not `websocket`: actix then sends an answer of unknown length without its chunks
+    b"upgrade: websocket",
     b"upgrade: web socket",
     b"upgrade: h2c",
     b"upgrade: ",

@@ -101,8 +101,9 @@ const GARBAGE: [&[u8]; 16] = [
 /// How deep nesting goes. The server takes 512 levels.
 const DEPTHS: [usize; 10] = [8, 126, 127, 128, 129, 510, 511, 512, 513, 5_000];
 
-/// How often a name is repeated at most.
-const REPEATS: usize = 200;
+/// How often a name is repeated at most, and how many bytes that takes, about.
+const REPEATS: usize = 20_000;
+const REPEATED_BYTES: usize = 300_000;
 
 /// A request whose body says something else.
 pub(in super::super) fn mutate(mut request: Request, world: World<'_>, dice: &mut Dice) -> Request {
@@ -221,7 +222,8 @@ fn repeated(node: &Value, dice: &mut Dice) -> Vec<u8> {
         Some((name, value)) => format!("{}:{value}", Value::from(name.as_str())),
         None => "\"a\":1".into(),
     };
-    let members = vec![member; 2 + dice.below(REPEATS)];
+    let most = REPEATS.min(REPEATED_BYTES / member.len());
+    let members = vec![member; 2 + dice.below(1 + most)];
     format!("{{{}}}", members.join(",")).into_bytes()
 }
 
