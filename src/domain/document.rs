@@ -19,7 +19,7 @@ pub struct Document {
     values: BTreeMap<Key, Value>,
     /// Of all members, each with its colon and one byte that parts it from the next.
     member_bytes: u64,
-    /// What keys and values hold on the heap.
+    /// Heap bytes of keys and values.
     heap_bytes: u64,
 }
 
@@ -154,7 +154,7 @@ impl Heap for Document {
     }
 }
 
-/// What a member holds on the heap.
+/// Heap bytes of a member.
 fn held_bytes((key, value): (&Key, &Value)) -> u64 {
     key.heap_bytes() + value.heap_bytes()
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 /// A text that came with a request, as it may stand in a message or in a line of the log.
 ///
-/// Whatever starts a new line, moves the cursor or shows nothing is escaped, as in Rust's strings, and
+/// Characters that start a new line, move the cursor or show nothing are escaped, as in Rust's strings, and
 /// the end of a long text is left out.
 #[derive(Debug, Clone, Copy)]
 pub struct Excerpt<'a>(pub &'a str);

@@ -1,4 +1,4 @@
-//! What code may cost, measured.
+//! Measured bounds on the cost of code.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) struct Bound {
     pub(crate) nanos: u64,
 }
 
-/// What any input may cost, however short.
+/// The cost that any input may have, however short.
 const CONSTANT_BYTES: u64 = 64 * 1024;
 const CONSTANT_TIME: Duration = Duration::from_millis(50);
 /// Another process can slow down a processor that two threads share, but hardly three times in a row.
@@ -68,7 +68,7 @@ impl Bound {
     }
 }
 
-/// What code costs. Memory and time are of this thread alone: other tests run at the same time.
+/// The cost of code. Memory and time are of this thread alone: other tests run at the same time.
 fn measured<T>(code: impl Fn() -> T) -> (T, AllocationInfo, Duration) {
     let mut result = None;
     let start = thread_time();

@@ -1,4 +1,4 @@
-//! What a property is given.
+//! The input of a property.
 
 use std::fmt;
 
@@ -53,7 +53,7 @@ impl fmt::Debug for Input<'_> {
     }
 }
 
-/// What a JSON library makes of a text, if it can: it takes no numbers past a double, no lone
+/// A text as a JSON library reads it, if it can: it takes no numbers past a double, no lone
 /// surrogates and no deep nesting.
 pub(crate) fn json(text: &str) -> Option<serde_json::Value> {
     serde_json::from_str(text).ok()

@@ -261,7 +261,7 @@ fn numbered(part: &[u8], times: usize) -> Vec<u8> {
     out
 }
 
-/// What stands between the separators of an input.
+/// The text between the separators of an input.
 fn sections(input: &[u8]) -> Vec<Range<usize>> {
     let separators = memchr::memmem::find_iter(input, SEPARATOR);
     let mut start = 0;
@@ -299,7 +299,7 @@ fn members(input: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// What stands between quotes.
+/// The text between quotes.
 fn strings(input: &[u8]) -> Vec<Range<usize>> {
     let is_quote = |at: &usize| input[*at] == b'"' && (*at == 0 || input[at - 1] != b'\\');
     let quotes: Vec<_> = (0..input.len()).filter(is_quote).collect();

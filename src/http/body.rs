@@ -36,7 +36,7 @@ const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// How long a body waits for memory at most.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What a body that comes in several parts is kept in.
+/// The size of the blocks that hold a body which comes in several parts.
 const BLOCK_BYTES: usize = 32_768;
 
 /// A body, or why there is none.

@@ -24,7 +24,7 @@ use super::{early, head};
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 
-/// What the page at `/docs` may load and do: its own files, calls of this server, and the styles and
+/// The page at `/docs` may load and do this: its own files, calls of this server, and the styles and
 /// images that Swagger UI writes into its elements. No other page may show it in a frame, where a
 /// visitor could be led to click on something else.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(

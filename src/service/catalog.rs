@@ -58,7 +58,7 @@ pub(super) struct New<'a> {
     pub(super) ttl: Option<Duration>,
 }
 
-/// What a look at an entry of a list came to.
+/// The outcome of a look at an entry of a list.
 enum Looked {
     There(Box<ScopeView>),
     Gone,

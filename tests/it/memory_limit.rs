@@ -1,4 +1,4 @@
-//! What the embedded store does at the limit of its memory.
+//! The embedded store at the limit of its memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

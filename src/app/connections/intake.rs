@@ -87,7 +87,7 @@ impl Intake {
 mod tests {
     use super::*;
 
-    /// What is passed on in each round, of bytes that are read in parts of this size.
+    /// The bytes passed on in each round, when they are read in parts of this size.
     fn rounds(bytes: &[u8], part_bytes: usize) -> Vec<Vec<u8>> {
         let mut intake = Intake::default();
         let mut parts = bytes.chunks(part_bytes);

@@ -4,7 +4,7 @@ use crate::domain::Json;
 use crate::domain::scope::{History, HistoryItem, HistoryLimit};
 use crate::fuzzing::{Bound, fuzz};
 
-/// What an item counts for beside its text, so that a bound in bytes of text leaves out the items.
+/// The cost of an item besides its text, so that a bound in bytes of text leaves out the items.
 const ITEM_BYTES: usize = 64;
 /// An item is held twice, as it is and by its id.
 const APPEND: Bound = Bound {

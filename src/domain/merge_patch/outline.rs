@@ -1,4 +1,4 @@
-//! What a merge patch keeps of its target.
+//! The parts of its target that a merge patch keeps.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(super) enum Piece {
         key: Range<usize>,
         /// The place of the patch's member.
         place: usize,
-        /// What is merged into, if that is an object on both sides.
+        /// The object to merge into, if both sides have one.
         inside: Option<Pieces>,
     },
 }

@@ -12,7 +12,7 @@ use crate::domain::unescaped::unescaped;
 /// length where a patch consists of small objects; these take at most 40 times.
 pub(super) struct Tree<'a> {
     members: Vec<Member<'a>>,
-    /// What each member's key stands for, with the member's place; sorted within each object.
+    /// Each member's decoded key, with the member's place; sorted within each object.
     index: Vec<(Cow<'a, [u8]>, usize)>,
 }
 

@@ -19,10 +19,10 @@ use crate::domain::{IntegerError, Stamp, add};
 pub struct ScopeDocument {
     entries: BTreeMap<ScopeKey, Entry>,
     bytes: u64,
-    /// What keys and values hold on the heap.
+    /// Heap bytes of keys and values.
     heap_bytes: u64,
     tasks: TaskList,
-    /// What they hold on the heap.
+    /// Heap bytes of they.
     tasks_heap_bytes: u64,
     /// The version at which the tasks were last written.
     tasks_version: u64,
@@ -233,7 +233,7 @@ impl Heap for ScopeDocument {
     }
 }
 
-/// What a key and its value hold on the heap.
+/// Heap bytes of a key and its value.
 fn held_bytes(key: &ScopeKey, entry: &Entry) -> u64 {
     key.heap_bytes() + entry.value.heap_bytes()
 }

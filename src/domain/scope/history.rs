@@ -75,7 +75,7 @@ pub struct History {
     items: VecDeque<Kept>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
-    /// What ids and values hold on the heap.
+    /// Heap bytes of ids and values.
     heap_bytes: u64,
 }
 
@@ -163,7 +163,7 @@ impl Heap for History {
     }
 }
 
-/// What an item holds on the heap: its id twice, of which one recognizes it.
+/// Heap bytes of an item: its id twice, of which one recognizes it.
 fn held_bytes(id: &ItemId, value: &Json) -> u64 {
     2 * heap::block(id.0.len()) + value.heap_bytes()
 }

@@ -20,7 +20,7 @@ pub(super) const MESSAGE_MAX_BYTES: u64 = 512 * 1_024;
 /// Values of a message outside its arguments: some dozens are usual, in what a client tells of itself.
 /// Reading so many takes the library less than 5 ms.
 const VALUES_MAX: usize = 2_000;
-/// What stands in the place of arguments.
+/// The text in place of the arguments.
 const EMPTY: &str = "{}";
 
 /// A message, in two parts.
@@ -31,7 +31,7 @@ pub(super) struct Message {
     pub(super) arguments: Option<Arc<str>>,
 }
 
-/// What is wrong with a body, and the id of what it may have been meant as.
+/// A fault of a body, and the id of the message that it may have been meant as.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MessageFault {
     #[error("the body is not JSON")]

@@ -44,12 +44,12 @@ pub struct Mcp {
     pub allowed_origins: Vec<String>,
 }
 
-/// What the gate found out about a request, for the handlers of the protocol, which run in another
+/// The gate's findings about a request, for the handlers of the protocol, which run in another
 /// task.
 #[derive(Clone)]
 struct Opened {
     scope: Scope,
-    /// What the client's address counts as.
+    /// The client's address, as rate limits count it.
     address: Option<Fingerprint>,
     /// The arguments of a call, as they were sent.
     arguments: Option<Arc<str>>,

@@ -13,7 +13,7 @@ use super::past::Evicted;
 use crate::domain::heap::Heap;
 use crate::store::{MemoryUse, StoreError};
 
-/// What is counted in the whole store.
+/// Totals of the whole store.
 #[derive(Debug)]
 pub(super) struct Budget {
     limit_bytes: u64,

@@ -1,4 +1,4 @@
-//! What makes room when the budget is used up.
+//! Makes room when the budget is used up.
 
 use super::{BATCH, Shards};
 use crate::store::StoreError;

@@ -18,7 +18,7 @@ pub(super) struct Finals {
     places: BTreeSet<ArchivePlace>,
     /// The number of the life that ends next.
     next: u64,
-    /// What the final states hold on the heap.
+    /// Heap bytes of the final states.
     heap_bytes: u64,
 }
 
@@ -35,12 +35,12 @@ pub(super) struct Final {
     pub(super) is_restored: bool,
     /// Its place among all lives that ended.
     number: u64,
-    /// What was counted for it. A restoration has moved its scope away since.
+    /// The bytes counted for it. A restoration may have moved its scope away since.
     heap_bytes: u64,
 }
 
 impl Final {
-    /// What a life left that has ended and is archived now.
+    /// The scope of a life that has ended and is archived now.
     pub(super) fn new(
         living: Living,
         reason: EndReason,

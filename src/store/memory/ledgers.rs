@@ -35,7 +35,7 @@ struct Book {
 #[derive(Debug, Default)]
 struct Records {
     by_place: BTreeMap<(Position, u16), Bytes>,
-    /// What the records hold on the heap.
+    /// Heap bytes of the records.
     heap_bytes: u64,
 }
 

@@ -23,7 +23,7 @@ struct List {
     all: Places,
     of_owners: BTreeMap<Arc<str>, Places>,
     due: Places,
-    /// What names, owners and their parts hold on the heap.
+    /// Heap bytes of names, owners and their parts.
     heap_bytes: u64,
 }
 
@@ -99,7 +99,7 @@ impl List {
 }
 
 impl Member {
-    /// What its name and its owner hold on the heap.
+    /// Heap bytes of its name and its owner.
     fn held_bytes(&self, name: &str) -> u64 {
         let text = |text: &str| heap::block(2 * size_of::<usize>() + text.len());
         text(name) + self.owner.as_deref().map_or(0, text)

@@ -12,7 +12,7 @@ pub(super) struct Log {
     events: VecDeque<Box<Event>>,
     last: Position,
     horizon: Position,
-    /// What the events hold on the heap.
+    /// Heap bytes of the events.
     heap_bytes: u64,
 }
 

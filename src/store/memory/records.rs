@@ -10,7 +10,7 @@ use crate::store::millis;
 
 /// An answer that can be remembered.
 pub(super) trait Remembered: Heap {
-    /// What it counts for among the answers of its id.
+    /// Its share of the answers of its id, in bytes.
     fn cost_bytes(&self) -> u64;
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Records<A> {
     /// When each was added, the oldest first.
     order: VecDeque<(u64, Fingerprint)>,
     cost_bytes: u64,
-    /// What the answers hold on the heap.
+    /// Heap bytes of the answers.
     heap_bytes: u64,
     ends_ms: u64,
 }

@@ -22,7 +22,7 @@ pub(super) struct Slots<K, E> {
     /// places.
     slots: HashMap<K, Box<Slot<E>>>,
     queue: BTreeSet<(u64, K)>,
-    /// What ids and entries hold on the heap.
+    /// Heap bytes of ids and entries.
     heap_bytes: u64,
 }
 
@@ -31,7 +31,7 @@ struct Slot<E> {
     entry: E,
     /// Its place in the queue.
     queued_ms: u64,
-    /// What was counted for it and its id. It may have shrunk since, by what a read has forgotten.
+    /// The bytes counted for it and its id. It may have shrunk since, when a read has forgotten something.
     heap_bytes: u64,
 }
 

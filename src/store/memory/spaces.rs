@@ -22,7 +22,7 @@ pub(super) struct Spaces {
     order: BTreeSet<NamespacePlace>,
     /// Entries by when they end.
     ends: BTreeSet<(u64, Namespace, EntryKey)>,
-    /// What namespaces and entries hold on the heap.
+    /// Heap bytes of namespaces and entries.
     heap_bytes: u64,
 }
 
@@ -327,7 +327,7 @@ impl Heap for Spaces {
 
 impl Part for Spaces {}
 
-/// What a key and its entry hold on the heap. A body that was read is shared through a block of its
+/// Heap bytes of a key and its entry. A body that was read is shared through a block of its
 /// own.
 fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
     let encoding = entry.head.content_encoding.as_ref();

@@ -2,7 +2,7 @@
 
 use crate::store::StoreError;
 
-/// What can be read of a list. A bad record is logged and left out, so that it does not cost its
+/// The readable records of a list. A bad record is logged and left out, so that it does not cost its
 /// readers all the others.
 pub(super) fn readable<T>(
     list: &'static str,

@@ -17,7 +17,7 @@ const CONNECTIONS: usize = 300;
 /// Answers that each connection asks for. The system takes the first ones.
 const ANSWERS: usize = 8;
 const ANSWER_BYTES: usize = 900_000;
-/// What each of the two workers may hold.
+/// The bytes that each of the two workers may hold.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
 /// What a connection costs in addition: the write buffer, the requests that wait, and what the allocator has
 /// not given back yet.

@@ -15,9 +15,9 @@ use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 2 * 1_048_576;
-/// What each of the two workers may hold.
+/// The bytes that each of the two workers may hold.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// What a connection costs beside, buffers and what the allocator has not given back yet.
+/// The further bytes of a connection: buffers, and memory that the allocator has not given back yet.
 const CONNECTION_BYTES: u64 = 350_000;
 /// A server that takes nothing for so long does not read.
 const STILL: Duration = Duration::from_millis(500);

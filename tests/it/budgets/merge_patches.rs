@@ -123,7 +123,7 @@ async fn metadata_past_its_limit_costs_no_more_than_the_body(backend: Backend) {
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// What would pass the limit is refused with the size that it would have had.
+/// A write past the limit is refused with the size that the state would have had.
 async fn a_merge_past_the_limit_names_the_size_it_would_have_had(backend: Backend) {
     let (_server, thread, _) = started(backend).await;
     let old = format!(r#"{{"x":0,"k":"{}","x":0}}"#, "y".repeat(600_000));

@@ -1,4 +1,4 @@
-//! What a stranger can cost a server, in memory and in the time that others wait.
+//! Bounds on the cost of a stranger, in memory and in the time that others wait.
 //!
 //! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
 

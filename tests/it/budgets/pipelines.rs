@@ -14,7 +14,7 @@ use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 200;
 const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
-/// What a connection sends at most.
+/// The most bytes that a connection sends.
 const SENT_BYTES: usize = 1_400_000;
 /// A server that takes nothing for so long reads no more.
 const STILL: Duration = Duration::from_millis(500);

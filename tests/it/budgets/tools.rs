@@ -13,7 +13,7 @@ const REQUESTS: usize = 6;
 /// Half of what a body may have: without optimization, more takes long.
 const BODY_BYTES: usize = 1_000_000;
 
-/// What memory may grow by meanwhile, in bytes.
+/// The growth of memory that is allowed meanwhile, in bytes.
 const MOST_GROWN: u64 = 100 * MB;
 
 fn filled(before: &str, part: &str, after: &str) -> String {

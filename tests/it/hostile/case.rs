@@ -8,7 +8,7 @@ use super::request::Request;
 use super::socket::Dialogue;
 use super::world::{BLOCK, Made, World};
 
-/// What is sent.
+/// The requests of a case.
 #[derive(Debug, Clone)]
 pub(super) enum Case {
     /// Requests that are HTTP, each after the answer to the one before. All get one.
@@ -86,7 +86,7 @@ impl Case {
         count as u64
     }
 
-    /// What it sends, for people.
+    /// A description of the bytes, for people.
     pub(super) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::InTurn(requests) | Self::Pipelined(requests) => {

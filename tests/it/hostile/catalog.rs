@@ -13,7 +13,7 @@ use super::world::{World, bearer, cookie, percent, signed};
 /// How often a parameter or header that may be left out is there: once in so many.
 const RARE: usize = 6;
 
-/// What can be asked for.
+/// The operations that can be asked for.
 #[derive(Debug)]
 pub(super) struct Catalog {
     document: Value,

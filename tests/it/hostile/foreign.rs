@@ -7,7 +7,7 @@ use super::request::Request;
 use super::schema::free;
 use super::world::{World, bearer, percent, relay_key, signed};
 
-/// What there is, as methods and paths. `mcp` stands for a message to `/mcp`.
+/// All operations, as methods and paths. `mcp` stands for a message to `/mcp`.
 pub(super) const NAMES: [&str; 51] = [
     "GET /openapi.json",
     "GET /docs/",
@@ -62,7 +62,7 @@ pub(super) const NAMES: [&str; 51] = [
     "GET /thread/ws",
 ];
 
-/// What of these never answers with 2xx, and why.
+/// The operations that never answer with 2xx, and why.
 pub(super) const WITHOUT_SUCCESS: [(&str, &str); 2] = [
     (
         "GET /mcp",

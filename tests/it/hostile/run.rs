@@ -40,7 +40,7 @@ pub(super) struct Plan {
     pub(super) make: fn(u64, u64, &Catalog, &Made) -> Case,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) requests: u64,
@@ -50,7 +50,7 @@ pub(super) struct Outcome {
     pub(super) faults: Vec<String>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct Shared<'a> {
     plan: Plan,
     address: SocketAddr,

@@ -80,7 +80,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// What a member of that name means to the server.
+/// The meaning of a member of that name to the server.
 fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Option<Value> {
     let pattern = schema["pattern"].as_str().unwrap_or_default();
     let call = |dice: &mut Dice, arguments: &str, kind: &str| {

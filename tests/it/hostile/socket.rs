@@ -17,7 +17,7 @@ const TEXT: u8 = 0x81;
 const PING: u8 = 0x89;
 const CLOSE: u8 = 0x88;
 
-/// What a client says.
+/// The messages of a client.
 #[derive(Debug, Clone)]
 pub(super) struct Dialogue {
     handshake: Request,

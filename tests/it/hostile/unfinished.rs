@@ -10,11 +10,11 @@ use tokio::time::timeout;
 
 use super::verdict::shortened;
 
-/// What a head (5 s), a body that stands still (10 s) or an idle connection (20 s) may take, with 5 s until the
+/// The time that a head (5 s), a stalled body (10 s) or an idle connection (20 s) may take, with 5 s until the
 /// client has gone, and what a busy machine may add.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// What is sent before nothing comes any more, and the statuses that may be answered; none of them: the server
+/// The bytes sent before the client falls silent, and the statuses allowed in the answer; none of them: the server
 /// may just close the connection.
 const UNFINISHED: [(&[u8], &[u16]); 14] = [
     (b"", &[408]),

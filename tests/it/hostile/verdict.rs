@@ -1,10 +1,10 @@
-//! What a server may answer, whatever it is asked.
+//! The answers that a server may give to any request.
 
 use serde_json::Value;
 
 use super::wire::Answer;
 
-/// What the table of errors has for 503: the store is away or full, too much is held for others, or the server
+/// The codes of 503 in the table of errors: the store is away or full, too much is held for others, or the server
 /// is about to stop. `SERVICE_UNAVAILABLE` is the same in `ModelRelay`'s words.
 const UNAVAILABLE: [&str; 5] = [
     "store_unavailable",

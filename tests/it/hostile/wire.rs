@@ -26,7 +26,7 @@ pub(super) struct Link {
     used: Instant,
     /// What was sent last, for which an end of the connection may be to blame.
     last: Vec<u8>,
-    /// What has come and is not part of an answer yet.
+    /// Bytes that have come and are not part of an answer yet.
     unread: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// What goes out.
+/// The bytes of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent<'a> {
     pub(super) bytes: &'a [u8],
@@ -58,7 +58,7 @@ pub(super) struct Sent<'a> {
     pub(super) is_end: bool,
 }
 
-/// What must not happen.
+/// The faults that a run looks for.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// No connection could be made.

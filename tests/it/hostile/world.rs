@@ -1,4 +1,4 @@
-//! What requests are about: names that they share, and what the server has made for them.
+//! The subjects of requests: names that they share, and things that the server has made for them.
 //!
 //! Most names follow from the index of the case. A few hundred neighbours share them, so that they meet each
 //! other's writes, and then come others, so that a thread which was destroyed does not refuse all that is left.
@@ -17,7 +17,7 @@ use crate::support::server::{API_SECRET, RELAY_SECRET, SIGNING_SECRET};
 pub(super) const BLOCK: u64 = 256;
 /// Threads of a block.
 const THREADS: usize = 6;
-/// What the server makes of each kind.
+/// The things of each kind that the server makes.
 const MADE: usize = 3;
 /// Keys, of which some are hard to write in a path.
 const KEYS: [&str; 8] = [
@@ -31,7 +31,7 @@ const KEYS: [&str; 8] = [
     "long-long-long-key",
 ];
 
-/// What the server has made: it chose the ids of these.
+/// Things whose ids the server chose.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Made {
     pub(super) webhooks: Vec<String>,
@@ -43,7 +43,7 @@ pub(super) struct Made {
     pub(super) tools: Vec<(String, Value)>,
 }
 
-/// What the requests of a case can be about.
+/// The subjects of the requests of a case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct World<'a> {
     pub(super) made: &'a Made,
@@ -183,7 +183,7 @@ pub(super) fn cookie(id: &str) -> String {
     format!("atid={id}.{}", percent(&signature(SIGNING_SECRET, id)))
 }
 
-/// What says that a back end is asking.
+/// The credential of a back end.
 pub(super) fn bearer() -> String {
     format!("Bearer {API_SECRET}")
 }

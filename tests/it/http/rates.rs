@@ -304,7 +304,7 @@ async fn reads_count_for_nothing(backend: Backend) {
     thread.put("state/k", "1").ok().await;
 }
 
-/// What a merge is worked out from is read only after the limits let it through.
+/// The values that a merge needs are read only after the limits let it through.
 async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
     let server = limited(backend, THREAD_WRITES, "2/1d");
     let thread = server.client().thread();

@@ -1,4 +1,4 @@
--- What write.lua does to arrays. It collects the pushes to an array and does them at the end, all at
+-- The changes that write.lua makes to arrays. It collects the pushes to an array and does them at the end, all at
 -- once, so that a list costs what it changes, however often it cuts the same array.
 --
 -- A chunked array is its header as a table (see prelude.lua), and `written`: chunks that are not, or

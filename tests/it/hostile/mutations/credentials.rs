@@ -1,4 +1,4 @@
-//! Who is asking: nobody, somebody else, several at once, or nobody that there could be.
+//! Credentials: none, those of another caller, several at once, or impossible ones.
 
 use super::super::dice::Dice;
 use super::super::request::Request;

@@ -78,7 +78,7 @@ const VALUES: [&[u8]; 64] = [
     b"\"javascript:alert(1)\"",
 ];
 
-/// What is put into a document, or in place of it.
+/// The values that are put into a document, or in its place.
 const GARBAGE: [&[u8]; 16] = [
     b"\x00",
     b"\xff",
