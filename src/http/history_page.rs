@@ -9,7 +9,9 @@ use crate::domain::rfc3339;
 use crate::domain::scope::Kept;
 use crate::store::{HistoryFrom, HistoryPage};
 
-/// Bytes of the items of a page at most, unless a single one has more.
+/// Bytes of the items of a page at most, unless a single one has more. The store reads as many items as
+/// were asked for, which are all of the 8 MiB that a history may have; they are dropped before the answer
+/// is sent.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
 /// A part of a history.

@@ -70,7 +70,7 @@ impl SessionService {
         scopes.in_time(read_back).await
     }
 
-    /// A session with all its messages.
+    /// A session with all its messages: 8 MiB with default limits, which at most five attempts read.
     ///
     /// # Errors
     /// As [`Self::get`].

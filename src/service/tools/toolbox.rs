@@ -132,7 +132,8 @@ impl Toolbox {
                 None => {}
             }
             answers.push(answered);
-            // a call of an embedded store does not wait, and a list of them may take long
+            // a call of an embedded store does not wait, and a list of them may take long: each goes
+            // through a task list of up to 128 KiB, which is 16 MiB for 128 calls
             yield_now().await;
         }
         Ok(answers)
