@@ -7,10 +7,10 @@ mod bodies;
 mod mcp;
 mod merge_patches;
 mod pipelines;
-mod store;
-mod tools;
 #[cfg(feature = "redis")]
 mod redis_time;
+mod store;
+mod tools;
 
 use std::time::Duration;
 
