@@ -10,7 +10,6 @@ use actix_web::http::header::{
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
-use actix_web::web::Bytes;
 use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
@@ -93,22 +92,16 @@ async fn fit(response: ServiceResponse) -> ServiceResponse {
         return response;
     };
     let is_read = response.request().method().is_safe();
-    let mut answer = Bytes::new();
-    let response = response.map_body(|_, body| match body.try_into_bytes() {
-        Ok(bytes) => {
-            answer = bytes;
-            BoxBody::new(())
-        }
-        Err(body) => body,
-    });
-    let held = match (answer.is_empty(), is_read) {
-        (true, _) => return response,
-        (_, true) => memory.hold(answer).await,
-        (_, false) => Ok(memory.hold_now(answer)),
+    let (request, response) = response.into_parts();
+    let (response, body) = response.into_parts();
+    let held = match body.try_into_bytes() {
+        Ok(answer) if is_read => memory.hold(answer).await.map(BoxBody::new),
+        Ok(answer) => Ok(BoxBody::new(memory.hold_now(answer))),
+        Err(body) => Ok(body),
     };
     match held {
-        Ok(held) => response.map_body(|_, _| BoxBody::new(held)),
-        Err(NoRoom) => response.error_response(ApiError::Overloaded),
+        Ok(body) => ServiceResponse::new(request, response.set_body(body)),
+        Err(NoRoom) => ServiceResponse::from_err(ApiError::Overloaded, request),
     }
 }
 

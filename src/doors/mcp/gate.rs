@@ -1,6 +1,6 @@
 //! What comes before the protocol: the body, the scope, and messages that are none.
 
-use actix_web::body::{EitherBody, MessageBody};
+use actix_web::body::{BoxBody, EitherBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use actix_web::http::{Method, StatusCode};
@@ -90,7 +90,24 @@ async fn forward<B: MessageBody + 'static>(
         let answer = bad_request(MessageFault::of(&envelope));
         return Ok(response.into_response(answer).map_into_right_body());
     }
-    Ok(named_text(response).map_into_left_body())
+    let response = whole(named_text(response).map_into_boxed_body()).await?;
+    Ok(response.map_into_right_body())
+}
+
+/// The transport streams each answer as one part. As a whole it has a length, and counts like other answers.
+async fn whole(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    if content_type.is_some_and(|name| name == "text/event-stream") {
+        return Ok(response);
+    }
+    let (request, response) = response.into_parts();
+    let (response, body) = response.into_parts();
+    let bytes = to_bytes(body).await.map_err(|_| ApiError::Internal {
+        what: "the transport broke off an answer",
+        source: None,
+    })?;
+    let response = response.set_body(BoxBody::new(bytes));
+    Ok(ServiceResponse::new(request, response))
 }
 
 fn bad_request(fault: MessageFault) -> HttpResponse {

@@ -122,3 +122,17 @@ async fn messages_past_the_limit_are_not_kept() {
     let wait = heartbeat.longest_wait().await;
     assert!(wait < LONGEST_WAIT, "{wait:?}");
 }
+
+#[tokio::test]
+async fn answers_have_a_length_and_count_like_other_large_answers() {
+    let server = builder(Backend::Memory).start();
+    let thread = server.client().thread();
+
+    let answer = post(&server, &thread, &message("tools/list", "{}"))
+        .ok()
+        .await;
+
+    let length = answer.header("content-length").unwrap();
+    assert_eq!(length.parse(), Ok(answer.body.len()));
+    assert_eq!(answer.json()["id"], 1);
+}
