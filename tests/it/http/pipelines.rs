@@ -135,18 +135,16 @@ async fn blank_lines_in_a_body_cost_as_much_as_other_bytes(server: &Server) {
 }
 
 async fn a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends(server: &Server) {
-    for upgrade in ["upgrade: websocket", "upgrade: h2c\r\nupgrade: WebSocket "] {
-        let mut stream = TcpStream::connect(server.address()).await.unwrap();
-        let head = format!("host: x\r\nauthorization: Bearer {API_SECRET}\r\n{upgrade}\r\n");
-        let request = format!("GET /kv/search/ns/l HTTP/1.1\r\n{head}\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
+    let head = format!("host: x\r\nauthorization: Bearer {API_SECRET}\r\n");
+    let upgrades = "upgrade: h2c\r\nupgrade: WebSocket \r\n";
+    let request = format!("GET /kv/search/ns/l HTTP/1.1\r\n{head}{upgrades}\r\n");
 
-        let answer = raw::read_to_end(&mut stream).await;
+    let answer = raw::exchange(server.address(), request).await;
 
-        assert_eq!(raw::status(&answer), 200, "{answer}");
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(!head.to_lowercase().contains("transfer-encoding"), "{head}");
-        assert!(head.to_lowercase().contains("connection: close"), "{head}");
-        serde_json::from_str::<serde_json::Value>(body).unwrap();
-    }
+    assert_eq!(raw::status(&answer), 200, "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    assert!(!head.contains("transfer-encoding"), "{head}");
+    assert!(head.contains("connection: close"), "{head}");
+    serde_json::from_str::<serde_json::Value>(body).unwrap();
 }
