@@ -240,7 +240,7 @@ async fn what_is_wrong_with_a_call_refuses_no_other() {
     for _ in 0..20 {
         thread
             .put("state/k", "2")
-            .refused(503, "store_unavailable")
+            .refused(503, "store_full")
             .await;
         thread.get("state").ok().await;
     }
