@@ -238,10 +238,7 @@ async fn what_is_wrong_with_a_call_refuses_no_other() {
     // as it takes more memory, by Redis
     redis.call(&["CONFIG", "SET", "maxmemory", "1"]);
     for _ in 0..20 {
-        thread
-            .put("state/k", "2")
-            .refused(503, "store_full")
-            .await;
+        thread.put("state/k", "2").refused(503, "store_full").await;
         thread.get("state").ok().await;
     }
     redis.call(&["CONFIG", "SET", "maxmemory", "0"]);

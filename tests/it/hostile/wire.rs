@@ -279,14 +279,13 @@ pub(super) fn parse(
             None => Ok(None),
         };
     }
+    let media_type = field("content-type").unwrap_or_default();
+    if media_type.starts_with("text/event-stream") || media_type.starts_with("application/x-ndjson")
+    {
+        // which does not end, in chunks or until the connection is closed
+        return answer(b"", true, bytes.len());
+    }
     if field("transfer-encoding") == Some("chunked") {
-        let media_type = field("content-type").unwrap_or_default();
-        if media_type.starts_with("text/event-stream")
-            || media_type.starts_with("application/x-ndjson")
-        {
-            // which does not end
-            return answer(b"", true, bytes.len());
-        }
         return match unchunk(&bytes[start..])? {
             Some((body, length)) => answer(&body, false, start + length),
             None => Ok(None),
