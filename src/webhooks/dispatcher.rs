@@ -46,7 +46,7 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
         }
     }
     for endpoint in &inner.settings.endpoints {
-        if !is_running(inner, &endpoint.id) {
+        if inner.delivery(&endpoint.id).is_none() {
             // one that is made by the API begins before its answer
             let consumer = endpoint.id.consumer();
             inner.events.open_consumer(&consumer).await?;
@@ -55,13 +55,6 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
     }
     reconcile(inner, wanted);
     Ok(())
-}
-
-fn is_running(inner: &Inner, id: &WebhookId) -> bool {
-    let running = inner.running.lock();
-    running
-        .unwrap_or_else(PoisonError::into_inner)
-        .contains_key(id)
 }
 
 /// Begins and ends deliveries as endpoints come and go, and tells the others what has changed.

@@ -113,7 +113,7 @@ impl Webhooks {
         }
     }
 
-    /// Changes an endpoint. Replicas notice it within seconds.
+    /// Changes an endpoint. This replica delivers by it at once; others notice it within seconds.
     ///
     /// # Errors
     /// [`WebhookError`].
@@ -138,6 +138,9 @@ impl Webhooks {
             let (name, after) = (id.as_str(), endpoint.to_bytes());
             let put = backend.put_record(KIND, name, Some(&before), &after, MOST);
             if put.await? {
+                if let Some(delivery) = self.0.delivery(id) {
+                    delivery.set(endpoint.clone());
+                }
                 self.0.changed.notify_one();
                 return Ok(endpoint);
             }

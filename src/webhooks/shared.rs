@@ -1,7 +1,7 @@
 //! What those who change endpoints and those who deliver to them share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -36,6 +36,15 @@ pub(super) struct Inner {
     pub(super) running: Mutex<HashMap<WebhookId, Arc<Delivery>>>,
     /// Something was changed here.
     pub(super) changed: Notify,
+}
+
+impl Inner {
+    /// The deliveries to an endpoint, if they have begun.
+    pub(super) fn delivery(&self, id: &WebhookId) -> Option<Arc<Delivery>> {
+        let running = self.running.lock();
+        let running = running.unwrap_or_else(PoisonError::into_inner);
+        running.get(id).cloned()
+    }
 }
 
 impl Default for WebhookSettings {
