@@ -233,7 +233,8 @@ impl GlobalStream {
         }
         let read = self.log.read_log(&behind, MOST).await?;
         let is_near = heads.now_ms.saturating_sub(self.arrived_ms) < NEAR_MS;
-        if !is_near && self.is_trimmed(&behind).await? {
+        let may_be_trimmed = !is_near || self.log.memory_use().is_some();
+        if may_be_trimmed && self.is_trimmed(&behind).await? {
             self.told_ms = heads.now_ms;
             let cursor = self.reached;
             self.ready.push_back(GlobalItem::Reset { cursor });

@@ -1,6 +1,7 @@
 //! Who on this replica listens to which thread, and how far each log was read for them.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -152,6 +153,21 @@ impl Listeners {
             }
         }
         cut
+    }
+
+    /// Cuts off all listeners to a log of which events after `from` were dropped unread, up to a horizon: they
+    /// come back with their cursors, and are told. How many there were.
+    pub(super) fn cut_off(&self, bucket: u16, from: Position, horizon: Position) -> usize {
+        let mut logs = self.lock();
+        let log = logs.get_mut(&bucket);
+        let Some(log) = log.filter(|log| log.position == Some(from)) else {
+            return 0;
+        };
+        log.position = Some(horizon);
+        let listened = log.threads.values_mut();
+        listened
+            .map(|listened| mem::take(&mut listened.ears).len())
+            .sum()
     }
 
     /// All threads that are listened to.

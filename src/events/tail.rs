@@ -157,9 +157,11 @@ impl Shared {
         is_followed: bool,
     ) -> Result<Seen, StoreError> {
         let read = self.backend.read_log(wanted, MOST).await?;
+        let buckets: Vec<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
+        let horizons = horizons(&*self.backend, &buckets).await?;
         let mut heads = Heads::clone(&self.heads.borrow());
         let mut seen = Seen::All;
-        for ((bucket, from), events) in wanted.iter().zip(read) {
+        for (((bucket, from), events), horizon) in wanted.iter().zip(read).zip(horizons) {
             self.counters.events_read.add(events.len() as u64);
             if events.len() >= MOST {
                 seen = Seen::More;
@@ -169,7 +171,10 @@ impl Shared {
             {
                 *head = last.id.position.max(*head);
             }
-            let cut = self.listeners.hand_out(*bucket, *from, events);
+            let cut = match horizon > *from {
+                true => self.listeners.cut_off(*bucket, *from, horizon),
+                false => self.listeners.hand_out(*bucket, *from, events),
+            };
             self.counters.streams_cut_off.add(cut as u64);
         }
         if is_followed {
@@ -185,6 +190,18 @@ impl Shared {
             *known = Arc::new(heads);
             is_new
         });
+    }
+}
+
+/// Of each of these logs, up to where events may be gone that nobody has read: a store that is full drops even
+/// new ones, while others keep them for longer than any reader that is up to date needs.
+pub(super) async fn horizons(
+    backend: &dyn Backend,
+    buckets: &[u16],
+) -> Result<Vec<Position>, StoreError> {
+    match backend.memory_use() {
+        Some(_) => backend.log_horizons(buckets).await,
+        None => Ok(vec![Position::default(); buckets.len()]),
     }
 }
 

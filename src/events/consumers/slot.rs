@@ -242,6 +242,10 @@ impl Slot {
         }
         let most = (room / behind.len()).clamp(1, MOST);
         let read = self.consumer.backend.read_log(&behind, most).await?;
+        if self.consumer.backend.memory_use().is_some() {
+            // a store that is full drops even new events
+            self.unsure.extend(behind.iter().map(|(bucket, _)| *bucket));
+        }
         self.look_for_gaps(&behind).await?;
         let types = self.consumer.handler.types();
         for ((bucket, _), events) in behind.into_iter().zip(read) {

@@ -11,8 +11,8 @@ use super::slots::Due;
 use crate::domain::heap::{self, Heap};
 use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Completed, EndReason, EventKind, Life, Policy, Precondition, Refusal, Stamp, Thread, Tombstone,
-    Write, Written,
+    Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp,
+    Thread, Tombstone, Write, Written,
 };
 use crate::store::held_scope::{HeldScope, check_version};
 use crate::store::{Destroy, Destroyed, millis};
@@ -56,6 +56,17 @@ impl Entry {
     /// Whether there is a thread, or one whose end is still to be logged.
     pub(super) fn has_thread(&self) -> bool {
         self.living.is_some()
+    }
+
+    /// Whether a write with that key was answered before.
+    pub(super) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        self.records.knows(key, now_ms)
+    }
+
+    /// Whether a write to the thread's scope with that key was answered before.
+    pub(super) fn scope_knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        let records = self.scope_records.as_ref();
+        records.is_some_and(|records| records.knows(key, now_ms))
     }
 
     /// Ends a thread whose time has passed, and frees what has passed. Whether it ended one.

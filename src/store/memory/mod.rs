@@ -327,8 +327,7 @@ impl Store for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        let is_let_in = has_room || write.only_deletes() && shard.look(id, now_ms).is_some();
-        if !is_let_in {
+        if !has_room && !shard.lets_in(id, write, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
         Ok(shard.write(id, write, now_ms)?)

@@ -67,6 +67,11 @@ impl<A: Remembered> Records<A> {
         }
     }
 
+    /// Whether the key was used, so that a write with it adds nothing.
+    pub(super) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
+    }
+
     fn check_room(&self, now_ms: u64) -> Result<(), Unusable> {
         let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= MOST_COST_BYTES;
         let over_ms = self

@@ -6,9 +6,9 @@ use super::answered;
 use super::past::Past;
 use super::records::Records;
 use super::slots::Due;
-use crate::domain::Life;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{KeptScope, Lifetime, ScopeRefusal, ScopeWrite, ScopeWritten};
+use crate::domain::{IdempotencyKey, Life};
 use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
 use crate::store::millis;
 
@@ -43,6 +43,11 @@ impl ScopeEntry {
             living.slide(now_ms);
         }
         Some((&mut living.held, living.expires_ms))
+    }
+
+    /// Whether a write with that key was answered before.
+    pub(super) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        self.records.knows(key, now_ms)
     }
 
     /// Frees what has passed; a scope is for the caller to drop.

@@ -76,8 +76,7 @@ impl Scopes for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
-        let is_let_in = has_room || write.only_deletes() && shard.has_scope(scope, now_ms);
-        if !is_let_in {
+        if !has_room && !shard.lets_in_scope(scope, write, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
         let written = match scope.thread() {

@@ -7,7 +7,7 @@ use super::past::{Past, Step};
 use super::scope_entry::ScopeEntry;
 use super::slots::Slots;
 use crate::domain::heap::Heap;
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::{KeptScope, ScopeWrite};
 use crate::domain::{
     Completed, Life, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
 };
@@ -116,15 +116,44 @@ impl Shard {
         self.scopes.get_mut(scope)?.get(is_use, now_ms)
     }
 
-    /// Whether there is such a scope, be it of a thread or not.
-    pub(super) fn has_scope(&mut self, scope: &KeptScope, now_ms: u64) -> bool {
-        match scope.thread() {
+    /// Whether a full store takes a write: it deletes something, or was answered before.
+    pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
+        let knows = |key| {
+            let entry = self.slots.get(id);
+            entry.is_some_and(|entry| entry.knows(key, now_ms))
+        };
+        write.idempotency.is_some_and(knows)
+            || write.only_deletes() && self.look(id, now_ms).is_some()
+    }
+
+    /// The same of a write to a scope, be it of a thread or not.
+    pub(super) fn lets_in_scope(
+        &mut self,
+        scope: &KeptScope,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+    ) -> bool {
+        let knows = |key| match scope.thread() {
+            Some(id) => {
+                let entry = self.slots.get(id);
+                entry.is_some_and(|entry| entry.scope_knows(key, now_ms))
+            }
+            None => {
+                let entry = self.scopes.get(scope);
+                entry.is_some_and(|entry| entry.knows(key, now_ms))
+            }
+        };
+        if write.idempotency.is_some_and(knows) {
+            return true;
+        }
+        let is_there = match scope.thread() {
             Some(id) => {
                 let living = self.look(id, now_ms);
                 living.is_some_and(|living| living.scope.is_some())
             }
             None => self.get_scope(scope, false, now_ms).is_some(),
-        }
+        };
+        write.only_deletes() && is_there
     }
 
     /// Changes a scope that is not of a thread.

@@ -239,6 +239,9 @@ impl Spaces {
             let space = self.spaces.remove(namespace)?;
             self.heap_bytes -= shared_bytes(namespace.as_str());
             self.order.remove(&space.record.place());
+            if self.spaces.len() < self.spaces.capacity() / 4 {
+                self.spaces.shrink_to_fit();
+            }
             return None;
         }
         for (key, _) in &some {
