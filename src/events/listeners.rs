@@ -392,6 +392,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn listeners_to_a_log_that_lost_events_unread_are_cut_off() {
+        let listeners = Arc::new(Listeners::default());
+        let mut one = listeners.listen(BUCKET, ThreadId::random());
+        let mut other = listeners.listen(BUCKET, ThreadId::random());
+        one.start(at(1));
+
+        assert_eq!(
+            listeners.cut_off(BUCKET, at(0), at(5)),
+            0,
+            "it is read once more"
+        );
+        assert_eq!(listeners.cut_off(BUCKET, at(1), at(5)), 2);
+
+        assert!(one.hear().await.is_none());
+        assert!(other.hear().await.is_none());
+        assert_eq!(listeners.wanted(), [(BUCKET, at(5))]);
+    }
+
+    #[tokio::test]
     async fn one_of_many_listeners_to_a_thread_leaves_the_others() {
         let listeners = Arc::new(Listeners::default());
         let thread = ThreadId::random();

@@ -8,7 +8,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use actix_web::http::{ConnectionType, StatusCode};
+use actix_web::http::{ConnectionType, StatusCode, Version};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
@@ -64,16 +64,20 @@ pub async fn envelope<B: MessageBody + 'static>(
     let mut response = with_problem(response, &session).map_into_boxed_body();
     mark(&mut response, session);
     end(&response, session, start);
-    if is_endless(response.request().head()) && response.status() != StatusCode::SWITCHING_PROTOCOLS
+    let is_stream = response.response().body().size() == BodySize::Stream;
+    let is_old = response.request().version() < Version::HTTP_11;
+    if (is_endless(response.request().head()) || is_stream && is_old)
+        && response.status() != StatusCode::SWITCHING_PROTOCOLS
     {
-        // actix announces chunks then and sends none: the answer ends with the connection instead
+        // actix would announce chunks, of which it sends none where an upgrade was refused, and which HTTP/1.0 does
+        // not know (RFC 9112, section 6.1): the answer ends with the connection instead
         let head = response.response_mut().head_mut();
         head.no_chunking(true);
         head.set_connection_type(ConnectionType::Close);
     }
     Ok(if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         response.map_body(|_, body| taken.switched(body))
-    } else if response.response().body().size() == BodySize::Stream {
+    } else if is_stream {
         response.map_body(|_, body| taken.with(body))
     } else {
         response

@@ -201,3 +201,29 @@ async fn a_full_embedded_store_is_told_by_every_protocol() {
     assert_eq!(thread.get("state/k").ok().await.text(), large);
     thread.delete("").ok().await;
 }
+
+/// The room for a large item is made in steps of their own, before the item is written.
+#[tokio::test]
+async fn a_history_that_cannot_be_added_to_drops_nothing() {
+    let redis = RedisServer::start();
+    let server = Server::builder(Backend::Memory)
+        .redis(&redis.url())
+        .set("THREADKEEP_HISTORY_DROP_OLDEST", true)
+        .set("THREADKEEP_HISTORY_MAX_BYTES", 200_000)
+        .start();
+    let thread = server.client().thread();
+    for part in 0..3 {
+        let items = (0..800).map(|item| format!(r#"{{"id":"{part}-{item}","value":1}}"#));
+        let items = items.collect::<Vec<_>>().join(",");
+        let body = format!(r#"{{"items":[{items}]}}"#);
+        thread.post("history", &body).ok().await;
+    }
+    let before = thread.get("history").ok().await.text();
+    redis.call(&["CONFIG", "SET", "maxmemory", "1"]);
+
+    let large = format!(r#"{{"id":"large","value":"{}"}}"#, "x".repeat(190_000));
+    let refused = thread.post("history", &large).send().await;
+
+    refused.problem(503, "store_full");
+    assert_eq!(thread.get("history").ok().await.text(), before);
+}

@@ -6,13 +6,14 @@ use std::io;
 use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use actix_web::rt::net::TcpStream;
 use actix_web::rt::spawn;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// What is held at most for one connection. More goes to the system at once.
@@ -21,6 +22,10 @@ const HELD_BYTES: usize = 16_384;
 const LAST: Duration = Duration::from_secs(5);
 /// With so much for all of them, it is time to send: nobody waits for a hundred others.
 const FULL_BYTES: usize = 65_536;
+
+/// Connections of a worker that are served no more and are read from for as long: they no longer count among the
+/// connections that a worker serves, so strangers could hold any number of them.
+const LINGERING: usize = 64;
 
 /// Small writes of a worker's connections, held until all else that is ready has run.
 ///
@@ -61,13 +66,15 @@ impl Outbox {
     pub(super) fn start() -> Self {
         let outbox = Self::default();
         let sending = outbox.clone();
+        let lingering = Arc::new(Semaphore::new(LINGERING));
         spawn(async move {
             loop {
                 sending.0.is_held.notified().await;
                 sending.send();
                 let left = mem::take(&mut sending.0.held.borrow_mut().left);
                 for outlet in left.into_iter().filter(|outlet| outlet.has_rest()) {
-                    spawn(timeout(LAST, outlet.end()));
+                    let place = Arc::clone(&lingering).try_acquire_owned().ok();
+                    spawn(timeout(LAST, outlet.end(place)));
                 }
             }
         });
@@ -152,8 +159,12 @@ impl Outlet {
 
     /// Writes it, if its client takes it, and reads until the client closes: a connection that is closed with bytes
     /// unread is reset, and an answer that the client has not read yet is lost.
-    async fn end(self: Rc<Self>) -> io::Result<()> {
+    /// Without a place among those that may linger, it only writes.
+    async fn end(self: Rc<Self>, place: Option<OwnedSemaphorePermit>) -> io::Result<()> {
         self.write_rest().await?;
+        let Some(_place) = place else {
+            return Ok(());
+        };
         let stream = &self.stream;
         poll_fn(|cx| Pin::new(&mut *stream.borrow_mut()).poll_shutdown(cx)).await?;
         let mut memory = [0; 1_024];

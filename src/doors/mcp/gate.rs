@@ -31,11 +31,8 @@ pub(super) async fn gate<B: MessageBody + 'static>(
     let limit_bytes = opened.as_ref().map_or(0, |_| MESSAGE_MAX_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match opened.and_then(|scope| admit(&mut request, scope, &body)) {
-        Ok(Ok(envelope)) => {
-            // the copy that is left is the envelope
-            drop(body);
-            forward(request, next, envelope).await?
-        }
+        // the body has its share of the memory until the call is done, as the arguments are a copy of it
+        Ok(Ok(envelope)) => forward(request, next, envelope).await?,
         Ok(Err(fault)) => request
             .into_response(bad_request(fault))
             .map_into_right_body(),

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use crate::budgets::{LONGEST_WAIT, MB, await_resident, builder};
 use crate::support::heartbeat::Heartbeat;
+use crate::support::raw;
 use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 200;
@@ -54,4 +55,27 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
     drop(pipelines);
     await_resident(&server, before + 20 * MB).await;
+}
+
+/// Which end without counting among the connections that the server serves.
+#[tokio::test]
+async fn few_refused_connections_are_held_for_their_answer() {
+    const MOST: usize = 8;
+    let server = builder(Backend::Memory)
+        .set("THREADKEEP_WORKERS", 1)
+        .set("THREADKEEP_MAX_CONNECTIONS", MOST)
+        .start();
+    let before = server.open_files();
+    let refused = format!("GET / HTTP/1.1\r\nupgrade: {}\r\n", "b".repeat(300));
+
+    let mut held = Vec::new();
+    for _ in 0..300 {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        stream.write_all(refused.as_bytes()).await.unwrap();
+        assert_eq!(raw::status(&raw::read_head(&mut stream).await), 431);
+        held.push(stream);
+    }
+
+    let open = server.open_files() - before;
+    assert!(open <= 64 + 2 * MOST, "{open} sockets");
 }

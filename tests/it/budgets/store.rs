@@ -112,7 +112,8 @@ async fn small_threads_and_remembered_answers_are_counted_with_what_they_cost() 
 async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     let server = start();
     let first = server.client().thread();
-    first.put("state/k", "1").ok().await;
+    let put = || first.put("state/k", "1").header("idempotency-key", "k");
+    put().ok().await;
     let state = format!(r#"{{"k":"{}"}}"#, "x".repeat(900_000));
     until_full(async |_| {
         let thread = server.client().thread();
@@ -125,6 +126,8 @@ async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     refused.problem(503, "store_full");
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(first.state().await, r#"{"k":1}"#);
+    let again = put().ok().await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
     first.delete("state/k").ok().await;
     first.delete("").ok().await;
     assert_eq!(server.metric("threadkeep_store_full").await, 1);

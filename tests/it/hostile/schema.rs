@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 use super::dice::Dice;
 use super::world::World;
 
+/// Where webhooks of valid requests go: nobody listens there, and it is this machine.
+pub(super) const LOOPBACK_URL: &str = "http://127.0.0.1:9/hook";
+
 /// How deep free values go.
 const DEPTH: usize = 3;
 
@@ -99,7 +102,7 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
         "keys" => json!([world.key(dice), world.key(dice)]),
         "namespace" if schema["type"] == "string" => world.namespace(dice).into(),
         "namespace" => json!([world.namespace(dice)]),
-        "url" => "http://127.0.0.1:9/hook".into(),
+        "url" => LOOPBACK_URL.into(),
         "name" => world.tool_call(dice).0.into(),
         "tool_calls" => json!([call(dice, "arguments", "function")]),
         "tool_use" | "content" if schema["type"] == "array" => {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::dice::Dice;
 use super::request::Request;
-use super::schema::Schemas;
+use super::schema::{LOOPBACK_URL, Schemas};
 use crate::support::client::{Client, signature};
 use crate::support::server::{API_SECRET, RELAY_SECRET, SIGNING_SECRET};
 
@@ -60,8 +60,7 @@ impl Made {
                 let answer = request.json(&body.to_string()).send().await.json();
                 answer[id].as_str().map(str::to_owned)
             };
-            let endpoint =
-                json!({"url": "http://127.0.0.1:9/hook", "events": ["thread.destroyed"]});
+            let endpoint = json!({"url": LOOPBACK_URL, "events": ["thread.destroyed"]});
             let scope = json!({"scope": format!("session:by-url-{place}")});
             let ttl = json!({"ttl_seconds": 60});
             made.webhooks

@@ -16,6 +16,7 @@ over_both_stores![
     a_large_head_behind_another_request_gets_an_answer,
     blank_lines_in_a_body_cost_as_much_as_other_bytes,
     a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends,
+    a_client_of_the_old_protocol_gets_a_stream_without_chunks,
 ];
 
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -147,4 +148,22 @@ async fn a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends(server: 
     assert!(!head.contains("transfer-encoding"), "{head}");
     assert!(head.contains("connection: close"), "{head}");
     serde_json::from_str::<serde_json::Value>(body).unwrap();
+}
+
+/// HTTP/1.0 knows no chunks (RFC 9112, section 6.1).
+async fn a_client_of_the_old_protocol_gets_a_stream_without_chunks(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let own = format!("x-thread-id: {}\r\n", thread.signed);
+    let head = format!("GET /v1/threads/current/events HTTP/1.0\r\n{own}\r\n");
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+
+    let answer = raw::read_head(&mut stream).await.to_lowercase();
+
+    assert_eq!(
+        raw::status(&answer.to_uppercase().replace("HTTP/1.0", "HTTP/1.1")),
+        200
+    );
+    assert!(!answer.contains("transfer-encoding"), "{answer}");
 }

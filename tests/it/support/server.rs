@@ -155,6 +155,12 @@ impl Server {
         self.memory_bytes("VmHWM")
     }
 
+    /// How many files and sockets it has open.
+    pub(crate) fn open_files(&self) -> usize {
+        let pid = lock(&self.child).id();
+        fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+    }
+
     /// A line of its status, which Linux gives in kB (proc(5)).
     fn memory_bytes(&self, name: &str) -> u64 {
         let pid = lock(&self.child).id();

@@ -4,11 +4,15 @@ use serde_json::Value;
 
 use super::super::dice::Dice;
 use super::super::request::Request;
-use super::super::schema::free;
+use super::super::schema::{LOOPBACK_URL, free};
 use super::super::world::World;
 
 /// Stands in a tree where bytes go that no tree can hold.
 const PLACE: &str = "\u{1}place\u{1}";
+
+/// Stands in a body for the URL of an endpoint while the body is mutated: a URL with another digit would have the
+/// server deliver to another machine.
+const URL_PLACE: &str = "the place of a URL";
 
 /// Values at the edges of what a program may think of.
 const VALUES: [&[u8]; 64] = [
@@ -108,12 +112,25 @@ const REPEATED_BYTES: usize = 300_000;
 /// A request whose body says something else.
 pub(in super::super) fn mutate(mut request: Request, world: World<'_>, dice: &mut Dice) -> Request {
     let body = request.body.take().unwrap_or_else(|| b"{}".to_vec());
+    let body = replace(&body, LOOPBACK_URL, URL_PLACE);
     let mutated = match serde_json::from_slice::<Value>(&body) {
         Ok(tree) if !dice.one_in(6) => in_tree(tree, world, dice),
         _ => in_text(body, dice),
     };
-    request.body = Some(mutated);
+    request.body = Some(replace(&mutated, URL_PLACE, LOOPBACK_URL));
     request
+}
+
+fn replace(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut start = 0;
+    for at in memchr::memmem::find_iter(bytes, from) {
+        out.extend_from_slice(&bytes[start..at]);
+        out.extend_from_slice(to.as_bytes());
+        start = at + from.len();
+    }
+    out.extend_from_slice(&bytes[start..]);
+    out
 }
 
 /// A document with something else in some place.
