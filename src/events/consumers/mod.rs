@@ -9,6 +9,7 @@
 mod backlog;
 mod consumer;
 mod draft;
+mod gaps;
 mod handler;
 mod health;
 mod heartbeat;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, Failed};
 use super::consumer::Consumer;
+use super::gaps::Gaps;
 use super::handler::Failure;
 use super::record::Record;
 use crate::domain::{Fingerprint, Position};
@@ -43,6 +44,7 @@ pub(super) struct Slot {
     unsent: Option<LedgerChange>,
     /// Logs that may have lost events before they were read.
     unsure: BTreeSet<u16>,
+    gaps: Gaps,
     /// Which log is read first, so that none is always last.
     turn: usize,
     oldest: Arc<Oldest>,
@@ -97,6 +99,7 @@ impl Slot {
         let mut slot = Self {
             backlog: Backlog::new(consumer.timing, cursors),
             unsure: buckets.iter().copied().collect(),
+            gaps: Gaps::default(),
             oldest: consumer.counters().lag.share(),
             buckets,
             consumer,
@@ -288,14 +291,7 @@ impl Slot {
         let horizons = self.consumer.backend.log_horizons(&buckets).await?;
         let gaps = horizons.iter().zip(&from);
         let gaps = gaps.filter(|(horizon, from)| horizon > from).count();
-        if gaps > 0 {
-            let consumer = &self.consumer.name;
-            tracing::error!(
-                consumer,
-                gaps,
-                "events left the log before they were delivered"
-            );
-        }
+        self.gaps.add(gaps, &self.consumer.name);
         for bucket in &buckets {
             self.unsure.remove(bucket);
         }

@@ -1,0 +1,60 @@
+//! Gaps: events that left the log before they were delivered.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How often a slot reports gaps at most. While an endpoint fails and the log is short, each read finds more of them.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// The gaps that one slot has found and not reported yet.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    found: usize,
+    reported: Option<Instant>,
+}
+
+impl Gaps {
+    /// Adds gaps to those found, and reports all of them unless there was a report a moment ago.
+    pub(super) fn add(&mut self, gaps: usize, consumer: &str) {
+        if let Some(gaps) = self.due(gaps) {
+            tracing::error!(
+                consumer,
+                gaps,
+                "events left the log before they were delivered"
+            );
+        }
+    }
+
+    /// How many gaps to report now, if any.
+    fn due(&mut self, gaps: usize) -> Option<usize> {
+        self.found += gaps;
+        let is_early = self
+            .reported
+            .is_some_and(|reported| reported.elapsed() < REPORT_EVERY);
+        if self.found == 0 || is_early {
+            return None;
+        }
+        self.reported = Some(Instant::now());
+        Some(std::mem::take(&mut self.found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_reported_at_once_and_then_together() {
+        let mut gaps = Gaps::default();
+
+        assert_eq!(gaps.due(0), None);
+        assert_eq!(gaps.due(2), Some(2));
+        assert_eq!(gaps.due(3), None);
+        assert_eq!(gaps.due(4), None);
+
+        gaps.reported = gaps.reported.and_then(|at| at.checked_sub(REPORT_EVERY));
+        assert_eq!(gaps.due(0), Some(7));
+        assert_eq!(gaps.due(0), None);
+    }
+}
