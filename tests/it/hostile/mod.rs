@@ -143,7 +143,7 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
     );
     let log = server.log();
     assert!(!log.contains("panicked"), "{log}");
-    Made::end_all(&server.client()).await;
+    Made::end_all(address).await;
     let peak = server.peak_bytes();
     while server.resident_bytes() * 2 >= before * 3 {
         let now = server.resident_bytes();
