@@ -291,7 +291,8 @@ pub(super) fn parse(
             None => Ok(None),
         };
     }
-    match is_end {
+    // it ends with the connection, which the server closes after it has lingered for up to 5 s
+    match is_end || is_closing {
         true => answer(&bytes[start..], true, bytes.len()),
         false => Ok(None),
     }
