@@ -146,14 +146,17 @@ check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-dep
 # how long clients wait have the usual number: faults, budgets and hostile requests. The same names leave out and
 # pick, so that each test is run whatever it is called.
 at_once=$((2 * $(nproc)))
+# Runs tests, so many at once. One that hangs fails the run; libtest has named it by then.
+tests() {
+    threads=$1
+    shift
+    RUST_TEST_THREADS=$threads timeout --kill-after=10 1500 cargo test --locked "$@"
+}
 # First the ones without Redis: they leave a program of that kind in target/debug.
 check 'Build without Redis, and no warning' build_without_redis
-check 'Tests without Redis' \
-    env RUST_TEST_THREADS="$at_once" cargo test --locked --no-default-features -- \
-    --skip budgets:: --skip hostile::
-check 'Tests' env RUST_TEST_THREADS="$at_once" cargo test --locked -- \
-    --skip faults:: --skip budgets:: --skip hostile::
-check 'Tests of faults, budgets and hostile requests' cargo test --locked -- faults:: budgets:: hostile::
+check 'Tests without Redis' tests "$at_once" --no-default-features -- --skip budgets:: --skip hostile::
+check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
+check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 check 'Benchmarks build' cargo build --locked --benches --examples
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 

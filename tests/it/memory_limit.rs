@@ -1,7 +1,6 @@
 //! The embedded store at the limit of its memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use threadkeep::domain::{Completed, Fingerprint, Operation, Position, RateName, Retention};
@@ -243,12 +242,14 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
     const WRITERS: u64 = 8;
     const BYTES: u64 = 100_000;
     let (store, room) = bounded(4 * MIB);
-    let is_over = Arc::new(AtomicBool::new(false));
+    // the watcher ends when the writers do, even if one fails
+    let writing = Arc::new(());
+    let watched = Arc::downgrade(&writing);
     let watcher = {
-        let (store, is_over) = (store.clone(), Arc::clone(&is_over));
+        let store = store.clone();
         in_parallel(async move {
             let mut most = 0;
-            while !is_over.load(Ordering::Relaxed) {
+            while watched.strong_count() > 0 {
                 most = most.max(used(&store));
                 std::thread::yield_now();
             }
@@ -258,18 +259,21 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
 
     let writers = (0..WRITERS).map(|_| {
         let subjects: Vec<_> = (0..60).map(|_| room.subject()).collect();
+        let writing = Arc::clone(&writing);
         in_parallel(async move {
+            let _writing = writing;
             for subject in subjects {
                 subject.merge(&[fill_with(BYTES as usize)]).await;
                 subject.destroy().await;
             }
         })
     });
-    for writer in writers.collect::<Vec<_>>() {
+    let writers: Vec<_> = writers.collect();
+    drop(writing);
+    for writer in writers {
         writer.await.unwrap();
     }
 
-    is_over.store(true, Ordering::Relaxed);
     let most = watcher.await.unwrap();
     // what a value counts for is an eighth more than its text
     assert!(

@@ -7,6 +7,15 @@ use crate::store::StoreError;
 /// are as small as can be, so a flood of large writes cannot outrun its own evictions.
 const MOST_FOR_A_WRITE: usize = 4_096;
 
+/// What came of an attempt to evict something.
+enum Eviction {
+    /// There was room by then: others that write have made it, and may have used it up since.
+    Needless,
+    Impossible,
+    /// So many archives and events are gone; 0: those that were the oldest went otherwise meanwhile.
+    Done(usize),
+}
+
 impl Shards {
     /// Lets a write in that may add something.
     ///
@@ -23,13 +32,15 @@ impl Shards {
     pub(super) fn has_room(&self) -> bool {
         let limit_bytes = self.budget.limit_bytes();
         let mut left = MOST_FOR_A_WRITE;
-        while left > 0 && self.budget.excess(limit_bytes).is_some() {
+        // it need not be there for long: others that write at once may use it up at the next moment
+        while self.budget.excess(limit_bytes).is_some() {
             match self.evict(limit_bytes) {
-                0 => break,
-                evicted => left = left.saturating_sub(evicted),
+                Eviction::Needless => return true,
+                Eviction::Done(evicted) if evicted < left => left -= evicted.max(1),
+                Eviction::Done(_) | Eviction::Impossible => return false,
             }
         }
-        self.budget.excess(limit_bytes).is_none()
+        true
     }
 
     /// Brings what is too much down. A store that was full gets some room more, so that it is not full
@@ -39,28 +50,27 @@ impl Shards {
             true => self.budget.relaxed_bytes(),
             false => self.budget.limit_bytes(),
         };
-        while self.evict(below_bytes) > 0 {}
+        while let Eviction::Done(_) = self.evict(below_bytes) {}
         self.budget.look();
     }
 
-    /// Evicts some of the oldest archives and events. How many; 0: there are none, or there is less
-    /// than that many bytes already.
-    fn evict(&self, below_bytes: u64) -> usize {
+    /// Evicts some of the oldest archives and events, unless there are fewer than so many bytes already.
+    fn evict(&self, below_bytes: u64) -> Eviction {
         // freed after both locks
         let mut gone = Vec::new();
         // or several writers would evict for each other's excess, and not the oldest
         let _alone = super::lock(&self.evicting);
         let Some(excess) = self.budget.excess(below_bytes) else {
-            return 0;
+            return Eviction::Needless;
         };
         let Some((place, until_ms)) = self.oldest() else {
-            return 0;
+            return Eviction::Impossible;
         };
         let mut shard = self.hold(place);
         let evicted = shard.past.evict(until_ms, excess, BATCH, &mut gone);
         drop(shard);
         self.budget.evicted(evicted);
-        (evicted.archives + evicted.events) as usize
+        Eviction::Done((evicted.archives + evicted.events) as usize)
     }
 
     /// The shard that has the oldest of what may be evicted, and the time up to which all others have
