@@ -6,14 +6,13 @@ mod metrics;
 mod rates;
 mod store;
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use actix_web::App;
 use actix_web::dev::Server;

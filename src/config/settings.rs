@@ -10,16 +10,12 @@ use tracing_subscriber::EnvFilter;
 use super::cors::CorsOrigins;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
-use super::identity;
 use super::keys::is_name;
-use super::machine;
 use super::mcp::{self, McpSettings};
-use super::public_url;
-use super::rates;
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::Values;
 use super::warning::Warning;
-use super::webhooks;
+use super::{identity, machine, public_url, rates, webhooks};
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention,

@@ -42,7 +42,7 @@ impl Fingerprint {
     }
 
     /// The fingerprint of what was hashed.
-    pub(in crate::domain) fn of_hash(hash: Sha256) -> Self {
+    pub(super) fn of_hash(hash: Sha256) -> Self {
         let digest = hash.finalize();
         let mut first = [0; 16];
         first.copy_from_slice(&digest[..16]);

@@ -13,13 +13,13 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
-use super::answer_memory::{AnswerMemory, NoRoom};
-use super::body::{Body, is_endless};
+use super::answer::memory::{AnswerMemory, NoRoom};
 use super::error::{ApiError, with_problem};
-use super::exchange::{About, Exchange, Streaming, Successor};
-use super::session::{SESSION_ID, SessionId};
+use super::request::body::{Body, is_endless};
+use super::request::exchange::{About, Exchange, Streaming, Successor};
+use super::request::session::{SESSION_ID, SessionId};
+use super::request::{early, head};
 use super::turn::Turn;
-use super::{early, head};
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 

@@ -5,7 +5,7 @@ use std::future::ready;
 use actix_web::{Route, web};
 
 use super::error::ApiError;
-use super::target::Target;
+use super::request::target::Target;
 
 /// Refuses a path that is none.
 pub(super) fn not_found() -> Route {

@@ -1,8 +1,7 @@
 //! The process itself, under the names that Prometheus' own client libraries give it.
 
-use std::fmt;
-use std::fs;
 use std::time::SystemTime;
+use std::{fmt, fs};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};

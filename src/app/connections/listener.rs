@@ -1,10 +1,9 @@
 //! Listening, and serving what connects.
 
-use std::fmt;
 use std::future::ready;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
+use std::{fmt, io};
 
 use actix_http::error::DispatchError;
 use actix_http::{HttpService, KeepAlive, Request};
@@ -33,23 +32,23 @@ const LINGERING: Duration = Duration::from_secs(5);
 
 /// What connections are served by.
 #[derive(Debug, Clone)]
-pub(in crate::app) struct ConnectionSettings {
+pub(crate) struct ConnectionSettings {
     /// Threads; none: one for each core.
-    pub(in crate::app) workers: Option<usize>,
+    pub(crate) workers: Option<usize>,
     /// How many each of them serves at once.
-    pub(in crate::app) most: usize,
+    pub(crate) most: usize,
     /// How many bytes of requests' bodies each of them holds at once, and as many of answers, and how many
     /// a body has at most.
-    pub(in crate::app) body_memory: (u64, u64),
+    pub(crate) body_memory: (u64, u64),
     /// How long one may be idle between requests.
-    pub(in crate::app) keep_alive: Duration,
+    pub(crate) keep_alive: Duration,
     /// How long running requests may take to finish.
-    pub(in crate::app) shutdown: Duration,
+    pub(crate) shutdown: Duration,
 }
 
 /// A port that is listened on.
 #[derive(Debug)]
-pub(in crate::app) struct Listener {
+pub(crate) struct Listener {
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -59,7 +58,7 @@ impl Listener {
     ///
     /// # Errors
     /// [`io::Error`].
-    pub(in crate::app) fn bind(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         // a port whose last server has just ended can be taken again
@@ -72,7 +71,7 @@ impl Listener {
     }
 
     /// Where it listens.
-    pub(in crate::app) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
@@ -80,7 +79,7 @@ impl Listener {
     ///
     /// # Errors
     /// [`io::Error`].
-    pub(in crate::app) fn serve<F, I, S, B>(
+    pub(crate) fn serve<F, I, S, B>(
         self,
         settings: &ConnectionSettings,
         connections: Connections,

@@ -2,13 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::io;
-use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
+use std::{io, mem};
 
 use actix_web::rt::net::TcpStream;
 use actix_web::rt::spawn;

@@ -1,12 +1,11 @@
 //! A connection's stream.
 
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use actix_web::rt::net::TcpStream;
 use socket2::SockRef;

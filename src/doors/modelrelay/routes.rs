@@ -7,8 +7,9 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, Route};
 
 use super::envelope::envelope;
-use super::{ModelRelay, RelayError};
-use super::{artifacts, events, messages, runs, sessions, state_handles, tool_calls};
+use super::{
+    ModelRelay, RelayError, artifacts, events, messages, runs, sessions, state_handles, tool_calls,
+};
 
 /// What the paths of the wire begin with. The root is for clients whose base URL has no path.
 const ROOTS: [&str; 2] = ["/api/v1", ""];

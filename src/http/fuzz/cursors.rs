@@ -1,9 +1,9 @@
 //! Cursors.
 
-use super::super::cursor::{Cursor, open, seal};
 use crate::domain::{EntryKey, EventId, KeyRing, SigningKey};
 use crate::events::{ThreadCursor, Watermark};
 use crate::fuzzing::{Bound, Input, fuzz};
+use crate::http::request::cursor::{Cursor, open, seal};
 use crate::store::{ArchivePlace, NamespacePlace};
 
 const ABOUT: &[u8] = b"a thread";
@@ -46,7 +46,7 @@ fn holds<C: Cursor>(input: Input<'_>) {
         .map(|cursor| bytes(&cursor));
     assert_eq!(opened.as_deref(), Some(input.bytes()));
     assert!(open::<C>(&ring, b"another", &sealed).is_err());
-    assert!(open::<C>(&self::ring("theirs"), ABOUT, &sealed).is_err());
+    assert!(open::<C>(&super::cursors::ring("theirs"), ABOUT, &sealed).is_err());
     let step = sealed.len().div_ceil(PLACES);
     for place in (0..sealed.len()).step_by(step) {
         let mut changed = sealed.clone();

@@ -1,7 +1,6 @@
 //! Commands as they are sent, and what they are about.
 
-use std::fmt;
-use std::iter;
+use std::{fmt, iter};
 
 use memchr::memchr;
 

@@ -1,7 +1,6 @@
 //! Whether the changes of all threads are logged.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use redis::Value;

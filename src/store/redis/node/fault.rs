@@ -9,7 +9,7 @@ use crate::store::NotAsked;
 /// What failed: reaching the server, or a call that it may have run, or the time, or what was to come
 /// after a write that was done; or it was not even tried.
 #[derive(Debug)]
-pub(in crate::store::redis) enum Fault {
+pub(crate) enum Fault {
     Connect(RedisError),
     Call(RedisError),
     Timeout,
@@ -35,7 +35,7 @@ impl Fault {
         }
     }
 
-    pub(in crate::store::redis) fn is_of_the_connection(&self) -> bool {
+    pub(crate) fn is_of_the_connection(&self) -> bool {
         matches!(self.kind(), Some(ErrorKind::Io | ErrorKind::Parse))
     }
 
@@ -47,7 +47,7 @@ impl Fault {
     /// Whether the server has no memory left for what was sent, and has done nothing: it looks before a
     /// script's first write alone. Redis 6.2 wraps that answer into an error of the script, without a
     /// code of its own.
-    pub(in crate::store::redis) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         let Self::Call(error) = self else {
             return false;
         };
@@ -60,7 +60,7 @@ impl Fault {
 
     /// Whether the server may have done what was sent: the connection ended before it said so, or
     /// a script failed on its way.
-    pub(in crate::store::redis) fn may_be_done(&self) -> bool {
+    pub(crate) fn may_be_done(&self) -> bool {
         let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
         match self {
             Self::Timeout | Self::Late(_) | Self::Unconfirmed { .. } => true,
@@ -71,7 +71,7 @@ impl Fault {
     }
 
     /// The server is not, or not yet, the one that takes writes. It has done nothing.
-    pub(in crate::store::redis) fn is_of_the_role(&self) -> bool {
+    pub(crate) fn is_of_the_role(&self) -> bool {
         matches!(
             self.kind(),
             Some(ErrorKind::Server(
@@ -83,7 +83,7 @@ impl Fault {
     }
 
     /// Whether it was refused for a reason that will not pass in such a time.
-    pub(in crate::store::redis) fn lasts(&self, time: Duration) -> bool {
+    pub(crate) fn lasts(&self, time: Duration) -> bool {
         match self {
             Self::Refused { since, .. } => since.is_none_or(|since| since.elapsed() >= time),
             _ => false,

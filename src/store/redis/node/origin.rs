@@ -8,7 +8,7 @@ use super::sentinel::Sentinels;
 use super::wire::Wire;
 
 /// Where a connection is made to.
-pub(in crate::store::redis) enum Origin {
+pub(crate) enum Origin {
     /// That server.
     Server(Box<ConnectionInfo>),
     /// The server that the sentinels name, asked anew for each connection.

@@ -46,7 +46,7 @@ struct Lines {
 /// A connection that nobody else uses. It is used again only by way of [`Alone::call`]: what is
 /// dropped before may be in the midst of a reply.
 #[derive(Debug)]
-pub(in crate::store::redis) struct Alone<'a> {
+pub(crate) struct Alone<'a> {
     pool: &'a Arc<Pool>,
     line: Arc<Line>,
     _turn: Turn<'a>,
@@ -172,7 +172,7 @@ impl Lines {
 impl Alone<'_> {
     /// Calls commands until that time; all replies, or the first that is an error of the first so
     /// many. Errors after these are among the replies.
-    pub(in crate::store::redis) async fn call(
+    pub(crate) async fn call(
         self,
         commands: &[Command],
         leading: usize,

@@ -9,7 +9,7 @@ use crate::store::{Links, NotAsked};
 /// The turns of all connections, and how often there was none. What is counted is counted when
 /// somebody wants to know it, so no call pays for it.
 #[derive(Debug, Default)]
-pub(in crate::store::redis) struct Roll {
+pub(crate) struct Roll {
     turns: Mutex<Vec<Weak<Turns>>>,
     opened: AtomicU64,
     open: AtomicU64,
@@ -33,7 +33,7 @@ impl Roll {
     }
 
     /// A call was not sent.
-    pub(in crate::store::redis) fn refused(&self, why: &NotAsked) {
+    pub(crate) fn refused(&self, why: &NotAsked) {
         let count = match why {
             NotAsked::Unreachable(_) | NotAsked::Silent => &self.open,
             NotAsked::Full => &self.full,
@@ -43,7 +43,7 @@ impl Roll {
     }
 
     /// All but how many servers are open.
-    pub(in crate::store::redis) fn count(&self) -> Links {
+    pub(crate) fn count(&self) -> Links {
         let all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
         let sum = |of: fn(&Turns) -> usize| all.iter().map(|turns| of(turns) as u64).sum();

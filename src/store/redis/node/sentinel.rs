@@ -14,7 +14,7 @@ use crate::store::redis::address::Host;
 use crate::store::redis::commands::{Command, command};
 
 /// Who knows where the master is, and how it is reached then.
-pub(in crate::store::redis) struct Sentinels {
+pub(crate) struct Sentinels {
     sentinels: Vec<ConnectionInfo>,
     master: String,
     server: Box<ConnectionInfo>,
@@ -23,7 +23,7 @@ pub(in crate::store::redis) struct Sentinels {
 }
 
 impl Sentinels {
-    pub(in crate::store::redis) fn new(
+    pub(crate) fn new(
         sentinels: Vec<ConnectionInfo>,
         master: String,
         server: Box<ConnectionInfo>,

@@ -9,7 +9,7 @@ use super::roll::Roll;
 
 /// A server: how it is reached, and whether it is there.
 #[derive(Debug)]
-pub(in crate::store::redis) struct Server {
+pub(crate) struct Server {
     pub(super) origin: Origin,
     pub(super) breaker: Breaker,
     pub(super) roll: Arc<Roll>,
@@ -18,7 +18,7 @@ pub(in crate::store::redis) struct Server {
 }
 
 impl Server {
-    pub(in crate::store::redis) fn new(origin: Origin, timeout: Duration, roll: Arc<Roll>) -> Self {
+    pub(crate) fn new(origin: Origin, timeout: Duration, roll: Arc<Roll>) -> Self {
         Self {
             breaker: Breaker::new(origin.name(), Arc::clone(&roll), Instant::now()),
             roll,
@@ -28,7 +28,7 @@ impl Server {
     }
 
     /// Whether calls to it are refused.
-    pub(in crate::store::redis) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.breaker.is_open()
     }
 }

@@ -41,7 +41,7 @@ impl Bounds {
     };
 
     /// None: for users who bound themselves.
-    pub(in crate::store::redis) const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         in_flight: Semaphore::MAX_PERMITS,
         waiting: usize::MAX,
     };

@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
-use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
+use std::{io, mem};
 
 use bytes::BytesMut;
 use redis::RedisError;

@@ -28,7 +28,7 @@ pub(super) use queue::Failure;
 use queue::Queue;
 
 use crate::store::redis::commands::Command;
-pub(in crate::store::redis) use reader::Reader;
+pub(crate) use reader::Reader;
 
 /// A connection that is used by all its clones, until the last of them is dropped.
 #[derive(Debug, Clone)]

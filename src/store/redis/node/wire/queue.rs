@@ -1,10 +1,9 @@
 //! What is called, until it is sent.
 
-use std::fmt;
-use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
+use std::{fmt, mem};
 
 use bytes::Bytes;
 use redis::RedisError;
@@ -46,7 +45,7 @@ pub(super) struct Waiter {
 
 /// Why there are no replies.
 #[derive(Debug)]
-pub(in crate::store::redis::node) enum Failure {
+pub(crate) enum Failure {
     /// The time is over.
     Late,
     /// The connection is.

@@ -6,12 +6,12 @@ use super::scan::{length, malformed};
 
 /// What is left of replies that have come whole.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::store::redis) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(in crate::store::redis) fn new(replies: &'a [u8]) -> Self {
+    pub(crate) fn new(replies: &'a [u8]) -> Self {
         Self { rest: replies }
     }
 
@@ -52,12 +52,12 @@ impl<'a> Reader<'a> {
     }
 
     /// What comes after what was read.
-    pub(in crate::store::redis) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// The next value, if it is an integer.
-    pub(in crate::store::redis) fn integer(&mut self) -> Result<Option<i64>, RedisError> {
+    pub(crate) fn integer(&mut self) -> Result<Option<i64>, RedisError> {
         match self.kind()? {
             b':' => integer(self.line()?).map(Some),
             _ => Ok(None),
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The number of pairs of the next value, if it is a map; the pairs follow.
-    pub(in crate::store::redis) fn map(&mut self) -> Result<Option<usize>, RedisError> {
+    pub(crate) fn map(&mut self) -> Result<Option<usize>, RedisError> {
         match self.kind()? {
             b'%' => self.length(),
             _ => Ok(None),
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next value, if it is a string.
-    pub(in crate::store::redis) fn string(&mut self) -> Result<Option<&'a [u8]>, RedisError> {
+    pub(crate) fn string(&mut self) -> Result<Option<&'a [u8]>, RedisError> {
         if self.kind()? != b'$' {
             return Ok(None);
         }

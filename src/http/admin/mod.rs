@@ -1,0 +1,7 @@
+//! What operators use: probes and webhook endpoints.
+
+pub(super) mod probes;
+pub(super) mod readiness;
+mod webhook_body;
+pub(super) mod webhook_object;
+pub(super) mod webhooks;

@@ -1,0 +1,241 @@
+//! Webhook endpoints, for back ends.
+
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use serde::Serialize;
+
+use super::webhook_body::{read_endpoint_change, read_new_endpoint, read_replay};
+use super::webhook_object::{
+    FailedEvent, FailedList, NewWebhookBody, ReplayBody, Replayed, WebhookList, WebhookObject,
+    WebhookPatchBody,
+};
+use crate::http::answer::negotiation::accepts_json;
+use crate::http::error::ApiError;
+use crate::http::request::back_end::BackEnd;
+use crate::http::request::cursor;
+use crate::http::request::json_body::JsonBody;
+use crate::http::request::query::{Nothing, Page, Query};
+use crate::http::schemas::{Problem, WebhookProblems};
+use crate::webhooks::WebhookId;
+
+/// Makes a webhook endpoint
+///
+/// All events of its types that happen from now on go there, signed by the rules of Standard
+/// Webhooks with the secret, which is told here and never again.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks",
+    tag = "webhooks",
+    request_body(content = NewWebhookBody),
+    responses(
+        (status = 201, description = "Made.", body = WebhookObject, headers(("location" = String))),
+        (status = 409, description = "There are 100 endpoints already.", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
+        WebhookProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn create_webhook(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let new = read_new_endpoint(body.as_str())?;
+    let made = api.webhooks.create(new.url, new.types, new.secret).await?;
+    let location = format!("/v1/webhooks/{}", made.id);
+    let mut response = HttpResponse::Created();
+    response.insert_header((LOCATION, location));
+    Ok(json(response, &WebhookObject::with_secret(&made)))
+}
+
+/// The webhook endpoints
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks",
+    tag = "webhooks",
+    responses(
+        (status = 200, description = "All of them.", body = WebhookList),
+        WebhookProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn list_webhooks(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let endpoints = api.webhooks.list().await?;
+    let webhooks = endpoints.iter().map(WebhookObject::of).collect();
+    Ok(json(HttpResponse::Ok(), &WebhookList { webhooks }))
+}
+
+/// A webhook endpoint
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}",
+    tag = "webhooks",
+    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    responses(
+        (status = 200, description = "The endpoint.", body = WebhookObject),
+        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
+        WebhookProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_webhook(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let endpoint = api.webhooks.get(&id_of(&request)?).await?;
+    Ok(json(HttpResponse::Ok(), &WebhookObject::of(&endpoint)))
+}
+
+/// Changes a webhook endpoint
+///
+/// A new secret is told here and never again; the former one signs too for 24 hours. Replicas
+/// notice a change within seconds.
+#[utoipa::path(
+    patch,
+    path = "/v1/webhooks/{id}",
+    tag = "webhooks",
+    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    request_body(content = WebhookPatchBody),
+    responses(
+        (status = 200, description = "The endpoint as it is now.", body = WebhookObject),
+        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The endpoint is one of the server's settings.", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
+        WebhookProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn patch_webhook(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    let change = read_endpoint_change(body.as_str())?;
+    let endpoint = api.webhooks.change(&id, &change).await?;
+    let object = match change.secret {
+        Some(_) => WebhookObject::with_secret(&endpoint),
+        None => WebhookObject::of(&endpoint),
+    };
+    Ok(json(HttpResponse::Ok(), &object))
+}
+
+/// Deletes a webhook endpoint
+///
+/// What was not delivered to it is not delivered any more.
+#[utoipa::path(
+    delete,
+    path = "/v1/webhooks/{id}",
+    tag = "webhooks",
+    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    responses(
+        (status = 204, description = "Deleted."),
+        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The endpoint is one of the server's settings.", body = Problem, content_type = "application/problem+json"),
+        WebhookProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn delete_webhook(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    api.webhooks.delete(&id_of(&request)?).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Events that could not be delivered
+///
+/// Each was tried for 24 hours. The oldest come first.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}/failed",
+    tag = "webhooks",
+    params(
+        ("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+    ),
+    responses(
+        (status = 200, description = "A page of the list.", body = FailedList),
+        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
+        WebhookProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_failed(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    Query(page): Query<Page>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    let ring = api.identity.ring();
+    let about = id.as_str().as_bytes();
+    let after = page.cursor.as_deref();
+    let after = after.map(|text| cursor::open(ring, about, text));
+    let found = api.webhooks.failed(&id, after.transpose()?, page.limit());
+    let found = found.await?;
+    let list = FailedList {
+        failed: found.parked.into_iter().map(FailedEvent::of).collect(),
+        next_cursor: found.next.map(|next| cursor::seal(ring, about, &next)),
+    };
+    Ok(json(HttpResponse::Ok(), &list))
+}
+
+/// Delivers once more what could not be delivered
+///
+/// All of it, or the events that are named.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{id}/replay",
+    tag = "webhooks",
+    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    request_body(content = Option<ReplayBody>),
+    responses(
+        (status = 200, description = "They are on their way.", body = Replayed),
+        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
+        WebhookProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn replay_webhook(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    let only = read_replay(body.as_str())?;
+    let replayed = api.webhooks.replay(&id, only.as_deref()).await?;
+    Ok(json(HttpResponse::Ok(), &Replayed { replayed }))
+}
+
+/// The id in the path. What is none is nobody's.
+fn id_of(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+    let id = request.match_info().get("id").unwrap_or_default();
+    id.parse().map_err(|_| ApiError::WebhookNotFound)
+}
+
+fn json(mut response: HttpResponseBuilder, body: &impl Serialize) -> HttpResponse {
+    let body = serde_json::to_vec(body).expect("text and numbers always serialize");
+    response.content_type("application/json").body(body)
+}

@@ -1,0 +1,126 @@
+//! Answers to reads and writes.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
+use actix_web::web::Bytes;
+use actix_web::{HttpResponse, HttpResponseBuilder};
+
+use super::etag::etag;
+use crate::domain::{Answer, Stamp, Written};
+use crate::http::error::ApiError;
+use crate::http::request::conditions::ReadConditions;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// A read: the JSON text with its tag, or 304 when the client has it.
+///
+/// # Errors
+/// [`ApiError::Service`] when the client wants another version.
+pub(crate) fn content(
+    conditions: &ReadConditions,
+    stamp: Stamp,
+    json: impl Into<Bytes>,
+) -> Result<Content, ApiError> {
+    let is_known = conditions.check(stamp)?;
+    let status = if is_known {
+        StatusCode::NOT_MODIFIED
+    } else {
+        StatusCode::OK
+    };
+    let mut builder = HttpResponse::build(status);
+    builder.insert_header((ETAG, etag(stamp)));
+    let body = if is_known { None } else { Some(json.into()) };
+    Ok(Content { builder, body })
+}
+
+/// A response to which headers may be added before it gets its body.
+pub(crate) struct Content {
+    pub(crate) builder: HttpResponseBuilder,
+    body: Option<Bytes>,
+}
+
+impl Content {
+    pub(crate) fn finish(mut self) -> HttpResponse {
+        match self.body {
+            Some(json) => self.builder.insert_header(is_json()).body(json),
+            None => self.builder.finish(),
+        }
+    }
+}
+
+/// A write: version and size, and what the one operation answered.
+pub(crate) fn receipt(written: &Written) -> HttpResponse {
+    let mut json = head(written);
+    if let [answer] = written.answers[..] {
+        write_answer(&mut json, answer, ",");
+    }
+    json.push('}');
+    respond(StatusCode::OK, written, json)
+}
+
+/// A merge: version and size, and what each operation answered, in order.
+pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
+    let mut json = head(written);
+    json.push_str(",\"results\":[");
+    for (place, answer) in written.answers.iter().enumerate() {
+        json.push_str(if place > 0 { ",{" } else { "{" });
+        write_answer(&mut json, *answer, "");
+        json.push('}');
+    }
+    json.push_str("]}");
+    respond(StatusCode::OK, written, json)
+}
+
+/// An answer to a write with its tag, marked when it was given before.
+pub(crate) fn respond(status: StatusCode, written: &Written, json: String) -> HttpResponse {
+    let mut builder = HttpResponse::build(status);
+    builder.insert_header((ETAG, etag(written.stamp)));
+    mark_replay(&mut builder, written.replayed);
+    builder.insert_header(is_json()).body(json)
+}
+
+/// The type of these answers, as a header that is not made anew for each.
+fn is_json() -> (HeaderName, HeaderValue) {
+    (CONTENT_TYPE, HeaderValue::from_static("application/json"))
+}
+
+/// Marks an answer that was given before.
+pub(crate) fn mark_replay(builder: &mut HttpResponseBuilder, replayed: bool) {
+    if replayed {
+        builder.insert_header((REPLAYED, HeaderValue::from_static("true")));
+    }
+}
+
+fn head(written: &Written) -> String {
+    let mut json = String::with_capacity(96);
+    json.push_str("{\"version\":");
+    push_number(&mut json, written.stamp.version);
+    json.push_str(",\"size_bytes\":");
+    push_number(&mut json, written.size_bytes);
+    json
+}
+
+fn write_answer(json: &mut String, answer: Answer, before: &str) {
+    let mut member = |name: &str| {
+        json.push_str(before);
+        json.push_str(name);
+    };
+    match answer {
+        Answer::Done | Answer::Skipped => {}
+        Answer::Deleted(true) => member("\"deleted\":true"),
+        Answer::Deleted(false) => member("\"deleted\":false"),
+        Answer::Length(length) => {
+            member("\"length\":");
+            push_number(json, length);
+        }
+        Answer::Value(value) => {
+            member("\"value\":");
+            push_number(json, value);
+        }
+    }
+}
+
+/// Without the machinery of formats: every write is answered with some.
+fn push_number(json: &mut String, number: impl itoa::Integer) {
+    json.push_str(itoa::Buffer::new().format(number));
+}

@@ -1,0 +1,115 @@
+//! The events of all threads.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::feed;
+use super::feed::{Frame, Source};
+use super::query::{Filter, LastEvent};
+use crate::events::{GlobalItem, GlobalStream, Watermark};
+use crate::http::Api;
+use crate::http::admin::webhook_object::EventTypeName;
+use crate::http::answer::negotiation::accepts_events;
+use crate::http::error::ApiError;
+use crate::http::request::back_end::BackEnd;
+use crate::http::request::cursor;
+use crate::http::request::query::Query;
+use crate::http::schemas::StreamProblems;
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+/// What the cursors are about.
+const ALL: &[u8] = b"all";
+
+/// The events of all threads as they are sent.
+struct GlobalFeed {
+    api: web::Data<Api>,
+    stream: GlobalStream,
+}
+
+/// Listens to all threads
+///
+/// Server-sent events as those of one thread, in order for each thread. A client that comes back
+/// with its last cursor may get some once more, and misses none that is still in the log.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    tag = "events",
+    params(
+        ("type" = Option<Vec<EventTypeName>>, Query, description = "Only events of these types."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that was received."),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set a header. The header wins."),
+    ),
+    responses(
+        (status = 200, description = "A stream that does not end by itself.", body = String, content_type = "text/event-stream"),
+        StreamProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_events(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    Query(filter): Query<Filter>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    accepts_events(&request)?;
+    let after = cursor_of(&api, &last, &filter)?;
+    let stream = api.events.global_stream(filter.types(), after).await;
+    let stream = stream.map_err(ServiceError::Store)?;
+    let events = api.events.clone();
+    Ok(feed::respond(GlobalFeed { api, stream }, &events))
+}
+
+/// The headers of the stream alone.
+pub(crate) async fn head_events(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    Query(filter): Query<Filter>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    accepts_events(&request)?;
+    cursor_of(&api, &last, &filter)?;
+    Ok(feed::head())
+}
+
+fn cursor_of(api: &Api, last: &LastEvent, filter: &Filter) -> Result<Option<Watermark>, ApiError> {
+    last.or(&filter.resume)
+        .map(|text| cursor::open(api.identity.ring(), ALL, text))
+        .transpose()
+}
+
+impl GlobalFeed {
+    fn seal(&self, cursor: &Watermark) -> String {
+        cursor::seal(self.api.identity.ring(), ALL, cursor)
+    }
+}
+
+impl Source for GlobalFeed {
+    type Item = GlobalItem;
+
+    fn start(&self) -> String {
+        self.seal(&self.stream.start())
+    }
+
+    fn cursor(&self) -> Option<String> {
+        self.stream.cursor().map(|cursor| self.seal(&cursor))
+    }
+
+    async fn next(&mut self) -> Result<Option<GlobalItem>, StoreError> {
+        self.stream.next().await
+    }
+
+    async fn frame(&self, item: GlobalItem) -> Result<Frame, StoreError> {
+        Ok(match item {
+            GlobalItem::Event { event, cursor } => Frame {
+                event: event.event_type().as_str(),
+                id: self.seal(&cursor),
+                data: self.api.events.render(&event).await?,
+            },
+            GlobalItem::Reset { cursor } => Frame {
+                event: "reset",
+                id: self.seal(&cursor),
+                data: "{}".into(),
+            },
+        })
+    }
+}

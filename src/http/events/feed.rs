@@ -1,0 +1,116 @@
+//! Server-sent events
+//! ([the HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::future::Future;
+
+use actix_web::http::header::{CONTENT_TYPE, HeaderName};
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::time::{Instant, sleep_until};
+
+use crate::events::Events;
+use crate::http::answer::negotiation::EVENT_STREAM;
+use crate::store::StoreError;
+
+/// What a proxy is told that would else hold parts of the answer back (nginx, `proxy_buffering`).
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// After how many milliseconds a client comes back.
+const RETRY_MS: u32 = 2_000;
+
+/// What a client is sent at once.
+pub(super) struct Frame {
+    pub(crate) event: &'static str,
+    /// The cursor.
+    pub(crate) id: String,
+    /// One line of JSON.
+    pub(crate) data: String,
+}
+
+/// Where frames come from.
+pub(crate) trait Source: 'static {
+    type Item;
+
+    /// The cursor before the first frame.
+    fn start(&self) -> String;
+
+    /// The cursor of a client that has got all there is; none: there is more for it.
+    fn cursor(&self) -> Option<String>;
+
+    /// The next thing to be sent; none: that was all. May be dropped and called again.
+    fn next(&mut self) -> impl Future<Output = Result<Option<Self::Item>, StoreError>>;
+
+    /// How it is sent.
+    fn frame(&self, item: Self::Item) -> impl Future<Output = Result<Frame, StoreError>>;
+}
+
+/// The headers of a stream.
+pub(crate) fn headers() -> HttpResponseBuilder {
+    let mut builder = HttpResponse::Ok();
+    builder
+        .insert_header((CONTENT_TYPE, EVENT_STREAM))
+        .insert_header((ACCEL_BUFFERING, "no"));
+    builder
+}
+
+/// The answer to HEAD: the headers alone.
+pub(crate) fn head() -> HttpResponse {
+    headers().streaming(stream::empty::<Result<Bytes, Infallible>>())
+}
+
+/// A stream that goes on until its source ends, or fails: then the client comes back and goes on
+/// from its last cursor.
+pub(crate) fn respond(source: impl Source, events: &Events) -> HttpResponse {
+    let heartbeat = events.heartbeat();
+    let first = format!("retry: {RETRY_MS}\nid: {}\n\n", source.start());
+    let frames = stream::unfold(
+        (source, Some(first)),
+        move |(mut source, first)| async move {
+            let text = match first {
+                Some(first) => first,
+                None => next(&mut source, Instant::now() + heartbeat).await?,
+            };
+            Some((Ok::<_, Infallible>(Bytes::from(text)), (source, None)))
+        },
+    );
+    headers().streaming(frames)
+}
+
+/// The next frame, or a comment if none comes for so long.
+async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String> {
+    let item = tokio::select! {
+        item = source.next() => item,
+        () = sleep_until(silent_until) => return Some(comment(source.cursor())),
+    };
+    let frame = match item {
+        Ok(Some(item)) => source.frame(item).await,
+        Ok(None) => return None,
+        Err(error) => Err(error),
+    };
+    match frame {
+        Ok(frame) => Some(frame.to_text()),
+        Err(error) => {
+            tracing::debug!(%error, "a stream of events ends");
+            None
+        }
+    }
+}
+
+fn comment(cursor: Option<String>) -> String {
+    match cursor {
+        Some(cursor) => format!(":\nid: {cursor}\n\n"),
+        None => ":\n\n".into(),
+    }
+}
+
+impl Frame {
+    fn to_text(&self) -> String {
+        let Self { event, id, data } = self;
+        let mut text = String::with_capacity(event.len() + id.len() + data.len() + 32);
+        write!(text, "event: {event}\nid: {id}\ndata: {data}\n\n")
+            .expect("a string takes any text");
+        text
+    }
+}

@@ -1,0 +1,6 @@
+//! Streams and lists of events.
+
+pub(super) mod all;
+mod feed;
+pub(super) mod of_thread;
+mod query;

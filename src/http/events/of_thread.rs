@@ -1,0 +1,158 @@
+//! The events of one thread.
+
+use std::time::Instant;
+
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+
+use super::feed;
+use super::feed::{Frame, Source};
+use super::query::{LastEvent, Resume};
+use crate::domain::{Completed, ThreadId};
+use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
+use crate::http::Api;
+use crate::http::error::ApiError;
+use crate::http::request::cursor;
+use crate::http::request::exchange::{Streaming, session_of};
+use crate::http::request::query::Query;
+use crate::http::request::session::SessionId;
+use crate::http::request::target::Listened;
+use crate::http::schemas::StreamProblems;
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+/// The events of a thread as they are sent.
+struct ThreadFeed {
+    api: web::Data<Api>,
+    id: ThreadId,
+    stream: ThreadStream,
+    _session: Option<Session>,
+}
+
+/// Logs the end of the session when the stream ends.
+struct Session {
+    api: web::Data<Api>,
+    thread: ThreadId,
+    session: SessionId,
+    start: Instant,
+}
+
+/// Listens to a thread
+///
+/// Server-sent events: `event` is the type, `data` the cloud event, `id` a cursor. A client that
+/// comes back with its last cursor misses nothing that is still in the log; a `reset` event tells it
+/// to read the thread when something is not. A comment comes every 15 seconds. Listening does not
+/// move the thread's end.
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/events",
+    tag = "events",
+    params(
+        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that was received."),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set a header. The header wins."),
+    ),
+    responses(
+        (status = 200, description = "A stream that does not end by itself.", body = String, content_type = "text/event-stream"),
+        StreamProblems,
+    ),
+)]
+pub(crate) async fn get_thread_events(
+    request: HttpRequest,
+    Listened(target): Listened,
+    Query(resume): Query<Resume>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    let api = target.api;
+    let after = cursor_of(&api, &target.id, &last, &resume)?;
+    let stream = api.events.thread_stream(&target.id, after).await;
+    let stream = stream.map_err(ServiceError::Store)?;
+    let session = Session::of(&request, &api, target.id);
+    request.extensions_mut().insert(Streaming);
+    let events = api.events.clone();
+    let feed = ThreadFeed {
+        api,
+        id: target.id,
+        stream,
+        _session: session,
+    };
+    Ok(feed::respond(feed, &events))
+}
+
+/// The headers of the stream alone.
+pub(crate) async fn head_thread_events(
+    Listened(target): Listened,
+    Query(resume): Query<Resume>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    cursor_of(&target.api, &target.id, &last, &resume)?;
+    Ok(feed::head())
+}
+
+fn cursor_of(
+    api: &Api,
+    id: &ThreadId,
+    last: &LastEvent,
+    resume: &Resume,
+) -> Result<Option<ThreadCursor>, ApiError> {
+    last.or(resume)
+        .map(|text| cursor::open(api.identity.ring(), id.as_bytes(), text))
+        .transpose()
+}
+
+impl ThreadFeed {
+    fn seal(&self, cursor: &ThreadCursor) -> String {
+        cursor::seal(self.api.identity.ring(), self.id.as_bytes(), cursor)
+    }
+}
+
+impl Source for ThreadFeed {
+    type Item = ThreadItem;
+
+    fn start(&self) -> String {
+        self.seal(&self.stream.start())
+    }
+
+    fn cursor(&self) -> Option<String> {
+        self.stream.cursor().map(|cursor| self.seal(&cursor))
+    }
+
+    async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
+        self.stream.next().await
+    }
+
+    async fn frame(&self, item: ThreadItem) -> Result<Frame, StoreError> {
+        Ok(match item {
+            ThreadItem::Event { event, cursor } => Frame {
+                event: event.event_type().as_str(),
+                id: self.seal(&cursor),
+                data: self.api.events.render(&event).await?,
+            },
+            ThreadItem::Reset { version, cursor } => Frame {
+                event: "reset",
+                id: self.seal(&cursor),
+                data: format!(r#"{{"thread_id":"{}","version":{version}}}"#, self.id),
+            },
+        })
+    }
+}
+
+impl Session {
+    fn of(request: &HttpRequest, api: &web::Data<Api>, thread: ThreadId) -> Option<Self> {
+        Some(Self {
+            api: api.clone(),
+            thread,
+            session: session_of(request)?,
+            start: Instant::now(),
+        })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let completed = || Completed {
+            session: self.session.as_str().into(),
+            status: 200,
+            duration_ms: self.start.elapsed().as_millis() as u64,
+        };
+        self.api.events.session_completed(&self.thread, completed);
+    }
+}

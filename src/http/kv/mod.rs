@@ -1,0 +1,9 @@
+//! The `/v1/kv` API: entries in namespaces, for back ends.
+
+pub(super) mod content;
+pub(super) mod entries;
+pub(super) mod namespaces;
+mod object;
+mod path;
+mod query;
+mod write;

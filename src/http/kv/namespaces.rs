@@ -1,0 +1,181 @@
+//! Namespaces, for back ends.
+
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+
+use super::object::{
+    EntryList, EntryObject, NamespaceBody, NamespaceDeletion, NamespaceList, NamespaceObject,
+    read_default,
+};
+use super::path::NamespacePath;
+use super::query::{EntryListing, NamespaceListing};
+use crate::domain::EntryKey;
+use crate::http::answer::negotiation::accepts_json;
+use crate::http::error::ApiError;
+use crate::http::request::back_end::BackEnd;
+use crate::http::request::cursor;
+use crate::http::request::json_body::JsonBody;
+use crate::http::request::query::{Nothing, Query};
+use crate::http::schemas::{EntryProblems, Problem};
+use crate::store::NamespacePlace;
+
+/// The namespaces, with what is in them
+///
+/// The newest first; or those that are named, as far as there are such.
+#[utoipa::path(
+    get,
+    path = "/v1/kv",
+    tag = "kv",
+    params(
+        ("namespace" = Option<Vec<String>>, Query, min_length = 1, max_length = 64, max_items = 100, description = "Only these. Not with `cursor` and `limit`."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+    ),
+    responses(
+        (status = 200, description = "A page of the list.", body = NamespaceList),
+        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn list_namespaces(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    Query(listing): Query<NamespaceListing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let ring = api.identity.ring();
+    let cursor = listing.page.cursor.as_deref();
+    let after = cursor.map(|text| cursor::open::<NamespacePlace>(ring, b"", text));
+    let after = after.transpose()?;
+    let limit = listing.page.limit();
+    let (views, next) = if listing.names.is_empty() {
+        api.namespaces
+            .list_namespaces(after.as_ref(), limit)
+            .await?
+    } else {
+        (api.namespaces.describe(&listing.names).await?, None)
+    };
+    let list = NamespaceList {
+        namespaces: views.iter().map(NamespaceObject::of).collect(),
+        next_cursor: next.map(|place| cursor::seal(ring, b"", &place)),
+    };
+    Ok(json(&list))
+}
+
+/// The keys of a namespace
+///
+/// By their bytes, with all but the bodies. What is put and deleted between two pages changes
+/// nothing for the others. Without entries, or without such a namespace, there are none.
+#[utoipa::path(
+    get,
+    path = "/v1/kv/{namespace}",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("prefix" = Option<String>, Query, max_length = 1024, description = "Only keys that begin with it."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before, which had the same prefix."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+    ),
+    responses(
+        (status = 200, description = "A page of the list.", body = EntryList),
+        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn list_entries(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    Query(listing): Query<EntryListing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let ring = api.identity.ring();
+    let prefix = listing.prefix();
+    // no name has a control character
+    let about = [namespace.as_str(), prefix].join("\0");
+    let cursor = listing.page.cursor.as_deref();
+    let after = cursor.map(|text| cursor::open::<EntryKey>(ring, about.as_bytes(), text));
+    let after = after.transpose()?;
+    let page = api
+        .namespaces
+        .list(&namespace, prefix, after.as_ref(), listing.page.limit());
+    let page = page.await?;
+    let next = page.next;
+    let list = EntryList {
+        keys: page
+            .entries
+            .iter()
+            .map(|(key, head)| EntryObject::of(key, head))
+            .collect(),
+        next_cursor: next.map(|key| cursor::seal(ring, about.as_bytes(), &key)),
+    };
+    Ok(json(&list))
+}
+
+/// Makes or changes a namespace
+///
+/// A namespace need not be made: the first put into it does.
+#[utoipa::path(
+    put,
+    path = "/v1/kv/{namespace}",
+    tag = "kv",
+    params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
+    request_body(content = Option<NamespaceBody>),
+    responses(
+        (status = 200, description = "The namespace as it is now.", body = NamespaceObject),
+        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn put_namespace(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let lifetime = read_default(body.as_str())?;
+    let view = api.namespaces.set_default_lifetime(&namespace, lifetime);
+    Ok(json(&NamespaceObject::of(&view.await?)))
+}
+
+/// Deletes a namespace with all its entries
+///
+/// Batch by batch, so that a large one takes its time and nobody else waits. An entry that is put
+/// meanwhile is deleted too, or it stays and makes the namespace anew. A request that ends before
+/// its answer may leave some: do it again.
+#[utoipa::path(
+    delete,
+    path = "/v1/kv/{namespace}",
+    tag = "kv",
+    params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
+    responses(
+        (status = 200, description = "There is no such namespace any more.", body = NamespaceDeletion),
+        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn delete_namespace(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let deleted = api.namespaces.delete_namespace(&namespace).await?;
+    Ok(json(&NamespaceDeletion { deleted }))
+}
+
+fn json(body: &impl Serialize) -> HttpResponse {
+    let body = serde_json::to_vec(body).expect("text and numbers always serialize");
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(body)
+}

@@ -1,0 +1,89 @@
+//! Which entries and namespaces are asked for, and how long one lives.
+
+use crate::domain::{EntryKey, Lifetime, Namespace};
+use crate::http::error::ApiError;
+use crate::http::request::query::{Page, Parameters, set_once, unknown, whole};
+
+/// `?ttl_seconds=`.
+#[derive(Debug, Default)]
+pub(crate) struct OfLifetime(pub(crate) Option<Lifetime>);
+
+/// `?prefix=&cursor=&limit=`.
+#[derive(Debug, Default)]
+pub(crate) struct EntryListing {
+    prefix: Option<String>,
+    pub(crate) page: Page,
+}
+
+/// `?namespace=a&namespace=b` or `?cursor=&limit=`.
+#[derive(Debug, Default)]
+pub(crate) struct NamespaceListing {
+    pub(crate) names: Vec<Namespace>,
+    pub(crate) page: Page,
+}
+
+/// Namespaces that are asked for by name at most.
+const NAMES_MAX: usize = 100;
+
+/// A lifetime from seconds, of which 0 are for ever; none: they are out of bounds.
+pub(super) fn lifetime(seconds: u64) -> Option<Lifetime> {
+    let is_legal = seconds <= Lifetime::LONGEST.as_secs();
+    is_legal.then(|| Lifetime::from_seconds(seconds))
+}
+
+impl EntryListing {
+    pub(crate) fn prefix(&self) -> &str {
+        self.prefix.as_deref().unwrap_or_default()
+    }
+}
+
+impl Parameters for OfLifetime {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "ttl_seconds" {
+            return Err(unknown(name));
+        }
+        let malformed = "has to be a whole number from 0 to 31,536,000, and given once";
+        let lifetime = whole(value).and_then(lifetime);
+        set_once(&mut self.0, lifetime, name, malformed)
+    }
+}
+
+impl Parameters for EntryListing {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "prefix" {
+            return self.page.take(name, value);
+        }
+        let malformed = "has to be empty or what a key may begin with, and given once";
+        let is_legal = value.is_empty() || EntryKey::new(value).is_ok();
+        let prefix = is_legal.then(|| value.to_owned());
+        set_once(&mut self.prefix, prefix, name, malformed)
+    }
+}
+
+impl Parameters for NamespaceListing {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "namespace" {
+            return self.page.take(name, value);
+        }
+        self.names.push(Namespace::new(value)?);
+        Ok(())
+    }
+
+    /// A name that is asked for twice is there once.
+    fn settle(&mut self) {
+        self.names.sort_unstable();
+        self.names.dedup();
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        if self.names.len() > NAMES_MAX {
+            let detail = format!("`namespace` is given more than {NAMES_MAX} times");
+            return Err(ApiError::InvalidParameter(detail));
+        }
+        if !self.names.is_empty() && self.page.is_given() {
+            let detail = "`namespace` does not go with `cursor` and `limit`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        Ok(())
+    }
+}

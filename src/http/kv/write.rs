@@ -1,0 +1,74 @@
+//! What a write of an entry brings: bytes, what they are, and what must be there before.
+
+use std::future::{Ready, ready};
+
+use actix_web::http::header::IF_NONE_MATCH;
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
+
+use super::content::EntryContent;
+use crate::domain::Precondition;
+use crate::http::error::ApiError;
+use crate::http::request::conditions::precondition;
+use crate::http::request::exchange::Exchange;
+
+/// `If-Match`, or `If-None-Match: *`, of a write.
+#[derive(Debug)]
+pub(crate) struct EntryConditions(pub(crate) Option<Precondition>);
+
+/// A body of any type.
+#[derive(Debug)]
+pub(crate) struct AnyBody {
+    pub(crate) bytes: Bytes,
+    pub(crate) content: EntryContent,
+}
+
+/// A write whose body did not arrive whole is not done, whether it needs the body or not.
+fn whole_body(request: &HttpRequest) -> Result<Bytes, ApiError> {
+    let extensions = request.extensions();
+    let exchange = extensions.get::<Exchange>();
+    let exchange = exchange.ok_or(ApiError::BodyUnreadable)?;
+    exchange.body.bytes().cloned()
+}
+
+impl EntryConditions {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        whole_body(request)?;
+        let wanted = precondition(request)?;
+        let mut unwanted = request.headers().get_all(IF_NONE_MATCH);
+        let refused = |detail: &str| Err(ApiError::InvalidParameter(detail.into()));
+        match (wanted, unwanted.next(), unwanted.next()) {
+            (wanted, None, _) => Ok(Self(wanted)),
+            (None, Some(any), None) if any == "*" => Ok(Self(Some(Precondition::Version(0)))),
+            (None, ..) => refused("If-None-Match of a write has to be `*`"),
+            (Some(_), ..) => refused("If-Match does not go with If-None-Match"),
+        }
+    }
+}
+
+impl AnyBody {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        Ok(Self {
+            content: EntryContent::of(request.headers())?,
+            bytes: whole_body(request)?,
+        })
+    }
+}
+
+impl FromRequest for EntryConditions {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl FromRequest for AnyBody {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

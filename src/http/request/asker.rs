@@ -1,0 +1,40 @@
+//! Who is writing, for the limits on how often.
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::middleware::Next;
+use actix_web::{Error, web};
+
+use crate::http::Api;
+use crate::service::rates::Asker;
+
+/// The middleware that is there while there are limits, inside the envelope: whatever the request
+/// writes counts for its client's address, unless an api key shows it to be a back end.
+///
+/// # Errors
+/// Those of the services inside.
+pub async fn count_by_address<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, Error> {
+    match asker(&request) {
+        Some(asker) => asker.around(async { next.call(request).await }).await,
+        None => next.call(request).await,
+    }
+}
+
+/// None: it writes nothing.
+fn asker(request: &ServiceRequest) -> Option<Asker> {
+    let api = request.app_data::<web::Data<Api>>()?;
+    if matches!(
+        *request.method(),
+        Method::GET | Method::HEAD | Method::OPTIONS
+    ) {
+        return None;
+    }
+    if api.api_keys.verify(request.headers()).is_some() {
+        return Some(Asker::back_end());
+    }
+    Some(Asker::at(api.identity.client_network(request.request())))
+}

@@ -1,0 +1,71 @@
+//! Who makes a thread, and which id it gets.
+
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+use actix_web::http::header::HeaderValue;
+
+use crate::domain::ThreadId;
+use crate::http::Api;
+use crate::http::error::ApiError;
+use crate::identity::Caller;
+
+/// The shortest idempotency key that is taken for a random one: 128 bits in hex.
+const RANDOM_KEY_BYTES: usize = 32;
+
+/// Who makes a thread.
+pub(crate) enum Asking {
+    BackEnd(Arc<str>),
+    Caller(Caller),
+    Stranger,
+}
+
+impl Asking {
+    /// Where a provider knows the callers, strangers make no threads.
+    pub(crate) fn of(request: &HttpRequest, api: &Api) -> Result<Self, ApiError> {
+        if let Some(name) = api.api_keys.verify(request.headers()) {
+            return Ok(Self::BackEnd(name));
+        }
+        match api.identity.known_caller(request) {
+            Some(caller) => Ok(Self::Caller(caller)),
+            None if api.identity.has_provider() => Err(ApiError::ApiKeyRequired),
+            None => Ok(Self::Stranger),
+        }
+    }
+
+    /// An id that the client has chosen: only back ends may.
+    pub(crate) fn chosen_id(&self, id: &str) -> Result<ThreadId, ApiError> {
+        match self {
+            Self::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
+            Self::Caller(_) | Self::Stranger => Err(ApiError::ApiKeyRequired),
+        }
+    }
+
+    /// A random id; with an idempotency key one that a repeat arrives at too, since that is
+    /// remembered with the thread. The key counts within who is asking. Two strangers who use the
+    /// same key must not get the same thread, so a stranger's has to be long enough for a random
+    /// one, and counts within the address that it came from.
+    pub(crate) fn made_id(
+        &self,
+        request: &HttpRequest,
+        api: &Api,
+        key: Option<&HeaderValue>,
+    ) -> Result<ThreadId, ApiError> {
+        let Some(key) = key else {
+            return Ok(ThreadId::random());
+        };
+        let (kind, name) = match self {
+            Self::BackEnd(name) => ("key", name.to_string()),
+            Self::Caller(caller) => ("thread", caller.id.to_string()),
+            Self::Stranger if key.len() >= RANDOM_KEY_BYTES => {
+                let client = api.identity.proxies().client(request);
+                let name = client.map_or_else(String::new, |client| client.to_string());
+                ("stranger", name)
+            }
+            Self::Stranger => return Err(ApiError::ApiKeyRequired),
+        };
+        let parts = [kind.as_bytes(), name.as_bytes(), key.as_bytes()];
+        let ring = api.identity.ring();
+        Ok(ring.derive("threadkeep idempotent create", &parts))
+    }
+}

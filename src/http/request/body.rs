@@ -1,0 +1,321 @@
+//! Request bodies, read whole before a handler runs.
+//!
+//! A refusal that is sent while the client is still sending is often lost with the connection, so
+//! the body is read to its end first, whatever the answer will be; past the limit it is dropped. What is announced to
+//! be too large is not kept at all, and what nobody waits to the end for is answered at once. A body that
+//! there is no memory for is not read on.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::mem;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use actix_web::HttpMessage;
+use actix_web::dev::{Payload, RequestHead, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
+use actix_web::web::Bytes;
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
+use super::early::announced_bytes;
+use crate::alarm::Alarm;
+use crate::domain::BODY_MAX_BYTES;
+use crate::http::error::ApiError;
+use crate::http::turn::Turn;
+
+/// A body that takes longer than this to arrive is given up.
+const TIME: Duration = Duration::from_secs(30);
+/// And one of which nothing arrives for so long.
+const SILENCE: Duration = Duration::from_secs(10);
+/// A body that goes on for longer is not worth reading on: the connection is closed instead.
+const DRAIN_BYTES: usize = 64 * 1_048_576;
+const DRAIN_TIME: Duration = Duration::from_secs(10);
+/// How long a body waits for memory at most.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The size of the blocks that hold a body which comes in several parts.
+const BLOCK_BYTES: usize = 32_768;
+
+/// A body, or why there is none.
+pub(crate) enum Body {
+    /// The bytes, and their share of the memory for as long as the request takes.
+    Whole {
+        bytes: Bytes,
+        _share: Option<Share>,
+    },
+    TooLarge {
+        limit_bytes: u64,
+        read_bytes: u64,
+    },
+    Unreadable,
+    Overloaded,
+}
+
+impl Body {
+    /// What most bodies may have.
+    pub(crate) const LIMIT_BYTES: u64 = BODY_MAX_BYTES;
+
+    /// That of a request whose body nobody reads.
+    pub(crate) fn none() -> Self {
+        Self::Whole {
+            bytes: Bytes::new(),
+            _share: None,
+        }
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    /// [`ApiError::BodyTooLarge`], [`ApiError::BodyUnreadable`] or [`ApiError::Overloaded`].
+    pub(crate) fn bytes(&self) -> Result<&Bytes, ApiError> {
+        match self {
+            Self::Whole { bytes, .. } => Ok(bytes),
+            Self::TooLarge {
+                limit_bytes,
+                read_bytes,
+            } => Err(ApiError::BodyTooLarge {
+                limit_bytes: *limit_bytes,
+                read_bytes: *read_bytes,
+            }),
+            Self::Unreadable => Err(ApiError::BodyUnreadable),
+            Self::Overloaded => Err(ApiError::Overloaded),
+        }
+    }
+
+    /// Reads the body of a request to its end, and leaves the request without one.
+    pub(crate) async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
+        if is_endless(request.head()) {
+            return Self::Unreadable;
+        }
+        let headers = request.headers();
+        if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
+            return Self::none();
+        }
+        let announced_bytes = announced_bytes(request).unwrap_or_default();
+        let alarm = request.conn_data::<BodyAlarm>().cloned();
+        let turn = request.conn_data::<Turn>().cloned();
+        let memory = request.conn_data::<BodyMemory>().cloned();
+        let payload = Arriving {
+            payload: request.take_payload(),
+            alarm: alarm.unwrap_or_default(),
+            turn: turn.unwrap_or_default(),
+            share: memory.unwrap_or_default().share(),
+        };
+        if announced_bytes > limit_bytes {
+            return Self::refuse(payload, limit_bytes, announced_bytes).await;
+        }
+        Self::collect(payload, limit_bytes).await
+    }
+
+    /// Of what is announced to be too large nothing is kept, and nothing read that would not be read
+    /// to its end.
+    async fn refuse(payload: Arriving, limit_bytes: u64, announced_bytes: u64) -> Self {
+        if announced_bytes > DRAIN_BYTES as u64 {
+            let read_bytes = 0;
+            return Self::TooLarge {
+                limit_bytes,
+                read_bytes,
+            };
+        }
+        Self::drain(payload, limit_bytes, 0).await
+    }
+
+    async fn collect(mut payload: Arriving, limit_bytes: u64) -> Self {
+        let mut end = None;
+        let mut parts = Parts::default();
+        loop {
+            let chunk = match payload.next(TIME, &mut end).await {
+                Ok(None) => break,
+                Ok(Some(Ok(chunk))) => chunk,
+                Ok(Some(Err(_))) | Err(Fault::Late) => return Self::Unreadable,
+                Err(Fault::GivenUp) => return Self::Overloaded,
+            };
+            let read_bytes = parts.len + chunk.len();
+            if read_bytes as u64 > limit_bytes {
+                drop(parts);
+                return Self::drain(payload, limit_bytes, read_bytes).await;
+            }
+            if payload.make_room(chunk.len()).await.is_err() {
+                return Self::Overloaded;
+            }
+            parts.push(chunk);
+        }
+        let mut share = payload.share;
+        share.complete();
+        Self::Whole {
+            bytes: parts.join(),
+            _share: Some(share),
+        }
+    }
+
+    async fn drain(mut payload: Arriving, limit_bytes: u64, mut read_bytes: usize) -> Self {
+        let mut end = None;
+        payload.share.clear();
+        // whether the end is reached changes nothing but how likely the answer arrives
+        while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
+            read_bytes += chunk.len();
+            if read_bytes > DRAIN_BYTES {
+                break;
+            }
+        }
+        Self::TooLarge {
+            limit_bytes,
+            read_bytes: read_bytes as u64,
+        }
+    }
+}
+
+/// Whether actix takes all that follows the head for the body of the request.
+pub(crate) fn is_endless(head: &RequestHead) -> bool {
+    let upgrades = head.headers().get_all(UPGRADE);
+    upgrades
+        .map(|value| value.as_bytes().trim_ascii())
+        .any(|value| value.eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Kept with a connection, which has a body at a time, if any: a timer of its own for each would cost
+/// more than to read it.
+#[derive(Debug, Clone, Default)]
+pub struct BodyAlarm(Rc<RefCell<Alarm>>);
+
+/// The parts of a body. One that comes in one part is not copied; others are kept in blocks of one size,
+/// which take no more than what has come, and are joined when all of it is there.
+#[derive(Default)]
+struct Parts {
+    first: Bytes,
+    blocks: Vec<Vec<u8>>,
+    len: usize,
+}
+
+impl Parts {
+    fn push(&mut self, part: Bytes) {
+        if self.len == 0 {
+            self.len = part.len();
+            self.first = part;
+            return;
+        }
+        self.len += part.len();
+        let first = mem::take(&mut self.first);
+        self.copy(&first);
+        self.copy(&part);
+    }
+
+    fn copy(&mut self, mut part: &[u8]) {
+        while !part.is_empty() {
+            let room = self
+                .blocks
+                .last()
+                .map_or(0, |last| BLOCK_BYTES - last.len());
+            if room == 0 {
+                self.blocks.push(Vec::with_capacity(BLOCK_BYTES));
+            }
+            if let Some(last) = self.blocks.last_mut() {
+                let (now, later) = part.split_at(part.len().min(BLOCK_BYTES - last.len()));
+                last.extend_from_slice(now);
+                part = later;
+            }
+        }
+    }
+
+    fn join(self) -> Bytes {
+        if self.blocks.is_empty() {
+            return self.first;
+        }
+        let mut whole = Vec::with_capacity(self.len);
+        for block in self.blocks {
+            whole.extend_from_slice(&block);
+        }
+        whole.into()
+    }
+}
+
+/// A body that is read.
+struct Arriving {
+    payload: Payload,
+    alarm: BodyAlarm,
+    turn: Turn,
+    share: Share,
+}
+
+/// Why a body is not read on.
+enum Fault {
+    /// It took too long.
+    Late,
+    /// It was slow while others waited for memory.
+    GivenUp,
+}
+
+impl Arriving {
+    /// What comes next, before the silence gets too long and all takes longer than that, which counts
+    /// from when it was first waited for.
+    async fn next(
+        &mut self,
+        most: Duration,
+        end: &mut Option<Instant>,
+    ) -> Result<Option<Result<Bytes, PayloadError>>, Fault> {
+        let mut next_by = None;
+        let next = poll_fn(|cx| {
+            if let Poll::Ready(next) = self.payload.poll_next_unpin(cx) {
+                return Poll::Ready(Ok(next));
+            }
+            if let Err(GivenUp) = self.share.await_client(cx) {
+                return Poll::Ready(Err(Fault::GivenUp));
+            }
+            self.turn.want_body(true);
+            let next_by = *next_by.get_or_insert_with(|| {
+                let now = Instant::now();
+                (now + SILENCE).min(*end.get_or_insert(now + most))
+            });
+            let mut alarm = self.alarm.0.borrow_mut();
+            alarm.poll(cx, next_by).map(|()| Err(Fault::Late))
+        });
+        let next = next.await;
+        self.turn.want_body(false);
+        next
+    }
+
+    /// Takes memory for a part that has come, and waits for it if need be. Meanwhile nothing is read.
+    async fn make_room(&mut self, bytes: usize) -> Result<(), GivenUp> {
+        let mut end = None;
+        poll_fn(|cx| {
+            loop {
+                let now = Instant::now();
+                if let Poll::Ready(taken) = self.share.poll_take(cx, bytes as u64, now) {
+                    return Poll::Ready(taken);
+                }
+                let end = *end.get_or_insert(now + PATIENCE);
+                if now >= end {
+                    return Poll::Ready(Err(GivenUp));
+                }
+                self.share.give_up_slow(now);
+                let mut alarm = self.alarm.0.borrow_mut();
+                ready!(alarm.poll(cx, end.min(now + LOOK)));
+            }
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_joined_as_they_came_and_take_no_more_than_a_block_beside() {
+        let body: Vec<u8> = (0..1_000_000_u32).map(|number| number as u8).collect();
+        for part_bytes in [1, 1_000, 8_192, 999_999, 1_000_000] {
+            let mut parts = Parts::default();
+            for part in body.chunks(part_bytes) {
+                parts.push(Bytes::copy_from_slice(part));
+            }
+
+            assert_eq!(parts.len, body.len());
+            let block_bytes: usize = parts.blocks.iter().map(Vec::capacity).sum();
+            assert!(block_bytes < body.len() + BLOCK_BYTES);
+            assert!(parts.join() == body);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! How large the head of a request may be.
+
+use actix_web::dev::ServiceRequest;
+
+use crate::http::error::ApiError;
+
+/// What the URL may have: 20 of the longest keys in a query, percent-encoded.
+const URL_BYTES: usize = 16_384;
+/// What URL and headers may have: what browsers send at most of cookies for one site, and common
+/// balancers pass on, is half of it.
+const HEAD_BYTES: usize = 32_768;
+/// How many headers there may be. A browser sends about 20, and proxies add as many at most. Over 96 of them,
+/// or 64 KiB in all, get the same status without a body, before the request gets here.
+const HEADERS: usize = 64;
+
+/// What separates a header's name, its value and the next one.
+const AROUND_HEADER: usize = 4;
+
+/// Why a head is refused, before anything else is looked at.
+pub(crate) fn refusal(request: &ServiceRequest) -> Option<ApiError> {
+    let uri = request.uri();
+    let url_bytes = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());
+    if url_bytes > URL_BYTES {
+        let limit_bytes = URL_BYTES;
+        return Some(ApiError::UrlTooLong { limit_bytes });
+    }
+    let (mut count, mut bytes) = (0, url_bytes);
+    for (name, value) in request.headers() {
+        count += 1;
+        bytes += name.as_str().len() + value.len() + AROUND_HEADER;
+    }
+    (count > HEADERS || bytes > HEAD_BYTES).then_some(ApiError::HeadersTooLarge {
+        limit: HEADERS,
+        limit_bytes: HEAD_BYTES,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::{HeaderName, HeaderValue};
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn with_headers(count: usize, value_bytes: usize) -> Option<ApiError> {
+        let mut request = TestRequest::with_uri("/v1/threads/current");
+        for number in 0..count {
+            let name = HeaderName::try_from(format!("x-{number:03}")).unwrap();
+            let value = HeaderValue::try_from("v".repeat(value_bytes)).unwrap();
+            request = request.append_header((name, value));
+        }
+        refusal(&request.to_srv_request())
+    }
+
+    #[test]
+    fn a_head_may_be_full_to_the_byte() {
+        let rest = HEAD_BYTES - "/v1/threads/current".len() - "x-000".len() - AROUND_HEADER;
+
+        assert!(with_headers(1, rest).is_none());
+        assert!(with_headers(1, rest + 1).is_some());
+        assert!(with_headers(HEADERS, 1).is_none());
+        assert!(with_headers(HEADERS + 1, 1).is_some());
+    }
+
+    #[test]
+    fn a_url_counts_with_its_query() {
+        let of = |bytes: usize| {
+            let url = format!("/v1?{}", "q".repeat(bytes - "/v1?".len()));
+            refusal(&TestRequest::with_uri(&url).to_srv_request())
+        };
+
+        assert!(of(URL_BYTES).is_none());
+        assert!(matches!(
+            of(URL_BYTES + 1),
+            Some(ApiError::UrlTooLong { .. })
+        ));
+    }
+}

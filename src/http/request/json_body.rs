@@ -1,0 +1,70 @@
+//! A body that is JSON text.
+
+use std::future::{Ready, ready};
+
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
+
+use super::exchange::Exchange;
+use crate::domain::JsonError;
+use crate::http::answer::negotiation::BodyType;
+use crate::http::error::ApiError;
+
+/// UTF-8 text of a body whose type is JSON.
+#[derive(Debug)]
+pub(crate) struct JsonBody(Bytes);
+
+/// UTF-8 text of a body that is a list of operations or a merge patch, as its type says.
+#[derive(Debug)]
+pub(crate) enum PatchBody {
+    Operations(JsonBody),
+    MergePatch(JsonBody),
+}
+
+impl JsonBody {
+    /// The text.
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("it was checked when it was made")
+    }
+
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let extensions = request.extensions();
+        let exchange = extensions
+            .get::<Exchange>()
+            .ok_or(ApiError::BodyUnreadable)?;
+        let bytes = exchange.body.bytes()?;
+        if let Err(error) = std::str::from_utf8(bytes) {
+            let fault = JsonError::at("not UTF-8", bytes, error.valid_up_to());
+            return Err(ApiError::InvalidJson(fault));
+        }
+        Ok(Self(bytes.clone()))
+    }
+}
+
+impl FromRequest for JsonBody {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let wanted = "application/json";
+        ready(match BodyType::of(request.headers(), wanted) {
+            Ok(BodyType::Json) => Self::of(request),
+            Ok(BodyType::MergePatch) => Err(ApiError::UnsupportedMediaType { wanted }),
+            Err(error) => Err(error),
+        })
+    }
+}
+
+impl FromRequest for PatchBody {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let wanted = "application/json or application/merge-patch+json";
+        ready(match BodyType::of(request.headers(), wanted) {
+            Ok(BodyType::Json) => JsonBody::of(request).map(Self::Operations),
+            Ok(BodyType::MergePatch) => JsonBody::of(request).map(Self::MergePatch),
+            Err(error) => Err(error),
+        })
+    }
+}

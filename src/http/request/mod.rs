@@ -1,0 +1,20 @@
+//! What handlers take from a request: who asks, how, and the body.
+
+pub(super) mod asker;
+pub(super) mod asking;
+pub(super) mod back_end;
+pub(super) mod body;
+pub(super) mod body_memory;
+pub(super) mod conditions;
+pub(super) mod cursor;
+pub(super) mod decode;
+pub(super) mod early;
+pub(super) mod exchange;
+pub(super) mod head;
+pub(super) mod json_body;
+pub(super) mod key_path;
+pub(super) mod members;
+pub(super) mod query;
+pub(super) mod session;
+pub(super) mod shape;
+pub(super) mod target;

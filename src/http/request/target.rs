@@ -1,0 +1,75 @@
+//! Which thread a request is about.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+
+use crate::domain::ThreadId;
+use crate::http::Api;
+use crate::http::answer::negotiation::{accepts_events, accepts_json};
+use crate::http::error::ApiError;
+use crate::identity::{Caller, Source};
+
+/// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, once the request has shown
+/// that it may, and takes the answers there are.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) api: web::Data<Api>,
+    pub(crate) id: ThreadId,
+    pub(crate) source: Source,
+}
+
+/// The same for who listens to it.
+#[derive(Debug)]
+pub(crate) struct Listened(pub(crate) Target);
+
+impl Target {
+    fn of(
+        request: &HttpRequest,
+        accepts: fn(&HttpRequest) -> Result<(), ApiError>,
+    ) -> Result<Self, ApiError> {
+        let api = request
+            .app_data::<web::Data<Api>>()
+            .ok_or(ApiError::NotFound)?
+            .clone();
+        let caller = match request.match_info().get("id") {
+            None => api.identity.identify(request)?,
+            Some(id) => named(&api, request, id)?,
+        };
+        let (id, source) = (caller.id, caller.source);
+        request.extensions_mut().insert(caller);
+        accepts(request)?;
+        Ok(Self { api, id, source })
+    }
+}
+
+/// A thread named by its plain id: an api key sees all, a signed id its own. Without either, all
+/// that is wrong gets the same answer, before the id is looked at.
+fn named(api: &Api, request: &HttpRequest, id: &str) -> Result<Caller, ApiError> {
+    if let Some(name) = api.api_keys.verify(request.headers()) {
+        let id = id.parse().map_err(|_| ApiError::InvalidThreadId)?;
+        return Ok(Caller::of(id, Source::ApiKey).with_key(name));
+    }
+    api.identity
+        .proven_caller(request)
+        .filter(|caller| caller.id.as_str() == id)
+        .ok_or(ApiError::ApiKeyRequired)
+}
+
+impl FromRequest for Target {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request, accepts_json))
+    }
+}
+
+impl FromRequest for Listened {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Target::of(request, accepts_events).map(Self))
+    }
+}

@@ -1,0 +1,103 @@
+//! Which scope a request is about, and whether it may.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+
+use crate::domain::ThreadId;
+use crate::domain::scope::{KeptScope, Scope, ScopeError};
+use crate::http::Api;
+use crate::http::answer::negotiation::accepts_json;
+use crate::http::error::ApiError;
+use crate::http::request::exchange::About;
+
+/// The caller's own thread, in place of its id.
+const CURRENT: &str = "thread:current";
+
+/// Opens the scope that a body names. There is no other way from a request to a scope.
+///
+/// An api key opens all of them. Without one a caller has the scope of its own thread alone, as
+/// `thread:current`, or by an id that it has shown to be its own; all else gets one answer, whatever
+/// is wrong with it.
+#[derive(Debug)]
+pub(crate) struct ScopeAccess {
+    pub(crate) api: web::Data<Api>,
+    request: HttpRequest,
+}
+
+impl ScopeAccess {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let api = request
+            .app_data::<web::Data<Api>>()
+            .ok_or(ApiError::NotFound)?;
+        accepts_json(request)?;
+        Ok(Self {
+            api: api.clone(),
+            request: request.clone(),
+        })
+    }
+
+    /// The scope of that JSON text; none: `request`.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) fn open(&self, scope: Option<&str>) -> Result<Scope, ApiError> {
+        let text = scope.map_or_else(|| Ok("request".into()), serde_json::from_str::<String>);
+        if text.as_ref().is_ok_and(|text| text == CURRENT) {
+            return self.current().map(Scope::from);
+        }
+        let scope = text
+            .map_err(|_| ScopeError::Kind)
+            .and_then(|text| text.parse::<Scope>());
+        let thread = match &scope {
+            Ok(Scope::Kept(scope)) => scope.thread().copied(),
+            _ => None,
+        };
+        let has_key = self.api.api_keys.verify(self.request.headers()).is_some();
+        if !has_key && (thread.is_none() || thread != self.proven_thread()) {
+            return Err(ApiError::ApiKeyRequired);
+        }
+        if let Some(thread) = thread {
+            self.request.extensions_mut().insert(About(thread));
+        }
+        Ok(scope?)
+    }
+
+    /// The same for what is kept.
+    ///
+    /// # Errors
+    /// [`ApiError`], also when there is none, or `request` is named.
+    pub(super) fn open_kept(&self, scope: Option<&str>) -> Result<KeptScope, ApiError> {
+        match self.open(scope)? {
+            Scope::Kept(scope) => Ok(scope),
+            Scope::Request if scope.is_none() => {
+                Err(ApiError::InvalidParameter("`scope` is missing".into()))
+            }
+            Scope::Request => Err(ApiError::InvalidParameter(
+                "`request` keeps nothing, so there is nothing to read or write".into(),
+            )),
+        }
+    }
+
+    /// The caller's own thread, whose id goes back with the answer.
+    fn current(&self) -> Result<KeptScope, ApiError> {
+        let caller = self.api.identity.identify(&self.request)?;
+        let id = caller.id;
+        self.request.extensions_mut().insert(caller);
+        Ok(KeptScope::Thread(id))
+    }
+
+    fn proven_thread(&self) -> Option<ThreadId> {
+        let caller = self.api.identity.proven_caller(&self.request);
+        caller.map(|caller| caller.id)
+    }
+}
+
+impl FromRequest for ScopeAccess {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

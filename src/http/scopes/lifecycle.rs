@@ -1,0 +1,132 @@
+//! Scopes as a whole.
+
+use actix_web::HttpResponse;
+use serde::Serialize;
+
+use super::access::ScopeAccess;
+use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
+use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader, ScopeProblems};
+use crate::domain::scope::ScopeWritten;
+use crate::http::answer::json::json;
+use crate::http::answer::receipt::mark_replay;
+use crate::http::error::ApiError;
+use crate::http::request::conditions::Repeatable;
+use crate::http::request::json_body::JsonBody;
+use crate::http::request::members::{flag, whole};
+use crate::http::request::query::{Nothing, Query};
+use crate::http::request::shape::{body_members, read_body};
+use crate::store::ScopeParts;
+
+/// Levels around a value: the body.
+const AROUND: usize = 1;
+/// Any version.
+pub(super) const VERSIONS: (u64, u64) = (0, i64::MAX as u64);
+
+/// Describes a scope
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/describe",
+    tag = "scopes",
+    request_body(content = OnlyScope),
+    responses(
+        (status = 200, description = "All about it but what it holds.", body = ScopeObject),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn describe_scope(
+    access: ScopeAccess,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let [scope] = body_members(&body, ["scope"])?;
+    let scope = access.open_kept(scope)?;
+    let parts = ScopeParts {
+        tasks: true,
+        ..ScopeParts::default()
+    };
+    let scopes = &access.api.scopes;
+    let view = scopes.read(&scope, &parts).await?;
+    let object = ScopeObject::of(&scope, &view, &scopes.policy(&scope));
+    Ok(json(HttpResponse::Ok(), &object))
+}
+
+/// Clears a scope
+///
+/// Deletes all keys and tasks; the history stays. With `keep_unfinished`, not if there is a task
+/// that is not completed.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/clear",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = ClearScope),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn clear_scope(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let names = ["scope", "keep_unfinished", "if_version"];
+    let [scope, keep_unfinished, if_version] = body_members(&body, names)?;
+    let scope = access.open_kept(scope)?;
+    let keep_unfinished = flag("keep_unfinished", keep_unfinished)?;
+    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let scopes = &access.api.scopes;
+    let written = scopes.clear(&scope, keep_unfinished, options).await?;
+    Ok(receipt(&written))
+}
+
+/// Ends a scope
+///
+/// With all that it holds. That of a thread is emptied, and the thread goes on. A state handle or a
+/// run is gone; the others come into being again at the next write.
+#[utoipa::path(
+    delete,
+    path = "/v1/scopes",
+    tag = "scopes",
+    request_body(content = EndScope),
+    responses(
+        (status = 200, description = "It is gone.", body = ScopeEnded),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn end_scope(
+    access: ScopeAccess,
+    _: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let [scope, if_version] = body_members(&body, ["scope", "if_version"])?;
+    let scope = access.open_kept(scope)?;
+    let expected = whole("if_version", if_version, VERSIONS)?;
+    let ended = access.api.scopes.end(&scope, expected).await?;
+    Ok(json(HttpResponse::Ok(), &ScopeEnded { ended }))
+}
+
+/// An answer to a write of one thing.
+pub(crate) fn receipt(written: &ScopeWritten) -> HttpResponse {
+    let receipt = ScopeReceipt {
+        ok: true,
+        version: written.stamp.version,
+        results: None,
+    };
+    answer(written, &receipt)
+}
+
+/// An answer to a write, marked when it was given before.
+pub(crate) fn answer(written: &ScopeWritten, body: &impl Serialize) -> HttpResponse {
+    let mut response = HttpResponse::Ok();
+    mark_replay(&mut response, written.replayed);
+    json(response, body)
+}

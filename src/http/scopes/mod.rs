@@ -1,0 +1,11 @@
+//! Scopes: their keys, values and task lists.
+
+pub(super) mod access;
+pub(super) mod errors;
+pub(super) mod lifecycle;
+mod object;
+pub(super) mod schemas;
+pub(super) mod tasks;
+mod tasks_body;
+pub(super) mod values;
+mod values_body;

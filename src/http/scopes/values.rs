@@ -1,0 +1,229 @@
+//! Keys of scopes. They are free text, so none is ever in a path.
+
+use actix_web::HttpResponse;
+use serde_json::Value;
+
+use super::access::ScopeAccess;
+use super::lifecycle::{VERSIONS, answer};
+use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
+use super::schemas::{
+    GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, ScopeProblems, SetValues,
+};
+use super::values_body::{read_entries, read_key, read_keys};
+use crate::domain::scope::{KvAnswer, KvOperation, ScopeKey};
+use crate::http::answer::json::json;
+use crate::http::error::ApiError;
+use crate::http::request::conditions::Repeatable;
+use crate::http::request::json_body::JsonBody;
+use crate::http::request::members::{addend, string, whole};
+use crate::http::request::query::{Nothing, Query};
+use crate::http::request::shape::{body_members, read_body};
+use crate::store::ScopeParts;
+
+/// Levels around a value: the body, a list and an entry.
+const AROUND: usize = 3;
+
+/// Reads keys of a scope
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/get",
+    tag = "scopes",
+    request_body(content = GetValues),
+    responses(
+        (status = 200, description = "What is there, at one version.", body = Values),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn get_values(
+    access: ScopeAccess,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let [scope, key, keys] = body_members(&body, ["scope", "key", "keys"])?;
+    let scope = access.open_kept(scope)?;
+    let scopes = &access.api.scopes;
+    let is_one = key.is_some();
+    let keys = read_keys(key, keys, scopes.policy(&scope).keys)?;
+    let parts = ScopeParts {
+        values: &keys,
+        ..ScopeParts::default()
+    };
+    let view = scopes.read(&scope, &parts).await?;
+    let version = view.stamp.version;
+    let mut values = view
+        .values
+        .into_iter()
+        .map(|value| Some(value?.into_string()));
+    let body = if is_one {
+        let value = values.next().flatten();
+        Values::One { value, version }
+    } else {
+        let keys = keys.iter().map(|key| key.as_str().to_owned());
+        let values = keys.zip(values.map(Value::from)).collect();
+        Values::Many { values, version }
+    };
+    Ok(json(HttpResponse::Ok(), &body))
+}
+
+/// Sets keys of a scope
+///
+/// All entries or none.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/set",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = SetValues),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn set_values(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let names = [
+        "scope",
+        "key",
+        "value",
+        "ttl_seconds",
+        "if_absent",
+        "if_version",
+        "entries",
+    ];
+    let [scope, key, value, ttl, if_absent, if_version, entries] = body_members(&body, names)?;
+    let scope = access.open_kept(scope)?;
+    let scopes = &access.api.scopes;
+    let rule = scopes.policy(&scope).keys;
+    let operations = read_entries([key, value, ttl, if_absent], entries, rule)?;
+    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let written = scopes.write(&scope, &operations, options).await?;
+    let results = written.answers.iter();
+    let results: Vec<_> = results
+        .map(|answer| EntryResult {
+            ok: *answer == KvAnswer::Set(true),
+        })
+        .collect();
+    let receipt = ScopeReceipt {
+        ok: results.iter().all(|result| result.ok),
+        version: written.stamp.version,
+        results: entries.map(|_| results),
+    };
+    Ok(answer(&written, &receipt))
+}
+
+/// Deletes a key of a scope
+///
+/// That it is absent is no error.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/delete",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = OnlyKey),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = KeyDeleted),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn delete_key(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let [scope, key, if_version] = body_members(&body, ["scope", "key", "if_version"])?;
+    let scope = access.open_kept(scope)?;
+    let scopes = &access.api.scopes;
+    let key = read_key(key, scopes.policy(&scope).keys)?;
+    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let delete = [KvOperation::Delete { key }];
+    let written = scopes.write(&scope, &delete, options).await?;
+    let deleted = KeyDeleted {
+        deleted: written.answers.contains(&KvAnswer::Deleted(true)),
+        version: written.stamp.version,
+    };
+    Ok(answer(&written, &deleted))
+}
+
+/// Lists keys of a scope
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/list",
+    tag = "scopes",
+    request_body(content = ListKeys),
+    responses(
+        (status = 200, description = "The keys with that prefix, all without one.", body = KeyList),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn list_keys(
+    access: ScopeAccess,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let [scope, prefix] = body_members(&body, ["scope", "prefix"])?;
+    let scope = access.open_kept(scope)?;
+    let prefix = prefix.map_or_else(|| Ok(String::new()), |prefix| string("prefix", prefix))?;
+    let parts = ScopeParts {
+        keys: true,
+        ..ScopeParts::default()
+    };
+    let view = access.api.scopes.read(&scope, &parts).await?;
+    let keys = view.keys.iter().map(ScopeKey::as_str);
+    let keys = keys.filter(|key| key.starts_with(&prefix));
+    let list = KeyList {
+        keys: keys.map(str::to_owned).collect(),
+        version: view.stamp.version,
+    };
+    Ok(json(HttpResponse::Ok(), &list))
+}
+
+/// Adds to an integer in a scope
+///
+/// Atomic and exact; an absent key counts as 0.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/increment",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = IncrementKey),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Sum),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn increment_key(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let [scope, key, by, if_version] = body_members(&body, ["scope", "key", "by", "if_version"])?;
+    let scope = access.open_kept(scope)?;
+    let scopes = &access.api.scopes;
+    let key = read_key(key, scopes.policy(&scope).keys)?;
+    let by = addend("by", by)?;
+    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let increment = [KvOperation::Increment { key, by }];
+    let written = scopes.write(&scope, &increment, options).await?;
+    let value = match written.answers[..] {
+        [KvAnswer::Value(value)] => value,
+        _ => 0,
+    };
+    let version = written.stamp.version;
+    Ok(answer(&written, &Sum { value, version }))
+}

@@ -1,0 +1,75 @@
+//! What is left of a thread, as it is told.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::domain::rfc3339;
+use crate::events::history_url;
+use crate::store::ArchiveHead;
+
+/// What is left of a thread, but for its state.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ArchiveObject {
+    id: String,
+    /// Which life of the id, 16 hex digits as in the entity tag.
+    life: String,
+    /// Its last version.
+    version: u64,
+    /// Of the compact serialized state.
+    size_bytes: u64,
+    /// `expired` or `destroyed`.
+    reason: &'static str,
+    /// When it was over.
+    #[schema(format = DateTime)]
+    ended_at: Option<String>,
+    #[schema(value_type = Object)]
+    metadata: Box<RawValue>,
+    /// Items of its history, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_count: Option<u64>,
+    /// Where the history is, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_url: Option<String>,
+}
+
+/// A part of the list of archives.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ArchiveList {
+    /// In the order in which they were archived; perhaps fewer than were asked for.
+    pub(crate) archives: Vec<ArchiveObject>,
+    /// Where to go on; null: there are no more.
+    pub(crate) next_cursor: Option<String>,
+}
+
+impl ArchiveObject {
+    /// What is left of it; links begin with `public_url`.
+    pub(crate) fn of(head: &ArchiveHead, public_url: &str) -> Self {
+        let has_history = !head.history.is_empty();
+        let metadata = RawValue::from_string(head.metadata.as_str().to_owned());
+        Self {
+            id: head.id.to_string(),
+            life: format!("{:016x}", head.life.0),
+            version: head.version,
+            size_bytes: head.size_bytes,
+            reason: head.reason.as_str(),
+            ended_at: rfc3339(head.ended_ms),
+            metadata: metadata.unwrap_or_default(),
+            history_count: has_history.then(|| head.history.len()),
+            history_url: has_history.then(|| history_url(public_url, &head.id, head.life)),
+        }
+    }
+}
+
+/// What is left of a thread.
+#[derive(ToSchema, Serialize)]
+pub(super) struct ArchiveWithState {
+    #[schema(inline)]
+    #[serde(flatten)]
+    head: ArchiveObject,
+    /// The final state.
+    state: BTreeMap<String, Value>,
+}

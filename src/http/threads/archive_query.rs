@@ -1,0 +1,40 @@
+//! Which archives are asked for.
+
+use crate::domain::{Life, parse_rfc3339};
+use crate::http::error::ApiError;
+use crate::http::request::query::{Page, Parameters, set_once, unknown};
+
+/// `?since=&cursor=&limit=`.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(super) since_ms: Option<u64>,
+    pub(crate) page: Page,
+}
+
+/// `?life=`.
+#[derive(Debug, Default)]
+pub(crate) struct OfLife(pub(crate) Option<Life>);
+
+impl Parameters for Listing {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "since" => {
+                let malformed = "has to be a time as in RFC 3339, and given once";
+                set_once(&mut self.since_ms, parse_rfc3339(value), name, malformed)
+            }
+            _ => self.page.take(name, value),
+        }
+    }
+}
+
+impl Parameters for OfLife {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "life" {
+            return Err(unknown(name));
+        }
+        let is_hex = value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let life = is_hex.then(|| u64::from_str_radix(value, 16).ok().map(Life));
+        let malformed = "has to be 16 hex digits, and given once";
+        set_once(&mut self.0, life.flatten(), name, malformed)
+    }
+}

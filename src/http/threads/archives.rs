@@ -1,0 +1,150 @@
+//! What is left of threads that are over, for back ends.
+
+use actix_web::http::header::ETAG;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+
+use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
+use super::archive_query::{Listing, OfLife};
+use super::object::ThreadObject;
+use crate::domain::ThreadId;
+use crate::http::answer::etag::etag;
+use crate::http::answer::negotiation::accepts_json;
+use crate::http::error::ApiError;
+use crate::http::request::back_end::BackEnd;
+use crate::http::request::cursor;
+use crate::http::request::exchange::About;
+use crate::http::request::query::Query;
+use crate::http::schemas::{ArchiveProblems, Problem};
+use crate::identity::THREAD_ID;
+use crate::store::{Archive, ArchivePlace};
+
+/// The archives
+///
+/// In the order in which they were archived.
+#[utoipa::path(
+    get,
+    path = "/v1/archives",
+    tag = "archives",
+    params(
+        ("since" = Option<String>, Query, format = DateTime, description = "Only what was archived from then on; RFC 3339."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+    ),
+    responses(
+        (status = 200, description = "A page of the list.", body = ArchiveList),
+        ArchiveProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn list_archives(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    Query(listing): Query<Listing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let ring = api.identity.ring();
+    let since = ArchivePlace {
+        archived_ms: listing.since_ms.unwrap_or(0),
+        archive: None,
+    };
+    let after = match &listing.page.cursor {
+        Some(text) => cursor::open::<ArchivePlace>(ring, b"", text)?.max(since),
+        None => since,
+    };
+    let page = api.archives.list(&after, listing.page.limit()).await?;
+    let object = |head| ArchiveObject::of(head, api.events.public_url());
+    let list = ArchiveList {
+        archives: page.heads.iter().map(object).collect(),
+        next_cursor: page.next.map(|place| cursor::seal(ring, b"", &place)),
+    };
+    Ok(json(
+        serde_json::to_vec(&list).expect("text and numbers always serialize"),
+    ))
+}
+
+/// What is left of a thread
+///
+/// Of its last life that ended, unless another one is named.
+#[utoipa::path(
+    get,
+    path = "/v1/archives/{id}",
+    tag = "archives",
+    params(
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The plain thread id."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "Which life of it, as in an event."),
+    ),
+    responses(
+        (status = 200, description = "Its end, and its final state exactly as it was.", body = ArchiveWithState),
+        (status = 404, description = "There is no such archive, or not any more.", body = Problem, content_type = "application/problem+json"),
+        ArchiveProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_archive(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    Query(OfLife(life)): Query<OfLife>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    let Archive { head, state } = api.archives.get(&id, life).await?;
+    let object = ArchiveObject::of(&head, api.events.public_url());
+    let mut body = serde_json::to_vec(&object).expect("text and numbers always serialize");
+    // the state's own text, which no library reads and writes again
+    body.pop();
+    body.extend_from_slice(br#","state":"#);
+    body.extend_from_slice(&state);
+    body.push(b'}');
+    Ok(json(body))
+}
+
+/// Brings a thread back
+///
+/// State, metadata and time to live are as they were, the version is one higher, and the archive is
+/// gone.
+#[utoipa::path(
+    post,
+    path = "/v1/archives/{id}/restore",
+    tag = "archives",
+    params(
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The plain thread id."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "Which life of it, as in an event; else the last one that ended."),
+    ),
+    responses(
+        (status = 200, description = "The thread lives again.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."))),
+        (status = 404, description = "There is no such archive, or not any more.", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The thread lives.", body = Problem, content_type = "application/problem+json"),
+        ArchiveProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn restore_archive(
+    request: HttpRequest,
+    BackEnd { api }: BackEnd,
+    Query(OfLife(life)): Query<OfLife>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    request.extensions_mut().insert(About(id));
+    let thread = api.archives.restore(&id, life).await?;
+    let signed_id = api.identity.signed_id(&id);
+    let object = ThreadObject::of(&id, &thread, api.service.policy())
+        .signed(signed_id.to_str().unwrap_or_default());
+    Ok(HttpResponse::Ok()
+        .content_type("application/json")
+        .insert_header((ETAG, etag(thread.stamp)))
+        .insert_header((THREAD_ID, signed_id))
+        .body(object.to_json()))
+}
+
+/// The id in the path.
+pub(crate) fn id_of(request: &HttpRequest) -> Result<ThreadId, ApiError> {
+    let id = request.match_info().get("id").unwrap_or_default();
+    id.parse().map_err(|_| ApiError::InvalidThreadId)
+}
+
+fn json(body: Vec<u8>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(body)
+}

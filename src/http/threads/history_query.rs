@@ -1,0 +1,86 @@
+//! Which part of a history is asked for.
+
+use super::archive_query::OfLife;
+use crate::http::error::ApiError;
+use crate::http::request::query::{Page, Parameters, set_once, unknown, whole};
+use crate::store::HistoryFrom;
+
+/// `?after=&limit=`, `?before=&limit=` or `?order=&limit=`.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryPart {
+    after: Option<u64>,
+    before: Option<u64>,
+    /// Whether the newest come first.
+    is_backwards: Option<bool>,
+    page: Page,
+}
+
+/// The same with `?life=`.
+#[derive(Debug, Default)]
+pub(crate) struct FinalPart {
+    pub(crate) life: OfLife,
+    pub(crate) part: HistoryPart,
+}
+
+impl HistoryPart {
+    pub(crate) fn from(&self) -> HistoryFrom {
+        match (self.after, self.before, self.is_backwards) {
+            (None, Some(before), _) => HistoryFrom::Before(before),
+            (None, None, Some(true)) => HistoryFrom::Before(u64::MAX),
+            (after, ..) => HistoryFrom::After(after.unwrap_or(0)),
+        }
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.page.limit()
+    }
+}
+
+/// A whole number of 63 bits, as the schema says.
+fn place(text: &str) -> Option<u64> {
+    whole(text).filter(|place| i64::try_from(*place).is_ok())
+}
+
+impl Parameters for HistoryPart {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "has to be a place in a history, and given once";
+        match name {
+            "after" => set_once(&mut self.after, place(value), name, malformed),
+            "before" => set_once(&mut self.before, place(value), name, malformed),
+            "order" => {
+                let is_backwards = match value {
+                    "asc" => Some(false),
+                    "desc" => Some(true),
+                    _ => None,
+                };
+                let malformed = "has to be asc or desc, and given once";
+                set_once(&mut self.is_backwards, is_backwards, name, malformed)
+            }
+            "limit" => self.page.take(name, value),
+            _ => Err(unknown(name)),
+        }
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        let detail = match (self.after, self.before, self.is_backwards) {
+            (Some(_), Some(_), _) => "`after` does not go with `before`",
+            (Some(_), None, Some(true)) => "after a place the oldest come first",
+            (None, Some(_), Some(false)) => "before a place the newest come first",
+            _ => return Ok(()),
+        };
+        Err(ApiError::InvalidParameter(detail.into()))
+    }
+}
+
+impl Parameters for FinalPart {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "life" => self.life.take(name, value),
+            _ => self.part.take(name, value),
+        }
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        self.part.check()
+    }
+}

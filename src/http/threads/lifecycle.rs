@@ -1,0 +1,180 @@
+//! Threads as a whole.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ETAG, IF_MATCH, LOCATION};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+
+use super::body::{read_new_thread, read_patch};
+use super::object::ThreadObject;
+use crate::domain::{Stamp, ThreadId, Written};
+use crate::http::Api;
+use crate::http::answer::etag::etag;
+use crate::http::answer::negotiation::accepts_json;
+use crate::http::answer::receipt::{content, mark_replay, respond};
+use crate::http::error::ApiError;
+use crate::http::request::asking::Asking;
+use crate::http::request::conditions::{ReadConditions, WriteConditions};
+use crate::http::request::exchange::{About, Successor};
+use crate::http::request::json_body::JsonBody;
+use crate::http::request::query::{Nothing, Query};
+use crate::http::request::target::Target;
+use crate::http::schemas::{
+    NewThreadBody, ReadProblems, ThreadPatchBody, WriteHeaders, WriteProblems,
+};
+use crate::identity::THREAD_ID;
+
+/// Makes a thread
+///
+/// To choose its id needs an api key.
+#[utoipa::path(
+    post,
+    path = "/v1/threads",
+    tag = "threads",
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key, the thread or else the address that asks; a stranger's has at least 32 characters, such as a UUID.")),
+    request_body(content = Option<NewThreadBody>),
+    responses(
+        (status = 201, description = "Made.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn create_thread(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    if request.headers().contains_key(IF_MATCH) {
+        let detail = "If-Match does not go with making a thread";
+        return Err(ApiError::InvalidParameter(detail.into()));
+    }
+    let asking = Asking::of(&request, &api)?;
+    let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
+    let id = match id {
+        Some(id) => asking.chosen_id(&id)?,
+        None => asking.made_id(&request, &api, conditions.key.as_ref())?,
+    };
+    request.extensions_mut().insert(About(id));
+    let written = api.service.create(&id, new, conditions.options).await?;
+    let signed_id = api.identity.signed_id(&id);
+    let object = object(&api, &id, &written).signed(signed_id.to_str().unwrap_or_default());
+    let mut response = respond(StatusCode::CREATED, &written, object.to_json());
+    let headers = response.headers_mut();
+    headers.insert(THREAD_ID, signed_id);
+    if let Ok(location) = format!("/v1/threads/{id}").try_into() {
+        headers.insert(LOCATION, location);
+    }
+    Ok(response)
+}
+
+/// The thread without its state
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(("If-None-Match" = Option<String>, Header, description = "A tag that is known already.")),
+    responses(
+        (status = 200, description = "The thread, which need not exist.", body = ThreadObject, headers(("etag" = String))),
+        (status = 304, description = "The tag is that of the thread."),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_thread(
+    target: Target,
+    conditions: ReadConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    let thread = service.get_thread(&target.id).await?;
+    let policy = service.policy();
+    let answer = match &thread {
+        Some(thread) => {
+            let object = ThreadObject::of(&target.id, thread, policy);
+            content(&conditions, thread.stamp, object.to_json())?
+        }
+        None => {
+            // threads that do not exist share a tag, but not an id
+            let object = ThreadObject::absent(&target.id, policy);
+            content(
+                &conditions.of_match_alone(),
+                Stamp::default(),
+                object.to_json(),
+            )?
+        }
+    };
+    Ok(answer.finish())
+}
+
+/// Changes metadata or time to live
+#[utoipa::path(
+    patch,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(WriteHeaders),
+    request_body(content = ThreadPatchBody),
+    responses(
+        (status = 200, description = "Changed, or made.", body = ThreadObject, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn patch_thread(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let patch = read_patch(body.as_str())?;
+    let service = &target.api.service;
+    let written = service
+        .patch_thread(&target.id, patch, conditions.options)
+        .await?;
+    let object = object(&target.api, &target.id, &written);
+    Ok(respond(StatusCode::OK, &written, object.to_json()))
+}
+
+/// Destroys the thread
+///
+/// The answer carries a fresh signed id.
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(WriteHeaders),
+    responses(
+        (status = 204, description = "Destroyed, or was not there. For a while writes to the old id get 410."),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn delete_thread(
+    request: HttpRequest,
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    let destroyed = match target.source.successor() {
+        Some(fresh) => {
+            let destroyed = service.destroy(&target.id, conditions.options).await?;
+            request.extensions_mut().insert(Successor(fresh));
+            destroyed
+        }
+        None => {
+            service
+                .destroy_for_reuse(&target.id, conditions.options)
+                .await?
+        }
+    };
+    let mut builder = HttpResponse::NoContent();
+    builder.insert_header((ETAG, etag(Stamp::default())));
+    mark_replay(&mut builder, destroyed.replayed);
+    Ok(builder.finish())
+}
+
+fn object(api: &Api, id: &ThreadId, written: &Written) -> ThreadObject {
+    let policy = api.service.policy();
+    match &written.thread {
+        Some(thread) => ThreadObject::of(id, thread, policy),
+        None => ThreadObject::absent(id, policy),
+    }
+}

@@ -1,0 +1,15 @@
+//! Threads: their lifecycle, state, history and archives.
+
+mod archive_object;
+mod archive_query;
+pub(super) mod archives;
+mod body;
+pub(super) mod history;
+mod history_body;
+mod history_page;
+mod history_query;
+pub(super) mod lifecycle;
+mod object;
+mod operations;
+pub(super) mod state;
+pub(super) mod writes;

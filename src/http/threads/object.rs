@@ -1,0 +1,85 @@
+//! The thread object.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::domain::{Policy, Thread, ThreadId, rfc3339};
+
+/// All about a thread but its state. Of one that does not exist the times are null.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ThreadObject {
+    id: String,
+    exists: bool,
+    /// +1 for each write; 0: it does not exist.
+    version: u64,
+    /// Of the compact serialized state.
+    size_bytes: u64,
+    limit_bytes: u64,
+    /// Number of keys.
+    keys: u32,
+    #[schema(value_type = Object)]
+    metadata: Box<RawValue>,
+    #[schema(format = DateTime)]
+    created_at: Option<String>,
+    #[schema(format = DateTime)]
+    updated_at: Option<String>,
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
+    ttl_seconds: u64,
+    /// The signed id in the form of the header, of a thread that was just made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_id: Option<String>,
+}
+
+impl ThreadObject {
+    pub(crate) fn of(id: &ThreadId, thread: &Thread, policy: &Policy) -> Self {
+        let metadata = RawValue::from_string(thread.metadata.as_str().to_owned());
+        Self {
+            exists: true,
+            version: thread.stamp.version,
+            size_bytes: thread.size_bytes,
+            keys: thread.keys,
+            metadata: metadata.unwrap_or_default(),
+            created_at: rfc3339(thread.created_ms),
+            updated_at: rfc3339(thread.updated_ms),
+            expires_at: rfc3339(thread.expires_ms),
+            ttl_seconds: whole_seconds(thread.ttl),
+            ..Self::absent(id, policy)
+        }
+    }
+
+    pub(crate) fn absent(id: &ThreadId, policy: &Policy) -> Self {
+        Self {
+            id: id.to_string(),
+            exists: false,
+            version: 0,
+            size_bytes: 2,
+            limit_bytes: policy.max_bytes,
+            keys: 0,
+            metadata: RawValue::from_string("{}".into()).unwrap_or_default(),
+            created_at: None,
+            updated_at: None,
+            expires_at: None,
+            ttl_seconds: whole_seconds(policy.ttl),
+            signed_id: None,
+        }
+    }
+
+    pub(crate) fn signed(self, signed_id: &str) -> Self {
+        Self {
+            signed_id: Some(signed_id.to_owned()),
+            ..self
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("text and numbers always serialize")
+    }
+}
+
+fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs()
+}

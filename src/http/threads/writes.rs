@@ -1,0 +1,226 @@
+//! Writes to a state.
+
+use std::num::NonZeroU64;
+
+use actix_web::HttpResponse;
+
+use super::operations::{read_increment, read_operations};
+use crate::domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
+use crate::http::answer::receipt::{merge_receipt, receipt};
+use crate::http::error::ApiError;
+use crate::http::request::conditions::WriteConditions;
+use crate::http::request::json_body::{JsonBody, PatchBody};
+use crate::http::request::key_path::KeyPath;
+use crate::http::request::query::{Nothing, Query, Window};
+use crate::http::request::target::Target;
+use crate::http::schemas::{
+    Increment, KeyParam, Merge, MergeReceipt, Receipt, WriteHeaders, WriteProblems,
+};
+
+/// Sets a key
+#[utoipa::path(
+    put,
+    path = "/v1/threads/current/state/{key}",
+    tag = "state",
+    params(KeyParam, WriteHeaders),
+    request_body(content = serde_json::Value, description = "Any JSON value."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn put_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let value = Value::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
+    run(target, conditions, Operation::Set { key, value }).await
+}
+
+/// Deletes a key
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/state/{key}",
+    tag = "state",
+    params(KeyParam, WriteHeaders),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn delete_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    run(target, conditions, Operation::Delete { key }).await
+}
+
+/// Appends to an array
+///
+/// Makes the array if it is absent, and keeps its newest elements.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/state/{key}/push",
+    tag = "state",
+    params(
+        KeyParam,
+        ("max_records" = Option<u64>, Query, minimum = 1, description = "How many of the newest elements stay."),
+        WriteHeaders),
+    request_body(content = serde_json::Value, description = "The new element, any JSON value."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn push_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    Query(window): Query<Window>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let value = Json::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
+    let max_records = window.max_records;
+    let push = Operation::Push {
+        key,
+        value,
+        max_records: max_records.map(NonZeroU64::get),
+        mismatch: Mismatch::Refuse,
+    };
+    run(target, conditions, push).await
+}
+
+/// Adds to an integer
+///
+/// Atomic and exact; an absent key counts as 0.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/state/{key}/increment",
+    tag = "state",
+    params(KeyParam, WriteHeaders),
+    request_body(content = Option<Increment>, description = "What is added; 1 when absent."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn increment_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let by = read_increment(body.as_str())?;
+    run(target, conditions, Operation::Increment { key, by }).await
+}
+
+/// Replaces the whole state
+#[utoipa::path(
+    put,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(WriteHeaders),
+    request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn put_state(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    let state = keyed_values(body.as_str(), service.policy().max_keys)?;
+    let mut written = service
+        .replace(&target.id, state, conditions.options)
+        .await?;
+    // the steps of a replacement are ours, not the client's
+    written.answers.clear();
+    Ok(receipt(&written))
+}
+
+/// Merges
+///
+/// Runs all operations in order, atomically, or none.
+#[utoipa::path(
+    patch,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(WriteHeaders),
+    request_body(
+        content(
+            (Merge = "application/json"),
+            (Object = "application/merge-patch+json"),
+        ),
+        description = "1 to 1,000 operations, or a merge patch (RFC 7396) on the top level: it names at most `max_keys` keys."
+    ),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = MergeReceipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn patch_state(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: PatchBody,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    match body {
+        PatchBody::Operations(body) => {
+            let operations = read_operations(body.as_str())?;
+            let written = service
+                .merge(&target.id, &operations, conditions.options)
+                .await?;
+            Ok(merge_receipt(&written))
+        }
+        PatchBody::MergePatch(body) => {
+            let patch = MergePatch::parse(body.as_str(), service.policy().max_keys)?;
+            let mut written = service
+                .patch_state(&target.id, &patch, conditions.options)
+                .await?;
+            written.answers.clear();
+            Ok(receipt(&written))
+        }
+    }
+}
+
+/// Clears the state
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(WriteHeaders),
+    responses(
+        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn delete_state(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    run(target, conditions, Operation::Clear).await
+}
+
+async fn run(
+    target: Target,
+    conditions: WriteConditions,
+    operation: Operation,
+) -> Result<HttpResponse, ApiError> {
+    let service = &target.api.service;
+    let written = service
+        .merge(&target.id, &[operation], conditions.options)
+        .await?;
+    Ok(receipt(&written))
+}

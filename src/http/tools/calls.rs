@@ -1,0 +1,99 @@
+//! The calls of a model's message, all at once.
+
+use actix_web::HttpResponse;
+use serde_json::value::RawValue;
+
+use super::messages::{Answers, Asked, Wire, read_calls};
+use super::schemas::{ToolCallsBody, ToolMessages};
+use super::single::marked;
+use crate::domain::{Fingerprint, IdempotencyKey};
+use crate::http::answer::json::json;
+use crate::http::error::ApiError;
+use crate::http::request::conditions::Repeatable;
+use crate::http::request::json_body::JsonBody;
+use crate::http::request::members::flag;
+use crate::http::request::query::{Nothing, Query};
+use crate::http::request::shape::{body_members, read_body};
+use crate::http::scopes::access::ScopeAccess;
+use crate::http::scopes::schemas::{RepeatCallsHeader, ScopeProblems};
+use crate::service::tools::{Call, Outcome};
+
+/// Levels around a value: the body, the list, a call, its function and the arguments.
+const AROUND: usize = 5;
+
+/// Calls the tools that a model asks for
+///
+/// Takes `tool_calls` of an OpenAI message, or the `tool_use` blocks of an Anthropic one (or its
+/// whole `content`), as they came, and answers with the messages to append. A call of a tool that is
+/// none of ours is answered as a mistake, or left to the caller with `ignore_unknown`. Calls are
+/// done in order, and an idempotency key covers each.
+#[utoipa::path(
+    post,
+    path = "/v1/tool-calls",
+    tag = "tools",
+    params(RepeatCallsHeader),
+    request_body(content = ToolCallsBody),
+    responses(
+        (status = 200, description = "The messages to append.", body = ToolMessages),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn call_tools(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = read_body(body.as_str(), AROUND)?;
+    let names = [
+        "scope",
+        "tool_calls",
+        "tool_use",
+        "content",
+        "ignore_unknown",
+    ];
+    let [scope, tool_calls, tool_use, content, ignore_unknown] = body_members(&body, names)?;
+    let scope = access.open(scope)?;
+    let ignores_unknown = flag("ignore_unknown", ignore_unknown)?;
+    let (wire, list) = Wire::of(tool_calls, tool_use, content)?;
+    let (asked, unknown): (Vec<_>, Vec<_>) = read_calls(wire, list)?
+        .into_iter()
+        .partition(|asked| asked.tool.is_ok() || !ignores_unknown);
+    let calls: Vec<_> = asked
+        .iter()
+        .filter_map(|asked| call(asked, repeatable.0))
+        .collect();
+    let answered = access.api.tools().call_all(&scope, &calls).await?;
+    let response = marked(&answered);
+    let mut outcomes = answered.into_iter().map(|answered| answered.outcome);
+    let answer = |asked: &Asked<'_>| match &asked.tool {
+        Ok(_) => outcomes.next(),
+        Err(mistake) => Some(Outcome::Mistake(mistake.clone())),
+    };
+    let outcomes: Vec<_> = asked.iter().filter_map(answer).collect();
+    let unknown = unknown.iter().map(|asked| raw(asked.raw)).collect();
+    let answers = Answers {
+        messages: wire.messages(&asked, &outcomes),
+        unknown: ignores_unknown.then_some(unknown),
+    };
+    Ok(json(response, &answers))
+}
+
+/// The call of one of our tools. Each has an idempotency key of its own, told by its place: what
+/// was done before a failure is not done again.
+fn call(asked: &Asked<'_>, idempotency: Option<IdempotencyKey>) -> Option<Call> {
+    let place = (asked.place as u64).to_be_bytes();
+    let idempotency = idempotency.map(|key| IdempotencyKey {
+        digest: Fingerprint::of(&[&key.digest.0, &place]),
+        request: key.request,
+    });
+    Some(Call {
+        idempotency,
+        ..Call::new(*asked.tool.as_ref().ok()?, asked.arguments)
+    })
+}
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap_or_default()
+}

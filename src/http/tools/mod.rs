@@ -1,0 +1,7 @@
+//! Tools for models, and calls of them.
+
+pub(super) mod calls;
+pub(super) mod mcp_urls;
+mod messages;
+mod schemas;
+pub(super) mod single;
