@@ -1,28 +1,17 @@
 //! Where threads are kept. A store's methods are atomic promises; the conformance suite in
 //! `tests/` holds every store to them.
 
-mod archives;
-mod backend;
 mod clock;
 mod error;
-mod event_log;
 mod held_scope;
-mod leases;
-mod ledgers;
-mod links;
-mod listings;
 mod memory;
 mod memory_use;
-mod namespaces;
 mod not_asked;
 mod passing_scope;
-mod rates;
 #[cfg(feature = "redis")]
 mod redis;
-mod registry;
-mod scopes;
 mod tls;
-mod upkeep;
+mod traits;
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,31 +24,33 @@ use crate::domain::{
     IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
 };
 
-pub use archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
-pub use backend::Backend;
 pub use clock::Clock;
 pub(crate) use clock::millis;
 pub use error::{StoreError, WriteError};
-pub use event_log::{EventLog, Heads, Watched};
-pub use leases::Leases;
-pub use ledgers::{Holding, Ledger, LedgerChange, Ledgers};
-pub use links::Links;
-pub use listings::{Listing, Listings};
 pub use memory::{MemorySettings, MemoryStore};
 pub use memory_use::MemoryUse;
-pub use namespaces::{
+pub use not_asked::NotAsked;
+pub use passing_scope::PassingScope;
+#[cfg(feature = "redis")]
+pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
+pub(crate) use tls::install_tls_provider;
+pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
+pub use traits::backend::Backend;
+pub use traits::kv::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
     NewEntry, Put, Reading, Usage,
 };
-pub use not_asked::NotAsked;
-pub use passing_scope::PassingScope;
-pub use rates::{Counted, Rates};
-#[cfg(feature = "redis")]
-pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
-pub use registry::Registry;
-pub use scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes};
-pub(crate) use tls::install_tls_provider;
-pub use upkeep::{Due, Reaped, Upkeep};
+pub use traits::leases::Leases;
+pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
+pub use traits::links::Links;
+pub use traits::listings::{Listing, Listings};
+pub use traits::log::{EventLog, Heads, Watched};
+pub use traits::rates::{Counted, Rates};
+pub use traits::registry::Registry;
+pub use traits::scopes::{
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes,
+};
+pub use traits::upkeep::{Due, Reaped, Upkeep};
 
 /// What a read found, and at which version.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::leases::Pool;
 use super::{MemoryStore, SHARDS};
 use crate::domain::heap::{self, Heap};
 use crate::domain::{EventId, Position};
-use crate::store::ledgers::{MOST_PARKED, note_given_up};
+use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
 
 /// The work that is shared out, and how far it is: behind one lock, so that what is written down is

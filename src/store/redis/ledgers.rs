@@ -11,7 +11,7 @@ use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
 use super::{RedisStore, entries};
 use crate::domain::{EventId, Position};
-use crate::store::ledgers::{MOST_PARKED, note_given_up};
+use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
 
 #[async_trait]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::StoreError;
 use crate::domain::scope::{
     HistorySummary, Kept, KeptScope, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
     TaskList,
 };
 use crate::domain::{Life, RateLimited, Stamp, ThreadId};
+use crate::store::StoreError;
 
 /// Which parts of a scope are read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -150,7 +150,7 @@ impl From<RateLimited> for ScopeWriteError {
 pub trait Scopes: fmt::Debug + Send + Sync {
     /// The scopes as one worker thread should use them; see [`Store::for_worker`].
     ///
-    /// [`Store::for_worker`]: super::Store::for_worker
+    /// [`Store::for_worker`]: crate::store::Store::for_worker
     fn scopes_for_worker(&self) -> Arc<dyn Scopes>;
 
     /// Some parts of a scope, at one version. None: there is no such scope.

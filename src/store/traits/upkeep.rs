@@ -4,8 +4,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::StoreError;
 use crate::domain::{Position, ThreadId};
+use crate::store::StoreError;
 
 /// Threads whose deadline has passed, unless they were used since.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use crate::store::StoreError;
 
 /// Shares of common work, each held by one replica at a time.
 ///

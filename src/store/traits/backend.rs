@@ -1,6 +1,6 @@
 //! All that a back end does.
 
-use super::{
+use crate::store::{
     Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Rates, Registry, Scopes, Store,
     Upkeep,
 };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::StoreError;
 use crate::domain::scope::KeptScope;
 use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
+use crate::store::StoreError;
 
 /// Whose counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub enum Counted<'a> {
 pub trait Rates: fmt::Debug + Send + Sync {
     /// The counters as one worker thread should use them; see [`Store::for_worker`].
     ///
-    /// [`Store::for_worker`]: super::Store::for_worker
+    /// [`Store::for_worker`]: crate::store::Store::for_worker
     fn rates_for_worker(&self) -> Arc<dyn Rates>;
 
     /// Takes one of each of these rates, or none of any when one has none left: which, and for how

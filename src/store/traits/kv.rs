@@ -6,10 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{StoreError, WriteError};
 use crate::domain::{
     ContentEncoding, ContentType, EntryKey, Lifetime, Namespace, Precondition, Stamp,
 };
+use crate::store::{StoreError, WriteError};
 
 /// All about an entry but its body and its uses. Times are milliseconds of the Unix epoch, by the
 /// store's clock.
@@ -140,7 +140,7 @@ pub struct Usage {
 pub trait Namespaces: fmt::Debug + Send + Sync {
     /// The namespaces as one worker thread should use them; see [`Store::for_worker`].
     ///
-    /// [`Store::for_worker`]: super::Store::for_worker
+    /// [`Store::for_worker`]: crate::store::Store::for_worker
     fn namespaces_for_worker(&self) -> Arc<dyn Namespaces>;
 
     /// An entry; none when there is no such entry. What it does beside reading is done in the same

@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::StoreError;
+use crate::store::StoreError;
 
 /// Named records under a kind. Kind and name have 1 to 64 characters of `[A-Za-z0-9._-]`.
 #[async_trait]

@@ -5,11 +5,11 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::StoreError;
 use crate::domain::{EventId, Position};
+use crate::store::StoreError;
 
 /// Events that a consumer has parked at most; then the oldest are given up.
-pub(super) const MOST_PARKED: u64 = 100_000;
+pub(crate) const MOST_PARKED: u64 = 100_000;
 
 /// What a consumer has behind it and before it. What its records say is the consumer's own affair.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -123,7 +123,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
 }
 
 /// Says that parked events were given up.
-pub(super) fn note_given_up(consumer: &str, events: u64) {
+pub(crate) fn note_given_up(consumer: &str, events: u64) {
     if events > 0 {
         tracing::error!(
             consumer,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::StoreError;
 use crate::domain::{Completed, Event, Position, Stamp, ThreadId};
+use crate::store::StoreError;
 
 /// Where the logs of all buckets end.
 #[derive(Debug, Clone, PartialEq, Eq)]

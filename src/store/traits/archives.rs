@@ -5,9 +5,9 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{StoreError, WriteError};
 use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
+use crate::store::{StoreError, WriteError};
 
 /// What is left of a life of a thread, but for its state.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use crate::store::StoreError;
 
 /// A list, or the part of it that belongs to somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

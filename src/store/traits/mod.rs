@@ -1,0 +1,14 @@
+//! What a store promises, one trait for each thing that it keeps.
+
+pub(super) mod archives;
+pub(super) mod backend;
+pub(super) mod kv;
+pub(super) mod leases;
+pub(super) mod ledgers;
+pub(super) mod links;
+pub(super) mod listings;
+pub(super) mod log;
+pub(super) mod rates;
+pub(super) mod registry;
+pub(super) mod scopes;
+pub(super) mod upkeep;
