@@ -2,9 +2,10 @@
 
 use redis::Value;
 
-use super::elements::{Header, cut, ordinal, write_plain};
-use super::fields::Field;
-use super::{entry_text, replies, slices, state};
+use super::kv::entry_text;
+use super::threads::elements::{Header, cut, ordinal, write_plain};
+use super::threads::{replies, slices, state};
+use super::transport::fields::Field;
 use crate::domain::{Namespace, Policy, Slice};
 use crate::fuzzing::{Bound, fuzz};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::RedisStore;
-use super::replies::{array, integer};
 use super::scripts::Script;
+use super::threads::replies::{array, integer};
 use crate::store::{Leases, StoreError, millis};
 
 #[async_trait]

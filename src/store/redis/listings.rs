@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 
 use super::RedisStore;
-use super::commands::command;
 use super::readable::readable;
-use super::replies::{array, text};
 use super::scripts::Script;
+use super::threads::replies::{array, text};
+use super::transport::commands::command;
 use crate::store::{Listing, Listings, StoreError};
 
 fn whole(name: &str) -> Listing<'_> {

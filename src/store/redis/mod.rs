@@ -3,43 +3,21 @@
 //! A thread is one hash, so it has one expiry, one cluster slot and one read. What the scripts
 //! keep in it is written at the top of `lua/prelude.lua`.
 
-mod address;
-mod archives;
-mod arguments;
-mod cluster;
-mod commands;
-mod confirmation;
-mod elements;
-mod entries;
-mod entry_list;
-mod entry_text;
-mod fields;
 #[cfg(test)]
 mod fuzz;
-mod interest;
 mod keys;
+mod kv;
 mod leases;
-mod ledgers;
-mod link;
 mod listings;
 mod log;
-mod meta;
-mod namespace_list;
-mod namespace_usage;
-mod namespaces;
-mod node;
-mod operations;
 mod rates;
 mod readable;
 mod registry;
-mod replies;
-mod scope_arguments;
-mod scope_replies;
 mod scopes;
 mod scripts;
-mod slices;
 mod startup;
-mod state;
+mod threads;
+mod transport;
 mod upkeep;
 
 use std::fmt;
@@ -52,19 +30,19 @@ use bytes::Bytes;
 
 use super::{Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError};
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
-use address::Address;
-use arguments::Circumstances;
-use commands::{Command, command};
-use confirmation::Confirmation;
-use fields::Fields;
-use interest::Interest;
 use keys::KeyNames;
-use link::{Calls, Link};
-use log::UnreadableEvents;
+use log::interest::Interest;
+use log::store::UnreadableEvents;
 use scripts::Script;
+use threads::arguments::Circumstances;
+use transport::address::Address;
+use transport::commands::{Command, command};
+use transport::confirmation::Confirmation;
+use transport::fields::Fields;
+use transport::link::{Calls, Link};
 
-pub use address::{RedisUrlError, check_redis_url};
-pub use node::Bounds;
+pub use transport::address::{RedisUrlError, check_redis_url};
+pub use transport::node::Bounds;
 
 /// Where Redis is and how it is used.
 #[derive(Clone)]
@@ -191,9 +169,9 @@ impl RedisStore {
             .arg(&bucket.archives)
             .arg(&bucket.deadlines)
             .arg(bucket.watch(id));
-        arguments::write(&mut cmd, write, circumstances);
+        threads::arguments::write(&mut cmd, write, circumstances);
         let reply = calls.write(cmd).await?;
-        replies::written(reply, write)
+        threads::replies::written(reply, write)
     }
 
     /// One set or one push of a living thread that is not watched, on one key and without the list
@@ -205,19 +183,19 @@ impl RedisStore {
         write: &Write<'_>,
         circumstances: &Circumstances,
     ) -> Result<Option<Written>, WriteError> {
-        let Some(fast) = arguments::fast(write).filter(|_| !circumstances.logs_all) else {
+        let Some(fast) = threads::arguments::fast(write).filter(|_| !circumstances.logs_all) else {
             return Ok(None);
         };
         let mut cmd = fast.script.call(1);
         cmd.arg(self.names.thread(id))
-            .arg(arguments::policy(write.policy, circumstances))
-            .arg(arguments::field(fast.key))
+            .arg(threads::arguments::policy(write.policy, circumstances))
+            .arg(threads::arguments::field(fast.key))
             .arg(&*fast.text);
         if let Some(window) = fast.window {
             cmd.arg(window);
         }
         let reply = calls.write(cmd).await?;
-        replies::written_fast(reply, write)
+        threads::replies::written_fast(reply, write)
     }
 }
 
@@ -232,14 +210,14 @@ impl Store for RedisStore {
 
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         match self.fields(id).await? {
-            Some(fields) => state::assemble(&fields.pairs()?),
+            Some(fields) => threads::state::assemble(&fields.pairs()?),
             None => Ok(None),
         }
     }
 
     async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
         match self.fields(id).await? {
-            Some(fields) => state::assemble_whole(&fields.pairs()?),
+            Some(fields) => threads::state::assemble_whole(&fields.pairs()?),
             None => Ok(None),
         }
     }
@@ -251,9 +229,9 @@ impl Store for RedisStore {
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
         let mut cmd = self.reading(Script::ReadValues, id);
         for key in keys {
-            cmd.arg(arguments::field(key));
+            cmd.arg(threads::arguments::field(key));
         }
-        state::values(&self.link.calls().read(cmd).await?)
+        threads::state::values(&self.link.calls().read(cmd).await?)
     }
 
     async fn get_value(
@@ -275,7 +253,7 @@ impl Store for RedisStore {
             }));
         };
         let mut cmd = self.reading(Script::ReadSlice, id);
-        cmd.arg(arguments::field(key));
+        cmd.arg(threads::arguments::field(key));
         match slice {
             Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
             Slice::Range { offset, limit } => {
@@ -283,17 +261,17 @@ impl Store for RedisStore {
                 cmd.arg("range").arg(offset).arg(limit)
             }
         };
-        slices::part(&self.link.calls().read(cmd).await?, slice)
+        threads::slices::part(&self.link.calls().read(cmd).await?, slice)
     }
 
     async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
         let cmd = self.reading(Script::ReadKeys, id);
-        state::keys(&self.link.calls().read(cmd).await?)
+        threads::state::keys(&self.link.calls().read(cmd).await?)
     }
 
     async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
         let cmd = self.reading(Script::ReadThread, id);
-        replies::thread(self.link.calls().read(cmd).await?)
+        threads::replies::thread(self.link.calls().read(cmd).await?)
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
@@ -321,11 +299,11 @@ impl Store for RedisStore {
             .arg(&bucket.archives)
             .arg(&bucket.deadlines)
             .arg(self.ahead())
-            .arg(arguments::precondition(destroy.precondition))
-            .arg(arguments::idempotency(destroy.idempotency))
-            .arg(arguments::bounded_ms(destroy.tombstone))
-            .arg(arguments::archive_ms(&self.retention));
-        replies::destroyed(self.link.calls().write(cmd).await?)
+            .arg(threads::arguments::precondition(destroy.precondition))
+            .arg(threads::arguments::idempotency(destroy.idempotency))
+            .arg(threads::arguments::bounded_ms(destroy.tombstone))
+            .arg(threads::arguments::archive_ms(&self.retention));
+        threads::replies::destroyed(self.link.calls().write(cmd).await?)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::RedisStore;
-use super::commands::Command;
-use super::replies::{self, integer};
 use super::scripts::Script;
+use super::threads::replies;
+use super::threads::replies::integer;
+use super::transport::commands::Command;
 use crate::domain::{Rate, RateLimited, RateName};
 use crate::store::{Counted, Rates, StoreError};
 

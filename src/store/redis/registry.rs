@@ -5,10 +5,10 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::RedisStore;
-use super::commands::command;
 use super::readable::readable;
-use super::replies::{UNKNOWN, integer, text};
 use super::scripts::Script;
+use super::threads::replies::{UNKNOWN, integer, text};
+use super::transport::commands::command;
 use crate::store::{Registry, StoreError};
 
 #[async_trait]

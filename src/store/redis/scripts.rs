@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::commands::{Command, command, long_command};
+use super::transport::commands::{Command, command, long_command};
 
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const RECORDS: &str = include_str!("lua/records.lua");

@@ -2,9 +2,9 @@
 
 use redis::{Value, from_redis_value};
 
-use super::commands::command;
 use super::keys::{BUCKETS, KeyNames};
-use super::link::{Calls, Link};
+use super::transport::commands::command;
+use super::transport::link::{Calls, Link};
 
 use crate::store::StoreError;
 

@@ -3,12 +3,13 @@
 use async_trait::async_trait;
 use redis::Value;
 
-use super::archives::member;
-use super::commands::{Command, command};
+use super::RedisStore;
 use super::readable::readable;
-use super::replies::{UNKNOWN, array, integer, text};
 use super::scripts::Script;
-use super::{RedisStore, arguments, replies};
+use super::threads::archives::member;
+use super::threads::replies::{UNKNOWN, array, integer, text};
+use super::threads::{arguments, replies};
+use super::transport::commands::{Command, command};
 use crate::domain::{Position, ThreadId};
 use crate::store::{Due, Reaped, StoreError, Upkeep};
 

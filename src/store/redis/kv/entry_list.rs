@@ -1,0 +1,147 @@
+//! Entries of a namespace in order, gathered from all buckets.
+
+use std::collections::BTreeMap;
+
+use redis::Value;
+
+use super::entry_text::head;
+use crate::domain::{EntryKey, Namespace};
+use crate::store::redis::RedisStore;
+use crate::store::redis::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
+use crate::store::redis::readable::{readable, unless_bad};
+use crate::store::redis::scripts::Script;
+use crate::store::redis::threads::replies::{array, bytes, integer};
+use crate::store::redis::transport::commands::{Command, command};
+use crate::store::{EntryHead, EntryPage, StoreError};
+
+const CORRUPT: StoreError = StoreError::Corrupt("a member of an unknown form");
+
+/// A part of the members of a namespace.
+pub(crate) struct Range {
+    from: Vec<u8>,
+    to: Vec<u8>,
+}
+
+impl Range {
+    /// Those whose keys begin with a prefix, after a key.
+    pub(crate) fn of(namespace: &Namespace, prefix: &str, after: Option<&EntryKey>) -> Self {
+        let bound = |kind: &[u8], text: &str, end: &[u8]| {
+            [kind, &namespace_mark(namespace), text.as_bytes(), end].concat()
+        };
+        Self {
+            from: match after {
+                Some(after) if after.as_str() >= prefix => bound(b"(", after.as_str(), b""),
+                _ => bound(b"[", prefix, b""),
+            },
+            // no byte of UTF-8 is that high
+            to: bound(b"(", prefix, b"\xff"),
+        }
+    }
+
+    pub(super) fn in_bucket(&self, bucket: &Bucket, most: usize) -> Command {
+        let mut cmd = command("ZRANGEBYLEX");
+        cmd.arg(&bucket.entry_members)
+            .arg(&self.from)
+            .arg(&self.to)
+            .arg("LIMIT")
+            .arg(0)
+            .arg(most);
+        cmd
+    }
+}
+
+impl RedisStore {
+    pub(crate) async fn list(
+        &self,
+        namespace: &Namespace,
+        prefix: &str,
+        after: Option<&EntryKey>,
+        most: usize,
+    ) -> Result<EntryPage, StoreError> {
+        let range = Range::of(namespace, prefix, after);
+        // buckets have about equal shares: twice that, and some more, is enough for nearly all of them
+        let each = most / (BUCKETS / 2) + 8;
+        let cmds = self
+            .buckets_of_all()
+            .map(|bucket| range.in_bucket(bucket, each));
+        let replies = self.aside.calls().read_many(cmds).await?;
+        let mut keys = Vec::new();
+        // up to here all buckets were looked at: to the last one listed of one that may have more
+        let mut known: Option<EntryKey> = None;
+        for reply in replies {
+            let reply = array(reply)?;
+            let found = keys_of(&reply);
+            let last = found.last().filter(|_| reply.len() == each).cloned();
+            known = known.into_iter().chain(last).min();
+            keys.extend(found);
+        }
+        keys.sort_unstable();
+        let is_known = |key: &&EntryKey| known.as_ref().is_none_or(|known| *key <= known);
+        let count = keys.iter().take_while(is_known).count().min(most);
+        let is_more = count < keys.len() || known.is_some();
+        keys.truncate(count);
+        Ok(EntryPage {
+            next: keys.last().cloned().filter(|_| is_more),
+            entries: self.read_entry_heads(namespace, keys).await?,
+        })
+    }
+
+    /// Those that live, in the order of their keys.
+    async fn read_entry_heads(
+        &self,
+        namespace: &Namespace,
+        keys: Vec<EntryKey>,
+    ) -> Result<Vec<(EntryKey, EntryHead)>, StoreError> {
+        let mut by_bucket: BTreeMap<&str, Vec<(EntryKey, EntryKeys<'_>)>> = BTreeMap::new();
+        for key in keys {
+            let names = self.names.entry(namespace, &key);
+            let bucket = by_bucket.entry(&names.bucket.entry_heads).or_default();
+            bucket.push((key, names));
+        }
+        let cmds = by_bucket.values().map(|some| {
+            let mut cmd = Script::EntryHeads.call(2);
+            let bucket = some[0].1.bucket;
+            cmd.arg(&bucket.entry_heads)
+                .arg(&bucket.entry_ends)
+                .arg(self.ahead());
+            for (_, names) in some {
+                cmd.arg(&names.member);
+            }
+            cmd
+        });
+        let replies = self.aside.calls().read_many(cmds).await?;
+        let mut entries = Vec::new();
+        for (some, reply) in by_bucket.into_values().zip(replies) {
+            let reply = array(reply)?;
+            for ((key, _), found) in some.into_iter().zip(reply.chunks_exact(2)) {
+                let packed = bytes(&found[0])?;
+                if !packed.is_empty() {
+                    let never = bytes(&found[1])?.is_empty();
+                    let ends_ms = if never {
+                        None
+                    } else {
+                        Some(integer(&found[1])?)
+                    };
+                    let head = unless_bad("entries", head(packed, ends_ms));
+                    entries.extend(head.map(|head| (key, head)));
+                }
+            }
+        }
+        entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(entries)
+    }
+
+    pub(super) fn buckets_of_all(&self) -> impl Iterator<Item = &Bucket> {
+        (0..BUCKETS as u16).map(|number| self.names.bucket(number))
+    }
+}
+
+/// The keys of members.
+pub(super) fn keys_of(members: &[Value]) -> Vec<EntryKey> {
+    let key = |member: &Value| {
+        let text = bytes(member)?.get(16..).ok_or(CORRUPT)?;
+        let text = std::str::from_utf8(text).map_err(|_| CORRUPT)?;
+        EntryKey::new(text).map_err(|_| CORRUPT)
+    };
+    readable("entries", members.iter().map(key))
+}

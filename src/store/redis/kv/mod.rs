@@ -1,0 +1,7 @@
+//! Entries and namespaces as they lie in Redis, and the calls about them.
+
+mod entry_list;
+pub(super) mod entry_text;
+mod namespace_list;
+mod namespace_usage;
+mod store;

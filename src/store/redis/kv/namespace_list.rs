@@ -1,0 +1,67 @@
+//! The namespaces, the newest first.
+
+use redis::Value;
+
+use super::entry_text::record;
+use crate::domain::Namespace;
+use crate::store::redis::RedisStore;
+use crate::store::redis::readable::{readable, unless_bad};
+use crate::store::redis::threads::meta::take;
+use crate::store::redis::threads::replies::{array, bytes};
+use crate::store::redis::transport::commands::command;
+use crate::store::{NamespacePage, NamespacePlace, StoreError};
+
+const CORRUPT: StoreError = StoreError::Corrupt("a namespace of an unknown form");
+
+impl RedisStore {
+    pub(super) async fn list_newest(
+        &self,
+        after: Option<&NamespacePlace>,
+        most: usize,
+    ) -> Result<NamespacePage, StoreError> {
+        let [names, newest] = self.names.namespaces();
+        let before = after.map_or(b"+".to_vec(), |place| {
+            let created = place.created_ms.to_be_bytes();
+            [b"(", &created[2..], place.namespace.as_str().as_bytes()].concat()
+        });
+        let mut cmd = command("ZREVRANGEBYLEX");
+        cmd.arg(newest).arg(before).arg("-");
+        // one more, to know whether there are more
+        cmd.arg("LIMIT").arg(0).arg(most + 1);
+        let calls = self.aside.calls();
+        let listed = array(calls.read(cmd).await?)?;
+        let is_more = listed.len() > most;
+        let mut places = readable("namespaces", listed.iter().map(place));
+        places.truncate(most);
+        let mut page = NamespacePage {
+            records: Vec::new(),
+            next: places.last().cloned().filter(|_| is_more),
+        };
+        if places.is_empty() {
+            return Ok(page);
+        }
+        let mut cmd = command("HMGET");
+        cmd.arg(names);
+        for place in &places {
+            cmd.arg(place.namespace.as_str());
+        }
+        for (place, packed) in places.iter().zip(array(calls.read(cmd).await?)?) {
+            // deleted since it was listed
+            if packed != Value::Nil {
+                let record = bytes(&packed).and_then(|packed| record(&place.namespace, packed));
+                page.records.extend(unless_bad("namespaces", record));
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// When a namespace was made, and its name.
+fn place(member: &Value) -> Result<NamespacePlace, StoreError> {
+    let (mut created, name) = bytes(member)?.split_at_checked(6).ok_or(CORRUPT)?;
+    let name = std::str::from_utf8(name).map_err(|_| CORRUPT)?;
+    Ok(NamespacePlace {
+        created_ms: take(&mut created, 6),
+        namespace: Namespace::new(name).map_err(|_| CORRUPT)?,
+    })
+}

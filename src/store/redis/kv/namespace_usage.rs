@@ -1,0 +1,138 @@
+//! What namespaces have in all buckets together: how much, what has ended, and all of it.
+
+use redis::Value;
+
+use super::entry_list::{Range, keys_of};
+use super::store::deleted;
+use crate::domain::Namespace;
+use crate::store::redis::RedisStore;
+use crate::store::redis::keys::{Bucket, namespace_mark};
+use crate::store::redis::scripts::Script;
+use crate::store::redis::threads::meta::take;
+use crate::store::redis::threads::replies::{UNKNOWN, array, bytes, integer};
+use crate::store::redis::transport::commands::Command;
+use crate::store::{StoreError, Usage};
+
+/// Entries that are purged in one step. Redis may run the steps for a hundred buckets one after the
+/// other, and an entry takes it 5 us.
+const PURGED: u64 = 20;
+/// Entries that are deleted in one step.
+const DELETED: usize = 32;
+const CORRUPT: StoreError = StoreError::Corrupt("counts of an unknown form");
+
+impl RedisStore {
+    pub(super) async fn measure_all(
+        &self,
+        namespaces: &[Namespace],
+    ) -> Result<Vec<Usage>, StoreError> {
+        let mut usages = vec![Usage::default(); namespaces.len()];
+        let mut left: Vec<_> = self.buckets_of_all().collect();
+        while !left.is_empty() {
+            let cmds = left.iter().map(|bucket| self.measuring(bucket, namespaces));
+            let replies = self.aside.calls().read_many(cmds).await?;
+            let mut more = Vec::new();
+            for (bucket, reply) in left.into_iter().zip(replies) {
+                let reply = array(reply)?;
+                let [purged, counts @ ..] = &reply[..] else {
+                    return Err(UNKNOWN);
+                };
+                if integer(purged)? == PURGED {
+                    more.push(bucket);
+                    continue;
+                }
+                for (usage, packed) in usages.iter_mut().zip(counts) {
+                    add_counts(usage, packed)?;
+                }
+            }
+            left = more;
+        }
+        Ok(usages)
+    }
+
+    /// Deletes what has ended in these buckets from all but its own key, which Redis does.
+    pub(crate) async fn purge(&self, buckets: &[u16]) -> Result<(), StoreError> {
+        let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
+        while !left.is_empty() {
+            let cmds = left.iter().map(|bucket| self.measuring(bucket, &[]));
+            let replies = self.aside.calls().read_many(cmds).await?;
+            let mut more = Vec::new();
+            for (bucket, reply) in left.into_iter().zip(replies) {
+                if integer(array(reply)?.first().ok_or(UNKNOWN)?)? == PURGED {
+                    more.push(bucket);
+                }
+            }
+            left = more;
+        }
+        Ok(())
+    }
+
+    /// Deletes the entries that a namespace has, batch by batch, and answers how many there were.
+    /// What is put meanwhile is deleted or not.
+    pub(crate) async fn delete_entries(&self, namespace: &Namespace) -> Result<u64, StoreError> {
+        let mut total = 0;
+        let start = || Range::of(namespace, "", None);
+        let mut left: Vec<_> = self
+            .buckets_of_all()
+            .map(|bucket| (bucket, start()))
+            .collect();
+        while !left.is_empty() {
+            let cmds = left
+                .iter()
+                .map(|(bucket, range)| range.in_bucket(bucket, DELETED));
+            let replies = self.aside.calls().read_many(cmds).await?;
+            let mut more = Vec::new();
+            let mut deletions = Vec::new();
+            for ((bucket, _), reply) in left.into_iter().zip(replies) {
+                let reply = array(reply)?;
+                let keys = keys_of(&reply);
+                let Some(last) = keys.last() else {
+                    continue;
+                };
+                if reply.len() == DELETED {
+                    more.push((bucket, Range::of(namespace, "", Some(last))));
+                }
+                let names: Vec<_> = keys
+                    .iter()
+                    .map(|key| self.names.entry(namespace, key))
+                    .collect();
+                deletions.push(self.deleting(&names, None));
+            }
+            // what is deleted is deleted, so that doing it again does nothing
+            let replies = self.aside.calls().read_many(deletions).await?;
+            for reply in replies {
+                total += deleted(&array(reply)?)?;
+            }
+            left = more;
+        }
+        Ok(total)
+    }
+
+    fn measuring(&self, bucket: &Bucket, namespaces: &[Namespace]) -> Command {
+        let mut cmd = Script::Measure.call(4);
+        cmd.arg(&bucket.entry_heads)
+            .arg(&bucket.entry_members)
+            .arg(&bucket.entry_ends)
+            .arg(&bucket.entry_counts)
+            .arg(self.ahead())
+            .arg(PURGED);
+        for namespace in namespaces {
+            cmd.arg(namespace_mark(namespace));
+        }
+        cmd
+    }
+}
+
+/// Adds what a bucket has of a namespace.
+fn add_counts(usage: &mut Usage, packed: &Value) -> Result<(), StoreError> {
+    if *packed == Value::Nil {
+        return Ok(());
+    }
+    let mut rest = bytes(packed)?;
+    if rest.len() != 18 {
+        return Err(CORRUPT);
+    }
+    usage.entries += take(&mut rest, 6);
+    usage.bytes += take(&mut rest, 6);
+    usage.last_used_ms = usage.last_used_ms.max(Some(take(&mut rest, 6)));
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Whether the changes of all threads are logged.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use crate::store::StoreError;
+use crate::store::redis::transport::commands::command;
+use crate::store::redis::transport::link::Calls;
+
+/// How late a replica may learn that somebody wants to know of all changes.
+pub(crate) const LATENESS: Duration = Duration::from_secs(1);
+
+/// What is known of the mark that says so. It is looked at once a second and not at each write,
+/// which would cost every write of everybody; who sets the mark counts from when the last replica
+/// has seen it.
+#[derive(Debug, Default)]
+pub(crate) struct Interest(Mutex<Option<Seen>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    at: Instant,
+    ahead_ms: u64,
+    logs_all: bool,
+    /// The mark could not be looked at.
+    is_assumed: bool,
+}
+
+impl Interest {
+    /// Whether all changes are logged, as it was within the last second.
+    pub(crate) async fn logs_all(
+        &self,
+        calls: &Calls<'_>,
+        mark: &str,
+        ahead_ms: u64,
+    ) -> Result<bool, StoreError> {
+        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = seen
+            && seen.at.elapsed() < LATENESS
+            && seen.ahead_ms == ahead_ms
+        {
+            return Ok(seen.logs_all);
+        }
+        // before it is asked, so that what is known is never older than it seems
+        let at = Instant::now();
+        let assumed = Seen {
+            at,
+            ahead_ms,
+            logs_all: true,
+            is_assumed: true,
+        };
+        if seen.is_some_and(|seen| seen.is_assumed) {
+            // one looks again, the others need not wait for it
+            self.set(assumed);
+        }
+        let mut left = command("PTTL");
+        left.arg(mark);
+        // in a box: it is done once a second, and would make every write larger
+        let left = match Box::pin(calls.glance(left)).await {
+            // The node that has the mark is away, and others are not. What is logged for nobody does
+            // no harm, what is not logged is missed.
+            Err(_) if calls.is_of_several() => {
+                self.set(assumed);
+                return Ok(true);
+            }
+            left => left?,
+        };
+        let seen = Seen {
+            at,
+            ahead_ms,
+            logs_all: match left {
+                Value::Int(left) => u64::try_from(left).is_ok_and(|left| left > ahead_ms),
+                _ => false,
+            },
+            is_assumed: false,
+        };
+        self.set(seen);
+        Ok(seen.logs_all)
+    }
+
+    /// Forgets what was seen: the mark has changed.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn set(&self, seen: Seen) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+}

@@ -1,0 +1,250 @@
+//! The ledgers of durable consumers.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use redis::Value;
+
+use super::entries;
+use crate::domain::{EventId, Position};
+use crate::store::redis::RedisStore;
+use crate::store::redis::keys::{BUCKETS, ConsumerKeys};
+use crate::store::redis::readable::readable;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::threads::replies::{UNKNOWN, array, integer, text};
+use crate::store::redis::transport::commands::{Command, command};
+use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
+use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
+
+#[async_trait]
+impl Ledgers for RedisStore {
+    async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError> {
+        let keys = self.names.consumer(consumer);
+        // all at once, or none when it is known: the cursors of a ledger are whole
+        let mut cmd = Script::OpenLedger.call(1);
+        cmd.arg(&keys.ledger);
+        for position in start {
+            cmd.arg(position.to_string());
+        }
+        let mut list = command("SADD");
+        list.arg(self.names.consumers()).arg(consumer);
+        // listed first: who is listed and has no ledger holds nothing back
+        self.aside.calls().read_all([list, cmd]).await.map(drop)
+    }
+
+    async fn drop_ledger(&self, consumer: &str) -> Result<(), StoreError> {
+        let keys = self.names.consumer(consumer);
+        let mut cmd = command("UNLINK");
+        cmd.arg(self.names.pool(consumer))
+            .arg(keys.ledger)
+            .arg(keys.pending)
+            .arg(keys.parked)
+            .arg(keys.parked_order);
+        let mut list = command("SREM");
+        list.arg(self.names.consumers()).arg(consumer);
+        self.aside.calls().read_all([cmd, list]).await.map(drop)
+    }
+
+    async fn consumers(&self) -> Result<Vec<String>, StoreError> {
+        let mut cmd = command("SMEMBERS");
+        cmd.arg(self.names.consumers());
+        let names = match self.aside.calls().read(cmd).await? {
+            Value::Set(names) | Value::Array(names) => names,
+            _ => return Err(UNKNOWN),
+        };
+        names
+            .iter()
+            .map(|name| Ok(text(name)?.to_owned()))
+            .collect()
+    }
+
+    async fn load_ledger(&self, consumer: &str) -> Result<Option<Ledger>, StoreError> {
+        let keys = self.names.consumer(consumer);
+        let mut pending = command("HGETALL");
+        pending.arg(&keys.pending);
+        let cmds = [cursors(&keys), rest(&keys), pending];
+        let [cursors, rest, pending] = self.aside.calls().read_all(cmds).await?;
+        let Some(cursors) = positions(cursors)? else {
+            return Ok(None);
+        };
+        let rest = array(rest)?;
+        let [note, replays] = &rest[..] else {
+            return Err(UNKNOWN);
+        };
+        Ok(Some(Ledger {
+            cursors,
+            pending: records(pending)?,
+            note: match note {
+                Value::Nil => None,
+                note => Some(Bytes::copy_from_slice(
+                    crate::store::redis::threads::replies::bytes(note)?,
+                )),
+            },
+            replays: count(replays)?,
+        }))
+    }
+
+    async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError> {
+        let keys = self.names.consumer(consumer);
+        positions(self.aside.calls().read(cursors(&keys)).await?)
+    }
+
+    async fn commit(
+        &self,
+        holding: &Holding<'_>,
+        change: &LedgerChange,
+    ) -> Result<bool, StoreError> {
+        let keys = self.names.consumer(holding.consumer);
+        let mut cmd = Script::Commit.call(5);
+        cmd.arg(self.names.pool(holding.consumer))
+            .arg(&keys.ledger)
+            .arg(&keys.pending)
+            .arg(&keys.parked)
+            .arg(&keys.parked_order)
+            .arg(self.ahead())
+            .arg(holding.slot)
+            .arg(holding.holder)
+            .arg(MOST_PARKED);
+        for (bucket, position) in &change.cursors {
+            cmd.arg("c").arg(*bucket).arg(position.to_string());
+        }
+        for (event, record) in &change.pending {
+            cmd.arg("p").arg(name(event)).arg(&record[..]);
+        }
+        for event in &change.done {
+            cmd.arg("d").arg(name(event));
+        }
+        for (event, record) in &change.parked {
+            cmd.arg("k").arg(name(event)).arg(&record[..]);
+        }
+        if let Some(note) = &change.note {
+            cmd.arg("n").arg(&note[..]);
+        }
+        // what was written down twice is written down once
+        let reply = array(self.aside.calls().read(cmd).await?)?;
+        let [done, given_up] = &reply[..] else {
+            return Err(UNKNOWN);
+        };
+        note_given_up(holding.consumer, integer(given_up)?);
+        Ok(integer(done)? == 1)
+    }
+
+    async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {
+        let mut cmd = command("HGET");
+        cmd.arg(self.names.consumer(consumer).ledger).arg("replays");
+        count(&self.aside.calls().read(cmd).await?)
+    }
+
+    async fn parked(
+        &self,
+        consumer: &str,
+        after: Option<EventId>,
+        most: usize,
+    ) -> Result<Vec<(EventId, Bytes)>, StoreError> {
+        let keys = self.names.consumer(consumer);
+        let mut cmd = command("ZRANGEBYLEX");
+        cmd.arg(&keys.parked_order)
+            .arg(after.map_or_else(|| "-".into(), |after| format!("({}", name(&after))))
+            .arg("+")
+            .arg("LIMIT")
+            .arg(0)
+            .arg(most);
+        let names = array(self.link.calls().read(cmd).await?)?;
+        let cmds = names.iter().map(|name| {
+            let mut cmd = command("HGET");
+            cmd.arg(&keys.parked).arg(text(name).unwrap_or_default());
+            cmd
+        });
+        let found = self.link.calls().read_many(cmds).await?;
+        let both = names.into_iter().zip(found);
+        // one that was replayed in between is parked no more
+        let both = both.filter(|(_, record)| *record != Value::Nil);
+        Ok(readable("parked events", both.map(record)))
+    }
+
+    async fn replay(
+        &self,
+        consumer: &str,
+        records: &[(EventId, Bytes)],
+    ) -> Result<u64, StoreError> {
+        let keys = self.names.consumer(consumer);
+        let mut cmd = Script::Replay.call(4);
+        cmd.arg(&keys.ledger)
+            .arg(&keys.pending)
+            .arg(&keys.parked)
+            .arg(&keys.parked_order);
+        for (event, record) in records {
+            cmd.arg(name(event)).arg(&record[..]);
+        }
+        integer(&self.link.calls().write(cmd).await?)
+    }
+}
+
+fn cursors(keys: &ConsumerKeys) -> Command {
+    let mut cmd = command("HMGET");
+    cmd.arg(&keys.ledger);
+    for bucket in 0..BUCKETS {
+        cmd.arg(bucket);
+    }
+    cmd
+}
+
+fn rest(keys: &ConsumerKeys) -> Command {
+    let mut cmd = command("HMGET");
+    cmd.arg(&keys.ledger).arg("note").arg("replays");
+    cmd
+}
+
+/// The cursors; none when there are none.
+fn positions(reply: Value) -> Result<Option<Vec<Position>>, StoreError> {
+    let cursors = array(reply)?;
+    if cursors.iter().all(|cursor| *cursor == Value::Nil) {
+        return Ok(None);
+    }
+    cursors
+        .iter()
+        .map(entries::place)
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+fn count(value: &Value) -> Result<u64, StoreError> {
+    match value {
+        Value::Nil => Ok(0),
+        value => integer(value),
+    }
+}
+
+/// An event as the name of a field: in hex, position before bucket, so that names sort as events
+/// do.
+fn name(event: &EventId) -> String {
+    let Position { ms, seq } = event.position;
+    format!("{ms:012x}{seq:010x}{:04x}", event.bucket)
+}
+
+fn event(name: &str) -> Result<EventId, StoreError> {
+    let number = |range| {
+        let digits = name.get(range).ok_or(UNKNOWN)?;
+        u64::from_str_radix(digits, 16).map_err(|_| UNKNOWN)
+    };
+    Ok(EventId {
+        bucket: number(22..26)? as u16,
+        position: Position {
+            ms: number(0..12)?,
+            seq: number(12..22)?,
+        },
+    })
+}
+
+fn records(reply: Value) -> Result<Vec<(EventId, Bytes)>, StoreError> {
+    match reply {
+        Value::Map(pairs) => Ok(readable("pending events", pairs.into_iter().map(record))),
+        _ => Err(UNKNOWN),
+    }
+}
+
+fn record((name, record): (Value, Value)) -> Result<(EventId, Bytes), StoreError> {
+    match record {
+        Value::BulkString(record) => Ok((event(text(&name)?)?, record.into())),
+        _ => Err(UNKNOWN),
+    }
+}

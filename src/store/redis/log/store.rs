@@ -1,0 +1,183 @@
+//! The log of events.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::Value;
+
+use super::{entries, interest};
+use crate::domain::{Completed, Event, Life, Position, Stamp, ThreadId};
+use crate::store::redis::RedisStore;
+use crate::store::redis::keys::{BUCKETS, bucket_number};
+use crate::store::redis::scripts::Script;
+use crate::store::redis::threads::replies::{UNKNOWN, array, bytes, integer};
+use crate::store::redis::transport::commands::{Command, command};
+use crate::store::{EventLog, Heads, StoreError, Watched, millis};
+
+#[async_trait]
+impl EventLog for RedisStore {
+    fn buckets(&self) -> u16 {
+        BUCKETS as u16
+    }
+
+    fn bucket_of(&self, id: &ThreadId) -> u16 {
+        bucket_number(id) as u16
+    }
+
+    async fn read_log(
+        &self,
+        after: &[(u16, Position)],
+        most: usize,
+    ) -> Result<Vec<Vec<Event>>, StoreError> {
+        let mut logs: Vec<Vec<Event>> = after.iter().map(|_| Vec::new()).collect();
+        let mut left: Vec<_> = after.iter().copied().enumerate().collect();
+        while !left.is_empty() {
+            let cmds = left.iter().map(|(_, (bucket, after))| {
+                let mut cmd = command("XRANGE");
+                cmd.arg(&self.names.bucket(*bucket).log)
+                    .arg(format!("({after}"))
+                    .arg("+")
+                    .arg("COUNT")
+                    .arg(most);
+                cmd
+            });
+            let replies = self.aside.calls().read_many(cmds).await?;
+            let mut more = Vec::new();
+            for ((place, (bucket, _)), entries) in left.into_iter().zip(replies) {
+                let page = entries::events(bucket, entries)?;
+                self.unreadable.tell(bucket, &page.unreadable);
+                let events = &mut logs[place];
+                events.extend(page.events);
+                // fewer than were asked for mean that there are no more, to whoever reads them
+                let last = page.last.filter(|_| page.count == most);
+                if let Some(last) = last.filter(|_| events.len() < most) {
+                    more.push((place, (bucket, last)));
+                }
+                events.truncate(most);
+            }
+            left = more;
+        }
+        Ok(logs)
+    }
+
+    async fn log_heads(&self) -> Result<Heads, StoreError> {
+        let heads = (0..self.buckets()).map(|number| {
+            let bucket = self.names.bucket(number);
+            let mut cmd = Script::Head.call(2);
+            cmd.arg(&bucket.log).arg(&bucket.horizon);
+            cmd
+        });
+        let (times, heads) = self.aside.calls().read_many_timed(heads).await?;
+        // what is logged from then on has no smaller time on any of them
+        let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
+        let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
+        let newest = |head: &Value| match head {
+            Value::Array(head) if head.len() == 2 => entries::newest(&head[0], &head[1]),
+            _ => Err(UNKNOWN),
+        };
+        Ok(Heads {
+            now_ms: now_ms + self.ahead(),
+            positions: heads.iter().map(newest).collect::<Result<_, _>>()?,
+        })
+    }
+
+    async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError> {
+        let cmds = buckets.iter().map(|number| {
+            let mut cmd = command("GET");
+            cmd.arg(&self.names.bucket(*number).horizon);
+            cmd
+        });
+        let replies = self.aside.calls().read_many(cmds).await?;
+        replies.iter().map(entries::place).collect()
+    }
+
+    async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Completed.call(2);
+        cmd.arg(bucket.thread(id))
+            .arg(&bucket.log)
+            .arg(self.ahead())
+            .arg(entries::write_completed(completed));
+        self.aside.calls().write(cmd).await.map(drop)
+    }
+
+    async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError> {
+        let cmds = ids.iter().map(|id| self.watch_one(id, lasts));
+        let replies = self.aside.calls().read_many(cmds).await?;
+        replies.into_iter().map(watched).collect()
+    }
+
+    async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {
+        // a write that another replica has begun before it learned of it may still be on its way
+        let lateness = interest::LATENESS + self.aside.timeout();
+        let mut cmd = Script::WatchAll.call(1);
+        cmd.arg(&self.names.watch_all)
+            .arg(self.ahead())
+            .arg(millis(lasts))
+            .arg(millis(lateness));
+        let since = self.aside.calls().read(cmd).await?;
+        self.interest.forget();
+        integer(&since)
+    }
+}
+
+/// How far events that cannot be read were logged, by bucket: a log is read again and again at its
+/// end, by several readers.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadableEvents(Mutex<HashMap<u16, Position>>);
+
+impl UnreadableEvents {
+    /// Has those logged that were not yet.
+    fn tell(&self, bucket: u16, places: &[Position]) {
+        if places.is_empty() {
+            return;
+        }
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = told.entry(bucket).or_default();
+        for place in places.iter().filter(|place| **place > *told) {
+            tracing::error!(bucket, %place, "an event cannot be read and is passed over");
+        }
+        *told = places.iter().copied().fold(*told, Position::max);
+    }
+}
+
+impl RedisStore {
+    fn watch_one(&self, id: &ThreadId, lasts: Duration) -> Command {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Watch.call(4);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.watch(id))
+            .arg(&bucket.log)
+            .arg(&bucket.horizon)
+            .arg(self.ahead())
+            .arg(millis(lasts));
+        cmd
+    }
+}
+
+fn watched(reply: Value) -> Result<Watched, StoreError> {
+    let reply = array(reply)?;
+    let [version, life, last, horizon] = &reply[..] else {
+        return Err(UNKNOWN);
+    };
+    let life: [u8; 8] = bytes(life)?.try_into().map_err(|_| UNKNOWN)?;
+    Ok(Watched {
+        stamp: Stamp {
+            version: integer(version)?,
+            life: Life(u64::from_be_bytes(life)),
+        },
+        head: entries::newest(last, horizon)?,
+    })
+}
+
+/// The reply of TIME: seconds and microseconds.
+pub(crate) fn time_ms(time: &Value) -> Result<u64, StoreError> {
+    match time {
+        Value::Array(parts) if parts.len() == 2 => {
+            Ok(integer(&parts[0])? * 1000 + integer(&parts[1])? / 1000)
+        }
+        _ => Err(UNKNOWN),
+    }
+}

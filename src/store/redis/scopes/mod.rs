@@ -1,0 +1,5 @@
+//! Scopes as they lie in Redis, and the calls about them.
+
+mod arguments;
+pub(super) mod replies;
+mod store;

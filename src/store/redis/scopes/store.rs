@@ -1,0 +1,173 @@
+//! Scopes, as `lua/scope.lua` lays them out.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use redis::Value;
+
+use super::{arguments as scope_arguments, replies as scope_replies};
+use crate::domain::scope::{HistorySummary, KeptScope, ScopeWrite, ScopeWritten};
+use crate::domain::{Life, ThreadId};
+use crate::store::redis::RedisStore;
+use crate::store::redis::keys::ScopeKeys;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::threads::replies::{array, is_done};
+use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::link::Calls;
+use crate::store::{
+    Archives, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+};
+
+#[async_trait]
+impl Scopes for RedisStore {
+    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
+        Arc::new(self.with_another_link())
+    }
+
+    async fn read_scope(
+        &self,
+        scope: &KeptScope,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, StoreError> {
+        let cmd = self.reading_scope(&self.names.scope(scope), parts);
+        scope_replies::view(self.link.calls().read(cmd).await?, parts)
+    }
+
+    async fn read_history(
+        &self,
+        scope: &KeptScope,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        let keys = self.names.scope(scope);
+        let parts = ScopeParts::default();
+        let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, most)];
+        let [view, items] = self.link.calls().read_all(cmds).await?;
+        let view = scope_replies::view(view, &parts)?;
+        let page = view.map(|view| page(view.history, items));
+        page.transpose()
+    }
+
+    async fn write_scope(
+        &self,
+        scope: &KeptScope,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, ScopeWriteError> {
+        let calls = self.link.calls();
+        let mark = &self.names.watch_all;
+        let logs_all = self.interest.logs_all(&calls, mark, self.ahead()).await?;
+        let keys = self.names.scope(scope);
+        loop {
+            let mut cmd = Script::WriteScope.call(5 + usize::from(keys.thread.is_some()));
+            cmd.arg(&keys.scope)
+                .arg(&keys.history)
+                .arg(&keys.ids)
+                .arg(&keys.answers)
+                .arg(&keys.bucket.log);
+            add_thread(&mut cmd, &keys);
+            scope_arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
+            let reply = calls.write(cmd).await?;
+            let Some(added) = scope_replies::lacks_room(&reply) else {
+                return scope_replies::written(reply, write);
+            };
+            let room = write.policy.history.max_bytes.saturating_sub(added);
+            self.make_room(&calls, &keys, room).await?;
+        }
+    }
+
+    async fn end_scope(
+        &self,
+        scope: &KeptScope,
+        expected: Option<u64>,
+    ) -> Result<bool, ScopeWriteError> {
+        let keys = self.names.scope(scope);
+        let mut cmd = Script::EndScope.call(4 + usize::from(keys.thread.is_some()));
+        cmd.arg(&keys.scope)
+            .arg(&keys.history)
+            .arg(&keys.ids)
+            .arg(&keys.answers);
+        add_thread(&mut cmd, &keys);
+        cmd.arg(self.ahead())
+            .arg(expected.map_or_else(String::new, |version| version.to_string()));
+        scope_replies::ended(self.link.calls().write(cmd).await?)
+    }
+
+    async fn read_final_history(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        from: HistoryFrom,
+        most: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        let Some(archive) = self.get_archive(id, life).await? else {
+            return Ok(None);
+        };
+        let keys = self.names.bucket_of(id).final_scope(id, archive.head.life);
+        let items = self.link.calls().read(range(&keys, from, most)).await?;
+        page(archive.head.history, items).map(Some)
+    }
+}
+
+impl RedisStore {
+    /// Drops the oldest items of a history until it has no more than so many bytes, a thousand at a
+    /// time: others have their turn in between. A write needs that before it only if it takes the place
+    /// of more items than one script drops, and when nothing else refuses it.
+    async fn make_room(
+        &self,
+        calls: &Calls<'_>,
+        keys: &ScopeKeys<'_>,
+        bytes: u64,
+    ) -> Result<(), StoreError> {
+        loop {
+            let mut cmd = Script::MakeRoom.call(3 + usize::from(keys.thread.is_some()));
+            cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+            add_thread(&mut cmd, keys);
+            cmd.arg(self.ahead()).arg(bytes);
+            if is_done(&calls.write(cmd).await?)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Command {
+        let mut cmd = Script::ReadScope.call(3 + usize::from(keys.thread.is_some()));
+        cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+        add_thread(&mut cmd, keys);
+        scope_arguments::read(&mut cmd, parts, self.ahead());
+        cmd
+    }
+}
+
+fn add_thread(cmd: &mut Command, keys: &ScopeKeys<'_>) {
+    if let Some(thread) = &keys.thread {
+        cmd.arg(thread);
+    }
+}
+
+/// Reads a stretch of a history, past the scripts: its values can be large.
+fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, most: usize) -> Command {
+    let (name, from, to) = match from {
+        HistoryFrom::After(place) => ("XRANGE", place.saturating_add(1), "+"),
+        HistoryFrom::Before(place) => ("XREVRANGE", place.saturating_sub(1), "-"),
+    };
+    let mut cmd = command(name);
+    cmd.arg(&keys.history)
+        .arg(format!("{from}-0"))
+        .arg(to)
+        .arg("COUNT")
+        .arg(most.min(i64::MAX as usize));
+    cmd
+}
+
+fn page(summary: HistorySummary, items: Value) -> Result<HistoryPage, StoreError> {
+    let items = match items {
+        // of at most none
+        Value::Nil => Vec::new(),
+        items => array(items)?,
+    };
+    let items = items.iter().map(scope_replies::item);
+    Ok(HistoryPage {
+        items: items.collect::<Result<_, _>>()?,
+        summary,
+    })
+}

@@ -1,0 +1,214 @@
+//! What the writing scripts are called with.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::operations;
+use crate::domain::{
+    IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition, Retention, Tombstone,
+    Value, Write,
+};
+use crate::store::millis;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::transport::commands::Command;
+
+/// Bytes up to which an array stays in one field.
+const INLINE_BYTES: usize = 2032;
+/// Longer times than these 4,000 years are taken for this one: a moment that is so far ahead still
+/// fits where moments are kept, and Redis takes it for an expiry.
+const LONGEST_MS: u64 = 1 << 47;
+/// The longest TTL, which is kept in 5 bytes: 34 years.
+const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
+
+/// What the store brings to a write, beside what is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    pub(crate) ahead_ms: u64,
+    pub(crate) retention: Retention,
+    /// Whether the changes of all threads are logged.
+    pub(crate) logs_all: bool,
+}
+
+/// The arguments of the list script.
+pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, circumstances: &Circumstances) {
+    cmd.arg(policy(write.policy, circumstances))
+        .arg(precondition(write.precondition))
+        .arg(idempotency(write.idempotency))
+        .arg(
+            write
+                .ttl
+                .map_or_else(String::new, |ttl| ttl_ms(ttl).to_string()),
+        )
+        .arg(if write.describe { "d" } else { "" });
+    let (new, old) = match write.metadata {
+        Some(change) => (
+            change.new.as_str(),
+            change.old.as_ref().map_or("", |old| old.as_str()),
+        ),
+        None => ("", ""),
+    };
+    cmd.arg(new).arg(old).arg(tombstone(write.tombstone));
+    operations::add(cmd, write.guards, write.operations);
+}
+
+/// A call of a fast script.
+pub(crate) struct Fast<'a> {
+    pub(crate) script: Script,
+    pub(crate) key: &'a Key,
+    /// The value, or the new element.
+    pub(crate) text: Cow<'a, [u8]>,
+    /// Of a push: how many elements stay, or 0.
+    pub(crate) window: Option<u64>,
+}
+
+/// The fast script that may do a write, if it is one operation without conditions.
+pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
+    let is_plain = write.guards.is_empty()
+        && write.metadata.is_none()
+        && write.ttl.is_none()
+        && write.precondition.is_none()
+        && !matches!(write.tombstone, Tombstone::HeededAfter(_))
+        && write.idempotency.is_none()
+        && !write.describe;
+    match write.operations {
+        [Operation::Set { key, value }] if is_plain => Some(Fast {
+            script: Script::Set,
+            key,
+            text: plain_text(value)?,
+            window: None,
+        }),
+        [
+            Operation::Push {
+                key,
+                value,
+                max_records,
+                mismatch: Mismatch::Refuse,
+            },
+        ] if is_plain && *max_records != Some(0) => Some(Fast {
+            script: Script::Push,
+            key,
+            text: Cow::Borrowed(value.as_str().as_bytes()),
+            window: Some(max_records.unwrap_or(0)),
+        }),
+        _ => None,
+    }
+}
+
+/// Limits and lifetimes, packed, and a life for a new thread.
+pub(crate) fn policy(policy: &Policy, circumstances: &Circumstances) -> Vec<u8> {
+    let retention = &circumstances.retention;
+    let mut packed = Vec::with_capacity(48);
+    put(&mut packed, circumstances.ahead_ms, 6);
+    put(&mut packed, ttl_ms(policy.ttl), 5);
+    put(&mut packed, policy.max_age.map_or(0, bounded_ms), 6);
+    put(&mut packed, policy.max_bytes, 4);
+    put(&mut packed, policy.max_keys.into(), 4);
+    put(&mut packed, policy.max_metadata_bytes, 4);
+    put(&mut packed, Life::random().0, 8);
+    put(&mut packed, whole_seconds(retention.grace), 4);
+    put(&mut packed, archive_ms(retention), 6);
+    put(&mut packed, circumstances.logs_all.into(), 1);
+    packed
+}
+
+/// What a restoration needs to know, packed.
+pub(super) fn restoration(policy: &Policy, ahead_ms: u64, retention: &Retention) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(32);
+    put(&mut packed, ahead_ms, 6);
+    put(&mut packed, policy.max_age.map_or(0, bounded_ms), 6);
+    put(&mut packed, Life::random().0, 8);
+    put(&mut packed, archive_ms(retention), 6);
+    put(&mut packed, bounded_ms(retention.archive), 6);
+    packed
+}
+
+/// A time as the scripts can count with it.
+pub(crate) fn bounded_ms(time: Duration) -> u64 {
+    millis(time).min(LONGEST_MS)
+}
+
+fn ttl_ms(ttl: Duration) -> u64 {
+    millis(ttl).min(LONGEST_TTL_MS)
+}
+
+/// Seconds, rounded up: a short grace is not none.
+fn whole_seconds(time: Duration) -> u64 {
+    millis(time).div_ceil(1_000)
+}
+
+/// How long an archive exists, though it is swept sooner if nobody wants it: as long as it can be
+/// got, and as its event may stay in the log.
+pub(crate) fn archive_ms(retention: &Retention) -> u64 {
+    const MARGIN: Duration = Duration::from_secs(3600);
+    let longest = retention.archive.max(retention.log_at_most());
+    bounded_ms(longest.saturating_add(MARGIN))
+}
+
+pub(crate) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {
+    let mut packed = Vec::new();
+    match precondition {
+        None => {}
+        Some(Precondition::Exists) => packed.push(b'E'),
+        Some(Precondition::Version(version)) => {
+            packed.push(b'V');
+            put(&mut packed, version, 6);
+        }
+        Some(Precondition::Stamp(stamp)) => {
+            packed.push(b'S');
+            put(&mut packed, stamp.version, 6);
+            put(&mut packed, stamp.life.0, 8);
+        }
+        Some(Precondition::Life(life)) => {
+            packed.push(b'L');
+            put(&mut packed, life.0, 8);
+        }
+    }
+    packed
+}
+
+fn tombstone(tombstone: Tombstone) -> Vec<u8> {
+    match tombstone {
+        Tombstone::Heeded => Vec::new(),
+        Tombstone::Ignored => b"I".to_vec(),
+        Tombstone::HeededAfter(life) => {
+            let mut packed = b"A".to_vec();
+            put(&mut packed, life.0, 8);
+            packed
+        }
+    }
+}
+
+pub(crate) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {
+    key.map_or_else(Vec::new, |key| [key.digest.0, key.request.0].concat())
+}
+
+/// The field of a key: its JSON text with the colon, ready to be written out.
+pub(crate) fn field(key: &Key) -> Vec<u8> {
+    let mut field = Vec::with_capacity(key.field_bytes());
+    key.write_json(&mut field);
+    field.push(b':');
+    field
+}
+
+/// What a value is kept as, if it stays in one field.
+pub(super) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
+    match value {
+        Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),
+        Value::Array(array) if array.is_empty() => Some(Cow::Borrowed(b"[]")),
+        Value::Array(array) if array.json_bytes() <= INLINE_BYTES => {
+            let mut text = Vec::with_capacity(array.json_bytes());
+            text.push(b'[');
+            for (elements, _) in array.chunks() {
+                text.extend_from_slice(elements);
+            }
+            Some(Cow::Owned(text))
+        }
+        Value::Array(_) => None,
+    }
+}
+
+/// A number in so many bytes, the high one first; what does not fit is the most that does.
+pub(crate) fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
+    let most = u64::MAX >> (64 - 8 * bytes);
+    packed.extend_from_slice(&number.min(most).to_be_bytes()[8 - bytes..]);
+}

@@ -1,0 +1,68 @@
+//! The packed meta of a thread, as `lua/prelude.lua` lays it out.
+
+use std::time::Duration;
+
+use crate::domain::{Json, Life, Stamp, Thread};
+use crate::store::StoreError;
+
+const FORMAT: u8 = 1;
+const BYTES: usize = 64;
+
+/// What the field `M` says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meta {
+    pub(crate) stamp: Stamp,
+    pub(crate) size_bytes: u64,
+    pub(crate) keys: u32,
+    created_ms: u64,
+    updated_ms: u64,
+    ttl_ms: u64,
+}
+
+impl Meta {
+    /// Reads the field.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] for another format.
+    pub(crate) fn read(packed: &[u8]) -> Result<Self, StoreError> {
+        if packed.len() != BYTES || packed[0] != FORMAT {
+            return Err(StoreError::Corrupt("meta of an unknown format"));
+        }
+        let mut rest = &packed[1..];
+        let life = Life(take(&mut rest, 8));
+        let version = take(&mut rest, 6);
+        let member_bytes = take(&mut rest, 4);
+        let keys = take(&mut rest, 4) as u32;
+        Ok(Self {
+            stamp: Stamp { version, life },
+            size_bytes: if keys == 0 { 2 } else { member_bytes + 1 },
+            keys,
+            created_ms: take(&mut rest, 6),
+            updated_ms: take(&mut rest, 6),
+            ttl_ms: take(&mut rest, 5),
+        })
+    }
+
+    /// The thread object that this is the core of.
+    pub(super) fn describe(&self, metadata: Json, expires_ms: u64) -> Thread {
+        Thread {
+            stamp: self.stamp,
+            size_bytes: self.size_bytes,
+            keys: self.keys,
+            metadata,
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            expires_ms,
+            ttl: Duration::from_millis(self.ttl_ms),
+        }
+    }
+}
+
+/// The next number of so many bytes, the high one first, which have to be there.
+pub(crate) fn take(rest: &mut &[u8], bytes: usize) -> u64 {
+    let (number, after) = rest.split_at(bytes);
+    *rest = after;
+    number
+        .iter()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

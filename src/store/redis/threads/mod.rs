@@ -1,0 +1,10 @@
+//! Threads as they lie in Redis, and the calls about them.
+
+pub(super) mod archives;
+pub(super) mod arguments;
+pub(super) mod elements;
+pub(super) mod meta;
+mod operations;
+pub(super) mod replies;
+pub(super) mod slices;
+pub(super) mod state;

@@ -1,0 +1,414 @@
+//! A cluster: which node gets what, and what to do when it was not the right one
+//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
+//!
+//! What a node answers to say that it has not run a command is followed or repeated until the
+//! operation's deadline. What may have been run is never repeated, unless it may be done twice.
+
+mod slots;
+mod topology;
+mod unit;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join_all, select_ok};
+use redis::{ConnectionInfo, Value};
+use tokio::time::{sleep, timeout_at};
+
+use super::address::Host;
+use super::commands::{Command, key_of};
+use super::confirmation::Confirmation;
+use super::node::{Bounds, Fault, Node, Roll};
+use crate::store::redis::keys::slot_of;
+use topology::Topology;
+use unit::{Outcome, To, Unit};
+
+/// The first pause before something is tried again, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(100)];
+
+/// The nodes of a cluster, each by a connection of this user of the store.
+pub(super) struct Cluster {
+    topology: Arc<Topology>,
+    nodes: Nodes,
+    timeout: Duration,
+}
+
+/// Nodes by their host, as far as they were used.
+#[derive(Debug)]
+struct Nodes {
+    used: Mutex<HashMap<Host, Arc<Node>>>,
+    bounds: Bounds,
+    is_shared: bool,
+    roll: Arc<Roll>,
+}
+
+/// Whether what may have been run may be run again, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeat {
+    Once,
+    Never,
+}
+
+/// A unit on its way.
+struct Errand {
+    place: usize,
+    unit: Unit,
+    /// Where it was sent to by another node.
+    sent_to: Option<(Host, bool)>,
+}
+
+/// What came of a round of errands.
+#[derive(Default)]
+struct Round {
+    done: Vec<(usize, Vec<Value>)>,
+    left: Vec<Errand>,
+    /// Why what is left was not done; none: it can go on at once.
+    waits_for: Option<Fault>,
+}
+
+impl Cluster {
+    pub(super) fn new(
+        seeds: Vec<Host>,
+        like: Box<ConnectionInfo>,
+        timeout: Duration,
+        bounds: Bounds,
+        roll: Arc<Roll>,
+    ) -> Self {
+        Self {
+            topology: Arc::new(Topology::new(seeds, like, timeout)),
+            nodes: Nodes::new(bounds, true, roll),
+            timeout,
+        }
+    }
+
+    /// The same cluster by connections of their own.
+    pub(super) fn another(&self, bounds: Bounds, is_shared: bool) -> Self {
+        Self {
+            topology: Arc::clone(&self.topology),
+            nodes: Nodes::new(bounds, is_shared, Arc::clone(&self.nodes.roll)),
+            timeout: self.timeout,
+        }
+    }
+
+    /// How many of its servers are known not to answer.
+    pub(super) fn open(&self) -> u64 {
+        self.topology.open()
+    }
+
+    /// Calls commands one after the other, those of one slot as one.
+    pub(super) async fn call_all(
+        &self,
+        cmds: impl IntoIterator<Item = Command>,
+        deadline: Instant,
+        repeat: Repeat,
+    ) -> Result<Vec<Value>, Fault> {
+        let mut all = Vec::new();
+        for unit in Unit::of_all(cmds) {
+            all.extend(self.run(vec![unit], deadline, repeat).await?);
+        }
+        Ok(all)
+    }
+
+    /// Calls a command that writes; its reply is the last.
+    pub(super) async fn write(
+        &self,
+        cmd: Command,
+        deadline: Instant,
+        confirmation: Option<&Confirmation>,
+    ) -> Result<Vec<Value>, Fault> {
+        let unit = match confirmation {
+            None => Unit::of(cmd),
+            Some(confirmation) => Unit::confirmed(cmd, confirmation),
+        };
+        self.run(vec![unit], deadline, Repeat::Never).await
+    }
+
+    /// Calls commands on all nodes at once.
+    pub(super) async fn read_many(
+        &self,
+        cmds: impl IntoIterator<Item = Command>,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let units = cmds.into_iter().map(Unit::of).collect();
+        self.run(units, deadline, Repeat::Once).await
+    }
+
+    /// Calls a command on every master.
+    pub(super) async fn read_everywhere(
+        &self,
+        cmd: &Command,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        self.refresh(deadline).await?;
+        let map = self.topology.map();
+        if map.masters().is_empty() {
+            return Err(self.topology.unserved());
+        }
+        let at = |master| Unit::at(master, cmd.clone());
+        let units = map.masters().iter().map(at).collect();
+        self.run(units, deadline, Repeat::Once).await
+    }
+
+    /// Whether any master takes one of these writes, each of which is about one key: the first that is
+    /// its own is sent to each.
+    pub(super) async fn probe(
+        &self,
+        probes: impl Iterator<Item = Command>,
+        deadline: Instant,
+    ) -> Result<(), Fault> {
+        self.refresh(deadline).await?;
+        let map = self.topology.map();
+        let mut by_master: BTreeMap<&Host, Command> = BTreeMap::new();
+        for probe in probes {
+            if let Some(owner) = key_of(&probe).and_then(|key| map.owner(slot_of(key))) {
+                by_master.entry(owner).or_insert(probe);
+            }
+            if by_master.len() == map.masters().len() {
+                break;
+            }
+        }
+        let calls = by_master.into_iter().map(|(host, probe)| {
+            let call = async move {
+                let node = self.nodes.get(&self.topology, host);
+                node.call(&[probe], deadline).await
+            };
+            call.boxed()
+        });
+        let calls: Vec<_> = calls.collect();
+        if calls.is_empty() {
+            self.topology.doubt();
+            return Err(self.topology.unserved());
+        }
+        let written = select_ok(calls).await;
+        // a slot may have moved
+        written.map(drop).inspect_err(|_| self.topology.doubt())
+    }
+
+    /// The replies in the order of the units.
+    ///
+    /// In a box: who has one server has operations of a sixth of the size by it.
+    fn run(
+        &self,
+        units: Vec<Unit>,
+        deadline: Instant,
+        repeat: Repeat,
+    ) -> BoxFuture<'_, Result<Vec<Value>, Fault>> {
+        self.run_all(units, deadline, repeat).boxed()
+    }
+
+    async fn run_all(
+        &self,
+        units: Vec<Unit>,
+        deadline: Instant,
+        mut repeat: Repeat,
+    ) -> Result<Vec<Value>, Fault> {
+        let mut replies: Vec<_> = units.iter().map(|_| Vec::new()).collect();
+        let errands = units.into_iter().enumerate();
+        let mut left: Vec<_> = errands
+            .map(|(place, unit)| Errand {
+                place,
+                unit,
+                sent_to: None,
+            })
+            .collect();
+        let mut pause = PAUSES[0];
+        while !left.is_empty() {
+            self.refresh(deadline).await?;
+            let round = self.round(left, deadline, &mut repeat).await?;
+            for (place, reply) in round.done {
+                replies[place] = reply;
+            }
+            left = round.left;
+            if let Some(fault) = round.waits_for {
+                if Instant::now() + pause >= deadline {
+                    // and not that the time has passed: nothing was done
+                    return Err(fault);
+                }
+                sleep(pause).await;
+                pause = (2 * pause).min(PAUSES[1]);
+            }
+        }
+        Ok(replies.into_iter().flatten().collect())
+    }
+
+    async fn refresh(&self, deadline: Instant) -> Result<(), Fault> {
+        let refresh = self.topology.refresh(&self.nodes);
+        let refreshed = timeout_at(deadline.into(), refresh).await;
+        refreshed.map_err(|_| self.topology.unserved())
+    }
+
+    /// Sends each errand to whom it is for, and all to one node in one go.
+    async fn round(
+        &self,
+        errands: Vec<Errand>,
+        deadline: Instant,
+        repeat: &mut Repeat,
+    ) -> Result<Round, Fault> {
+        let mut round = Round::default();
+        let map = self.topology.map();
+        let mut by_node: BTreeMap<Host, Vec<Errand>> = BTreeMap::new();
+        for errand in errands {
+            let host = match (&errand.sent_to, &errand.unit.to) {
+                (Some((host, _)), _) | (None, To::Master(host)) => Some(host),
+                (None, To::Slot(slot)) => map.owner(*slot),
+                (None, To::Any) => self.topology.any_of(map.masters()),
+            };
+            match host.cloned() {
+                Some(host) => by_node.entry(host).or_default().push(errand),
+                None => {
+                    self.topology.doubt();
+                    round.wait([errand], self.topology.unserved());
+                }
+            }
+        }
+        let sent = by_node
+            .into_iter()
+            .map(|(host, errands)| self.send(host, errands, deadline));
+        let may_repeat = *repeat;
+        for (host, errands, sent) in join_all(sent).await {
+            match sent {
+                Ok(replies) => {
+                    let sorted = self.sort(&mut round, &host, errands, replies, deadline);
+                    sorted.await?;
+                }
+                Err(fault) => {
+                    self.topology.doubt();
+                    // a node that was replaced or restarted is back by then
+                    if fault.lasts(self.timeout) && !errands.iter().all(Errand::is_for_any) {
+                        return Err(fault);
+                    }
+                    if fault.may_be_done() {
+                        if may_repeat == Repeat::Never || matches!(fault, Fault::Timeout) {
+                            return Err(fault);
+                        }
+                        *repeat = Repeat::Never;
+                    }
+                    round.wait(errands, fault);
+                }
+            }
+        }
+        Ok(round)
+    }
+
+    async fn send(
+        &self,
+        host: Host,
+        errands: Vec<Errand>,
+        deadline: Instant,
+    ) -> (Host, Vec<Errand>, Result<Vec<Value>, Fault>) {
+        let node = self.nodes.get(&self.topology, &host);
+        let mut commands = Vec::new();
+        for errand in &errands {
+            errand.unit.write(errand.is_asking(), &mut commands);
+        }
+        let sent = match errands.iter().find_map(|errand| errand.unit.confirmation()) {
+            None => node.send(&commands, deadline).await,
+            Some(confirmation) => confirmation.send_to(&node, commands, deadline).await,
+        };
+        (host, errands, sent)
+    }
+
+    /// Looks at what each errand came to.
+    async fn sort(
+        &self,
+        round: &mut Round,
+        host: &Host,
+        errands: Vec<Errand>,
+        replies: Vec<Value>,
+        deadline: Instant,
+    ) -> Result<(), Fault> {
+        let mut replies = replies.into_iter();
+        let mut is_without_scripts = false;
+        for mut errand in errands {
+            let outcome = errand.unit.outcome(errand.is_asking(), &mut replies, host);
+            match outcome {
+                Outcome::Done(replies) => round.done.push((errand.place, replies)),
+                Outcome::Moved(to, error) => {
+                    self.topology.doubt();
+                    let was_sent = errand.sent_to.replace((to, false)).is_some();
+                    match was_sent {
+                        // nodes that send to each other have not come to agree yet
+                        true => round.wait([errand], Fault::Call(error)),
+                        false => round.left.push(errand),
+                    }
+                }
+                Outcome::Ask(to) => {
+                    errand.sent_to = Some((to, true));
+                    round.left.push(errand);
+                }
+                Outcome::Unknown(error) => {
+                    is_without_scripts = true;
+                    round.wait([errand], Fault::Call(error));
+                }
+                Outcome::Later(error) => {
+                    self.topology.doubt();
+                    round.wait([errand], Fault::Call(error));
+                }
+                Outcome::Failed(error) => return Err(Fault::Call(error)),
+                Outcome::Unconfirmed(fault) => return Err(fault),
+            }
+        }
+        if is_without_scripts {
+            let node = self.nodes.get(&self.topology, host);
+            node.load(deadline).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Errand {
+    fn is_asking(&self) -> bool {
+        matches!(self.sent_to, Some((_, true)))
+    }
+
+    /// Whether it can be sent to another node too.
+    fn is_for_any(&self) -> bool {
+        matches!((&self.unit.to, &self.sent_to), (To::Any, None))
+    }
+}
+
+impl Round {
+    /// These are tried again after a pause, where they belong by then.
+    fn wait(&mut self, errands: impl IntoIterator<Item = Errand>, fault: Fault) {
+        let errands = errands.into_iter().map(|errand| Errand {
+            sent_to: None,
+            ..errand
+        });
+        self.left.extend(errands);
+        self.waits_for = Some(fault);
+    }
+}
+
+impl Nodes {
+    fn new(bounds: Bounds, is_shared: bool, roll: Arc<Roll>) -> Self {
+        Self {
+            used: Mutex::default(),
+            bounds,
+            is_shared,
+            roll,
+        }
+    }
+
+    /// The node at that host. Those that the cluster does not have any more are forgotten.
+    fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
+        let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(node) = nodes.get(host) {
+            return Arc::clone(node);
+        }
+        nodes.retain(|host, _| topology.knows(host));
+        let server = topology.server(host, &self.roll);
+        let node = Arc::new(Node::new(server, self.bounds, self.is_shared));
+        nodes.insert(host.clone(), Arc::clone(&node));
+        node
+    }
+}
+
+/// What it is made of holds a password.
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").finish_non_exhaustive()
+    }
+}

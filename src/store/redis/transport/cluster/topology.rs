@@ -1,0 +1,170 @@
+//! What is known of a cluster, by all who use it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use redis::{ConnectionInfo, ErrorKind, RedisError};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::Nodes;
+use super::slots::SlotMap;
+use crate::store::redis::transport::address::Host;
+use crate::store::redis::transport::commands::command;
+use crate::store::redis::transport::node::{Fault, Node, Origin, Roll, Server};
+
+/// How often the nodes are asked at most.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Who has which slot, and how nodes are reached.
+pub(super) struct Topology {
+    seeds: Vec<Host>,
+    /// How a node is reached, but for its host.
+    like: Box<ConnectionInfo>,
+    map: RwLock<Arc<SlotMap>>,
+    /// What is known of servers, for as long as anybody has a connection to them.
+    servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
+    /// How often something came about that the map does not say, and how often when it was made.
+    doubts: AtomicU64,
+    settled: AtomicU64,
+    /// When the nodes were asked last. Who holds it asks.
+    asked: Mutex<Option<Instant>>,
+    /// Why the node that was asked last did not tell.
+    failure: std::sync::Mutex<Option<RedisError>>,
+    /// Whom to ask first.
+    turn: AtomicUsize,
+    /// How long a call may take.
+    timeout: Duration,
+}
+
+impl Topology {
+    pub(super) fn new(seeds: Vec<Host>, like: Box<ConnectionInfo>, timeout: Duration) -> Self {
+        Self {
+            seeds,
+            like,
+            map: RwLock::new(Arc::new(SlotMap::empty())),
+            servers: std::sync::Mutex::default(),
+            doubts: AtomicU64::new(1),
+            settled: AtomicU64::new(0),
+            asked: Mutex::new(None),
+            failure: std::sync::Mutex::default(),
+            turn: AtomicUsize::new(0),
+            timeout,
+        }
+    }
+
+    /// The server at that host, which all share who connect to it. One that nobody connects to any
+    /// more is forgotten.
+    pub(super) fn server(&self, host: &Host, roll: &Arc<Roll>) -> Arc<Server> {
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = servers.get(host).and_then(Weak::upgrade) {
+            return server;
+        }
+        servers.retain(|_, server| server.strong_count() > 0);
+        let origin = Origin::Server(Box::new(host.reached_like(&self.like)));
+        let server = Arc::new(Server::new(origin, self.timeout, Arc::clone(roll)));
+        servers.insert(host.clone(), Arc::downgrade(&server));
+        server
+    }
+
+    /// How many of its servers are known not to answer.
+    pub(super) fn open(&self) -> u64 {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = servers.iter().filter(|(host, _)| self.knows(host));
+        let known = known.filter_map(|(_, server)| server.upgrade());
+        known.filter(|server| server.is_open()).count() as u64
+    }
+
+    pub(super) fn map(&self) -> Arc<SlotMap> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The map has turned out not to say how it is.
+    pub(super) fn doubt(&self) {
+        self.doubts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One of them, another each time.
+    pub(super) fn any_of<'a>(&self, hosts: &'a [Host]) -> Option<&'a Host> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        hosts.get(turn % hosts.len().max(1))
+    }
+
+    /// Whether that host is one of the cluster.
+    pub(super) fn knows(&self, host: &Host) -> bool {
+        self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
+    }
+
+    /// Asks the nodes again, if there is a doubt, nobody else asks, and it was not done just now.
+    /// Who has no map at all waits for who asks.
+    pub(super) async fn refresh(&self, nodes: &Nodes) {
+        // before it is asked: what comes about meanwhile is a doubt again
+        let doubts = self.doubts.load(Ordering::Relaxed);
+        if doubts == self.settled.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut asked = if self.map().masters().is_empty() {
+            self.asked.lock().await
+        } else {
+            match self.asked.try_lock() {
+                Ok(asked) => asked,
+                Err(_) => return,
+            }
+        };
+        if asked.is_some_and(|asked| asked.elapsed() < BETWEEN) {
+            return;
+        }
+        *asked = Some(Instant::now());
+        if let Some(map) = self.ask(nodes).await {
+            *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+            self.settled.store(doubts, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks one node after the other, each time another one first: one that hangs, or that was cut
+    /// off and tells how it was, does not do so to everybody.
+    async fn ask(&self, nodes: &Nodes) -> Option<SlotMap> {
+        let map = self.map();
+        let known: Vec<_> = map.nodes().collect();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
+        let (later, first) = known.split_at(turn.min(known.len()));
+        for host in first.iter().chain(later).copied().chain(&self.seeds) {
+            let node = nodes.get(self, host);
+            if let Some(map) = self.ask_one(&node, host).await {
+                return Some(map);
+            }
+        }
+        None
+    }
+
+    /// Why nobody is known to have a slot.
+    pub(super) fn unserved(&self) -> Fault {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let nobody = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();
+        let failure = failure.clone().filter(|_| self.map().masters().is_empty());
+        Fault::Connect(failure.unwrap_or_else(nobody))
+    }
+
+    async fn ask_one(&self, node: &Node, host: &Host) -> Option<SlotMap> {
+        let mut slots = command("CLUSTER");
+        slots.arg("SLOTS");
+        let patience = self.timeout / 8;
+        let deadline = Instant::now() + 2 * patience;
+        let replies = timeout(patience, node.ask(&[slots], deadline)).await;
+        let reply = match replies {
+            Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
+            Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),
+            Ok(Err(_)) | Err(_) => return None,
+        };
+        match reply {
+            Ok(reply) => SlotMap::read(&reply, host),
+            Err(error) => {
+                let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                *failure = Some(error);
+                None
+            }
+        }
+    }
+}

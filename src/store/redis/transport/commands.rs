@@ -1,0 +1,187 @@
+//! Commands as they are sent, and what they are about.
+
+use std::{fmt, iter};
+
+use memchr::memchr;
+
+/// A command. It is ours for what it costs: its words are packed as they are added, just as they are
+/// sent ([arrays of bulk strings](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
+#[derive(Clone)]
+pub(crate) struct Command {
+    count: usize,
+    packed: Vec<u8>,
+}
+
+/// What can be a word of a command.
+pub(crate) trait Word {
+    fn add_to(&self, command: &mut Command);
+}
+
+/// A command of that name.
+pub(crate) fn command(name: &str) -> Command {
+    with_room(name, 64)
+}
+
+/// A command with room for what most calls of scripts have, so that adding it moves nothing.
+pub(crate) fn long_command(name: &str) -> Command {
+    with_room(name, 512)
+}
+
+fn with_room(name: &str, bytes: usize) -> Command {
+    let mut command = Command {
+        count: 0,
+        packed: Vec::with_capacity(bytes),
+    };
+    command.arg(name);
+    command
+}
+
+impl Command {
+    /// Adds a word.
+    pub(crate) fn arg(&mut self, word: impl Word) -> &mut Self {
+        word.add_to(self);
+        self
+    }
+
+    /// Adds several words.
+    pub(crate) fn args(&mut self, words: impl IntoIterator<Item: Word>) -> &mut Self {
+        for word in words {
+            self.arg(word);
+        }
+        self
+    }
+
+    /// Appends it as it is sent.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.reserve(self.packed.len() + 16);
+        out.push(b'*');
+        out.extend_from_slice(itoa::Buffer::new().format(self.count).as_bytes());
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&self.packed);
+    }
+
+    /// Its words, the name first.
+    pub(super) fn words(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.packed[..];
+        iter::from_fn(move || {
+            let line = memchr(b'\r', rest)?;
+            let length: usize = str::from_utf8(rest.get(1..line)?).ok()?.parse().ok()?;
+            let start = line + 2;
+            let word = rest.get(start..start + length)?;
+            rest = rest.get(start + length + 2..)?;
+            Some(word)
+        })
+    }
+
+    fn add(&mut self, word: &[u8]) {
+        self.count += 1;
+        self.packed.reserve(word.len() + 16);
+        self.packed.push(b'$');
+        let mut length = itoa::Buffer::new();
+        let length = length.format(word.len()).as_bytes();
+        self.packed.extend_from_slice(length);
+        self.packed.extend_from_slice(b"\r\n");
+        self.packed.extend_from_slice(word);
+        self.packed.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The first key of a command of the store; the others are in the same slot.
+pub(crate) fn key_of(command: &Command) -> Option<&[u8]> {
+    let mut words = command.words();
+    match words.next()? {
+        b"TIME" | b"PING" | b"INFO" | b"CLUSTER" => None,
+        b"EVALSHA" | b"EVAL" => {
+            let count = words.nth(1)?;
+            words.next().filter(|_| count != b"0")
+        }
+        _ => words.next(),
+    }
+}
+
+impl Word for [u8] {
+    fn add_to(&self, command: &mut Command) {
+        command.add(self);
+    }
+}
+
+impl<const N: usize> Word for [u8; N] {
+    fn add_to(&self, command: &mut Command) {
+        command.add(self);
+    }
+}
+
+impl Word for str {
+    fn add_to(&self, command: &mut Command) {
+        command.add(self.as_bytes());
+    }
+}
+
+impl Word for String {
+    fn add_to(&self, command: &mut Command) {
+        command.add(self.as_bytes());
+    }
+}
+
+impl Word for Vec<u8> {
+    fn add_to(&self, command: &mut Command) {
+        command.add(self);
+    }
+}
+
+impl<W: Word + ?Sized> Word for &W {
+    fn add_to(&self, command: &mut Command) {
+        (**self).add_to(command);
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {
+        $(impl Word for $number {
+            fn add_to(&self, command: &mut Command) {
+                command.add(itoa::Buffer::new().format(*self).as_bytes());
+            }
+        })*
+    };
+}
+
+numbers!(i32 i64 u16 u32 u64 usize);
+
+/// State and passwords are nobody's to see.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_command_is_sent_as_an_array_of_its_words() {
+        let mut set = command("SET");
+        set.arg("a key").arg(&b"\r\n"[..]).arg(-7);
+        let mut sent = Vec::new();
+        set.write(&mut sent);
+
+        let expected = b"*4\r\n$3\r\nSET\r\n$5\r\na key\r\n$2\r\n\r\n\r\n$2\r\n-7\r\n";
+        assert_eq!(sent, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn words_come_back_as_they_were_added(words in vec(vec(any::<u8>(), 0..40), 0..20)) {
+            let mut all = command("NAME");
+            for word in &words {
+                all.arg(word);
+            }
+
+            let read: Vec<_> = all.words().skip(1).map(<[u8]>::to_vec).collect();
+            prop_assert_eq!(read, words);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Writes that are answered when replicas have them
+//! ([WAIT](https://redis.io/docs/latest/commands/wait/)).
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use super::commands::{Command, command, key_of};
+use super::node::{Fault, Node};
+use crate::store::millis;
+
+/// Writes something that changes nothing, to any key. Since Redis 7.2, WAIT waits for what its own
+/// connection has written last and not for what others have: over a new one it says at once that all
+/// replicas have it. But an answer may be one that was given before over another connection, or say
+/// that there was nothing to do. By the mark beside it, it is not given before replicas have all that it
+/// tells of.
+///
+/// The first DEL changes nothing: when memory is full, what takes some is not refused to a script that
+/// has written before. Sent whole, as a script that the server has lost would have all of it repeated.
+const MARK: &str = "local c,k=redis.call,KEYS[1] \
+    local left=c('PTTL',k) \
+    if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \
+    elseif left==-1 then c('PEXPIRE',k,86400000) c('PERSIST',k) \
+    else c('PEXPIRE',k,math.max(left,1)) end \
+    return 1";
+
+/// How late Redis may be to say that the time of a WAIT has passed: it looks ten times a second when it
+/// has nothing else to do (`hz`).
+const LATENESS: Duration = Duration::from_millis(200);
+
+/// How many replicas must have a write before it is answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Confirmation {
+    replicas: NonZeroU16,
+    /// Writes that too few of them had in time.
+    missed: Arc<AtomicU64>,
+}
+
+impl Confirmation {
+    /// None: no write waits for any.
+    pub(crate) fn of(replicas: u16, missed: &Arc<AtomicU64>) -> Option<Self> {
+        Some(Self {
+            replicas: NonZeroU16::new(replicas)?,
+            missed: Arc::clone(missed),
+        })
+    }
+
+    /// Calls commands of which the first writes and the others look something up; all their replies,
+    /// when the replicas have what was written.
+    ///
+    /// Only an error of the first one is told as it is: after it, what is to be done is done.
+    pub(super) async fn write_to(
+        &self,
+        node: &Node,
+        cmds: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let mut commands = cmds.to_vec();
+        commands.push(mark_beside(&cmds[0]));
+        let mut replies = self.call(node, commands, 1, deadline).await?;
+        let (waited, marked) = (replies.pop(), replies.pop());
+        self.check(waited, marked)?;
+        let replies = replies.into_iter().map(Value::extract_error);
+        replies.collect::<Result<_, _>>().map_err(Fault::Late)
+    }
+
+    /// Sends commands and WAIT in one go, over a connection that nobody else uses; all replies, be
+    /// they errors.
+    pub(super) async fn send_to(
+        &self,
+        node: &Node,
+        commands: Vec<Command>,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        self.call(node, commands, 0, deadline).await
+    }
+
+    async fn call(
+        &self,
+        node: &Node,
+        mut commands: Vec<Command>,
+        leading: usize,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let alone = node.alone(deadline).await?;
+        commands.push(self.wait(deadline));
+        // in a box, for the sake of those who wait for no replicas
+        Box::pin(alone.call(&commands, leading, deadline)).await
+    }
+
+    /// Waits for the replicas, but not up to that time: a connection that answers too late is of no
+    /// more use.
+    fn wait(&self, deadline: Instant) -> Command {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let margin = (left / 8).max(LATENESS.min(left / 2));
+        let mut wait = command("WAIT");
+        wait.arg(self.replicas.get())
+            // 0 would be for ever
+            .arg(millis(left - margin).max(1));
+        wait
+    }
+
+    /// Whether enough have it, by what was answered to WAIT and to the mark before it.
+    pub(crate) fn check(&self, waited: Option<Value>, marked: Option<Value>) -> Result<(), Fault> {
+        let wanted = self.replicas.get();
+        let confirmed = match (waited, marked) {
+            (Some(Value::Int(confirmed)), Some(Value::Int(_))) => confirmed.max(0) as u64,
+            // it has become a replica itself
+            _ => 0,
+        };
+        if confirmed >= u64::from(wanted) {
+            return Ok(());
+        }
+        self.missed.fetch_add(1, Ordering::Relaxed);
+        Err(Fault::Unconfirmed { confirmed, wanted })
+    }
+}
+
+/// A write that changes nothing, in the slot of a command.
+pub(super) fn mark_beside(cmd: &Command) -> Command {
+    mark(key_of(cmd).unwrap_or_default())
+}
+
+/// A write that changes nothing, in the slot of a key.
+pub(crate) fn mark(key: &[u8]) -> Command {
+    let mut mark = command("EVAL");
+    mark.arg(MARK).arg(1).arg(key);
+    mark
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn confirmation() -> Confirmation {
+        Confirmation::of(2, &Arc::default()).unwrap()
+    }
+
+    fn wait_ms(left: Duration) -> u64 {
+        let wait = confirmation().wait(Instant::now() + left);
+        let ms = wait.words().last().unwrap();
+        std::str::from_utf8(ms).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn a_wait_is_over_before_its_operation_and_never_without_end() {
+        assert!((1_700..=1_750).contains(&wait_ms(Duration::from_secs(2))));
+        assert!((150..=200).contains(&wait_ms(Duration::from_millis(400))));
+        assert_eq!(wait_ms(Duration::ZERO), 1);
+    }
+
+    #[test]
+    fn only_enough_replicas_confirm() {
+        let check = |waited| confirmation().check(Some(waited), Some(Value::Int(1)));
+
+        assert!(check(Value::Int(2)).is_ok());
+        assert!(check(Value::Int(3)).is_ok());
+        for waited in [Value::Int(1), Value::Nil] {
+            let fault = check(waited).unwrap_err();
+            assert!(fault.may_be_done());
+            assert!(!fault.is_of_the_connection() && !fault.is_of_the_role());
+        }
+        // nor without the mark
+        let unmarked = confirmation().check(Some(Value::Int(2)), Some(Value::Nil));
+        assert!(unmarked.is_err());
+        assert!(Confirmation::of(0, &Arc::default()).is_none());
+    }
+}

@@ -1,0 +1,64 @@
+//! All fields of a hash.
+
+use bytes::Bytes;
+use redis::{RedisError, Value};
+
+use super::node::Reader;
+use crate::store::StoreError;
+use crate::store::redis::threads::replies::{UNKNOWN, bytes};
+
+/// All fields of a hash, as they came from one server or from a cluster.
+#[derive(Debug)]
+pub(crate) enum Fields {
+    /// Behind the header of the map, of so many pairs.
+    Raw {
+        pairs: Bytes,
+        count: usize,
+    },
+    Read(Value),
+}
+
+/// A field and its value.
+pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
+
+impl Fields {
+    /// From the replies to a script that answers 0 when the hash is not to be read, and to HGETALL
+    /// after it; none when they are of another form, such as errors.
+    pub(super) fn touched(replies: &Bytes) -> Option<Option<Self>> {
+        Self::read_touched(replies).ok().flatten()
+    }
+
+    /// The same from replies that were read.
+    pub(crate) fn read(touched: &Value, fields: Value) -> Option<Self> {
+        (*touched != Value::Int(0)).then_some(Self::Read(fields))
+    }
+
+    fn read_touched(replies: &Bytes) -> Result<Option<Option<Self>>, RedisError> {
+        let mut reader = Reader::new(replies);
+        let Some(touched) = reader.integer()? else {
+            return Ok(None);
+        };
+        let Some(count) = reader.map()? else {
+            return Ok(None);
+        };
+        let pairs = replies.slice_ref(reader.rest());
+        Ok(Some((touched != 0).then_some(Self::Raw { pairs, count })))
+    }
+
+    /// Each field with its value.
+    pub(crate) fn pairs(&self) -> Result<Vec<Field<'_>>, StoreError> {
+        match self {
+            Self::Raw { pairs, count } => {
+                let mut reader = Reader::new(pairs);
+                let mut string = || reader.string().ok().flatten().ok_or(UNKNOWN);
+                (0..*count).map(|_| Ok((string()?, string()?))).collect()
+            }
+            // the form that the protocol of our connections has for it
+            Self::Read(Value::Map(pairs)) => pairs
+                .iter()
+                .map(|(field, value)| Ok((bytes(field)?, bytes(value)?)))
+                .collect(),
+            Self::Read(_) => Err(UNKNOWN),
+        }
+    }
+}

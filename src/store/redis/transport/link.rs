@@ -1,0 +1,378 @@
+//! How the store calls Redis, whatever form it has.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use redis::{RedisError, Value};
+
+use super::address::Address;
+use super::cluster::{Cluster, Repeat};
+use super::commands::{Command, command};
+use super::confirmation::{Confirmation, mark};
+use super::fields::Fields;
+use super::node::{Bounds, Fault, Node, Origin, Roll, Sentinels, Server};
+use crate::store::redis::threads::replies;
+use crate::store::{Links, StoreError, install_tls_provider, millis};
+
+/// Connections of one user of the store.
+#[derive(Debug)]
+pub(crate) struct Link {
+    form: Form,
+    timeout: Duration,
+    /// Whether writes wait for replicas.
+    confirmation: Option<Confirmation>,
+    bounds: Bounds,
+    roll: Arc<Roll>,
+}
+
+/// How many servers there are.
+#[derive(Debug)]
+enum Form {
+    /// One, or one that takes the place of another.
+    Node(Node),
+    /// Several, each with its share.
+    Cluster(Cluster),
+}
+
+/// The calls of one operation, which end by the same time.
+#[derive(Debug)]
+pub(crate) struct Calls<'a> {
+    link: &'a Link,
+    deadline: Instant,
+}
+
+impl Link {
+    pub(crate) fn new(
+        address: Address,
+        timeout: Duration,
+        bounds: Bounds,
+    ) -> Result<Self, StoreError> {
+        install_tls_provider();
+        let roll = Arc::<Roll>::default();
+        let node = |origin| {
+            let server = Arc::new(Server::new(origin, timeout, Arc::clone(&roll)));
+            Form::Node(Node::new(server, bounds, true))
+        };
+        let form = match address {
+            Address::Server(info) => node(Origin::Server(info)),
+            Address::Sentinels {
+                sentinels,
+                master,
+                server,
+            } => {
+                let sentinels = Sentinels::new(sentinels, master, server, timeout / 4);
+                node(Origin::Sentinels(sentinels))
+            }
+            Address::Cluster { seeds, node } => Form::Cluster(Cluster::new(
+                seeds,
+                node,
+                timeout,
+                bounds,
+                Arc::clone(&roll),
+            )),
+        };
+        Ok(Self {
+            form,
+            timeout,
+            confirmation: None,
+            bounds,
+            roll,
+        })
+    }
+
+    /// Other connections to the same place, for a worker alone.
+    pub(crate) fn another(&self) -> Self {
+        self.bounded(self.bounds, false)
+    }
+
+    /// Such connections for what is no request, and bounds itself.
+    pub(crate) fn aside(&self) -> Self {
+        self.bounded(Bounds::NONE, true)
+    }
+
+    fn bounded(&self, bounds: Bounds, is_shared: bool) -> Self {
+        let form = match &self.form {
+            Form::Node(node) => {
+                let server = Arc::clone(node.server());
+                Form::Node(Node::new(server, bounds, is_shared))
+            }
+            Form::Cluster(cluster) => Form::Cluster(cluster.another(bounds, is_shared)),
+        };
+        Self {
+            form,
+            timeout: self.timeout,
+            confirmation: self.confirmation.clone(),
+            bounds,
+            roll: Arc::clone(&self.roll),
+        }
+    }
+
+    /// Whose writes wait for replicas from now on, if they are to.
+    pub(crate) fn confirming(self, confirmation: Option<Confirmation>) -> Self {
+        Self {
+            confirmation,
+            ..self
+        }
+    }
+
+    /// How all connections to that place are doing.
+    pub(crate) fn links(&self) -> Links {
+        let open = match &self.form {
+            Form::Node(node) => node.server().is_open().into(),
+            Form::Cluster(cluster) => cluster.open(),
+        };
+        Links {
+            open,
+            ..self.roll.count()
+        }
+    }
+
+    /// Whether there are several servers, each with its share.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.form, Form::Cluster(_))
+    }
+
+    /// How long an operation may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Begins an operation.
+    pub(crate) fn calls(&self) -> Calls<'_> {
+        Calls {
+            link: self,
+            deadline: Instant::now() + self.timeout,
+        }
+    }
+}
+
+impl Calls<'_> {
+    /// Calls a command that changes nothing but an expiry; once more if the connection broke.
+    pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
+        let [reply] = self.read_all([cmd]).await?;
+        Ok(reply)
+    }
+
+    /// Calls such a command for an operation that goes on without a reply: where there are several
+    /// servers, it does not take all of its time.
+    pub(crate) async fn glance(&self, cmd: Command) -> Result<Value, StoreError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let hurried = Self {
+            link: self.link,
+            deadline: match self.is_of_several() {
+                true => Instant::now() + left / 4,
+                false => self.deadline,
+            },
+        };
+        hurried.read(cmd).await
+    }
+
+    /// Whether one server may be away and others not.
+    pub(crate) fn is_of_several(&self) -> bool {
+        self.link.is_cluster()
+    }
+
+    /// Calls several such commands, one after the other.
+    pub(crate) async fn read_all<const N: usize>(
+        &self,
+        cmds: [Command; N],
+    ) -> Result<[Value; N], StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.read_from(node, &cmds).await,
+            Form::Cluster(cluster) => cluster.call_all(cmds, self.deadline, Repeat::Once).await,
+        };
+        // one reply for each command, as it was checked
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    /// Calls such a script, which answers 0 when a hash is not to be read, and HGETALL for it.
+    pub(crate) async fn read_fields(
+        &self,
+        touch: Command,
+        fields: Command,
+    ) -> Result<Option<Fields>, StoreError> {
+        let Form::Node(node) = &self.link.form else {
+            let [touched, fields] = self.read_all([touch, fields]).await?;
+            return Ok(Fields::read(&touched, fields));
+        };
+        let commands = [touch, fields];
+        let replies = match node.call_raw(&commands, self.deadline).await {
+            Ok(replies) => match Fields::touched(&replies) {
+                Some(fields) => return Ok(fields),
+                // once more, in the way that knows errors and scripts that were lost
+                None => Box::pin(self.read_from(node, &commands)).await,
+            },
+            Err(fault) if fault.is_of_the_connection() => node.call(&commands, self.deadline).await,
+            Err(fault) => Err(fault),
+        };
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        let [touched, fields] = replies.try_into().map_err(|_| replies::UNKNOWN)?;
+        Ok(Fields::read(&touched, fields))
+    }
+
+    /// Calls as many such commands as there are, in any order.
+    pub(crate) async fn read_many(
+        &self,
+        cmds: impl IntoIterator<Item = Command>,
+    ) -> Result<Vec<Value>, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => {
+                let cmds: Vec<_> = cmds.into_iter().collect();
+                self.read_from(node, &cmds).await
+            }
+            Form::Cluster(cluster) => cluster.read_many(cmds, self.deadline).await,
+        };
+        replies.map_err(|fault| self.error(fault))
+    }
+
+    /// Calls such a command on every server that takes writes.
+    pub(crate) async fn read_everywhere(&self, cmd: Command) -> Result<Vec<Value>, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.read_from(node, &[cmd]).await,
+            Form::Cluster(cluster) => cluster.read_everywhere(&cmd, self.deadline).await,
+        };
+        replies.map_err(|fault| self.error(fault))
+    }
+
+    /// Calls such commands, after every server that takes writes was asked for its time; these times
+    /// come first.
+    pub(crate) async fn read_many_timed(
+        &self,
+        cmds: impl IntoIterator<Item = Command>,
+    ) -> Result<(Vec<Value>, Vec<Value>), StoreError> {
+        let time = command("TIME");
+        let Form::Node(node) = &self.link.form else {
+            let times = self.read_everywhere(time).await?;
+            return Ok((times, self.read_many(cmds).await?));
+        };
+        let cmds: Vec<_> = std::iter::once(time).chain(cmds).collect();
+        let replies = self.read_from(node, &cmds).await;
+        let mut times = replies.map_err(|fault| self.error(fault))?;
+        let replies = times.split_off(1);
+        Ok((times, replies))
+    }
+
+    /// Whether any server that takes writes does so, by idempotent writes of which it does those that
+    /// it takes to know.
+    pub(crate) async fn probe(
+        &self,
+        mut probes: impl Iterator<Item = Command>,
+    ) -> Result<(), StoreError> {
+        let answered = match &self.link.form {
+            Form::Node(node) => {
+                let probe = probes.next().ok_or(replies::UNKNOWN)?;
+                self.read_from(node, &[probe]).await.map(drop)
+            }
+            Form::Cluster(cluster) => cluster.probe(probes, self.deadline).await,
+        };
+        answered.map_err(|fault| self.error(fault))
+    }
+
+    /// Calls a command that changes a thread. It is repeated only when the server surely did not
+    /// run it; what breaks after it was sent is for the caller's idempotency key to decide.
+    pub(crate) async fn write(&self, cmd: Command) -> Result<Value, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.write_to(node, [cmd]).await,
+            Form::Cluster(cluster) => {
+                let confirmation = self.link.confirmation.as_ref();
+                cluster.write(cmd, self.deadline, confirmation).await
+            }
+        };
+        let reply = replies.map_err(|fault| self.error(fault))?.pop();
+        reply.ok_or(replies::UNKNOWN)
+    }
+
+    /// Calls a command that changes something, and nothing more when it is done again.
+    pub(crate) async fn write_again(&self, cmd: Command) -> Result<Value, StoreError> {
+        match &self.link.confirmation {
+            None => self.read(cmd).await,
+            Some(_) => self.write(cmd).await,
+        }
+    }
+
+    /// Waits, if writes do, until replicas have all that was written to the slot of that key.
+    pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
+        match &self.link.confirmation {
+            None => Ok(()),
+            Some(_) => self.write(mark(key.as_bytes())).await.map(drop),
+        }
+    }
+
+    /// Calls such a command, and one that only looks something up after it.
+    pub(crate) async fn write_and_look(
+        &self,
+        write: Command,
+        look: Command,
+    ) -> Result<[Value; 2], StoreError> {
+        let Form::Node(node) = &self.link.form else {
+            let written = self.write(write).await?;
+            let looked = self.read(look).await.map_err(|error| match error {
+                // the write was done
+                StoreError::Unavailable(source) => StoreError::Interrupted(source),
+                error => error,
+            });
+            return Ok([written, looked?]);
+        };
+        let replies = self.write_to(node, [write, look]).await;
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    async fn read_from(&self, node: &Node, commands: &[Command]) -> Result<Vec<Value>, Fault> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        match node.call(commands, self.deadline).await {
+            Err(fault) if fault.is_of_the_connection() || fault.is_of_the_role() => {
+                node.call(commands, self.deadline).await
+            }
+            result => result,
+        }
+    }
+
+    /// A server that takes no writes any more has done nothing: who takes them is asked then.
+    async fn write_to<const N: usize>(
+        &self,
+        node: &Node,
+        cmds: [Command; N],
+    ) -> Result<Vec<Value>, Fault> {
+        let deadline = self.deadline;
+        if let Some(confirmation) = &self.link.confirmation {
+            return match confirmation.write_to(node, &cmds, deadline).await {
+                Err(fault) if fault.is_of_the_role() => {
+                    confirmation.write_to(node, &cmds, deadline).await
+                }
+                result => result,
+            };
+        }
+        match node.call(&cmds, deadline).await {
+            Err(fault) if fault.is_of_the_role() => node.call(&cmds, deadline).await,
+            result => result,
+        }
+    }
+
+    fn error(&self, fault: Fault) -> StoreError {
+        let is_unsure = fault.may_be_done();
+        if fault.is_full() {
+            return StoreError::Full;
+        }
+        match fault {
+            Fault::Timeout => StoreError::Timeout(millis(self.link.timeout)),
+            Fault::Late(error) => StoreError::Interrupted(Box::new(error)),
+            Fault::Call(error) if is_unsure => StoreError::Interrupted(Box::new(error)),
+            Fault::Connect(error) | Fault::Call(error) => unavailable(error),
+            Fault::Unconfirmed { confirmed, wanted } => {
+                StoreError::Unconfirmed { confirmed, wanted }
+            }
+            Fault::Refused { why, .. } => {
+                self.link.roll.refused(&why);
+                StoreError::Unavailable(Box::new(why))
+            }
+        }
+    }
+}
+
+fn unavailable(error: RedisError) -> StoreError {
+    StoreError::Unavailable(Box::new(error))
+}
