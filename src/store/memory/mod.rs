@@ -1,29 +1,19 @@
 //! The embedded store: the domain's reference meaning behind locks.
 
-mod answered;
-mod archives;
 mod budget;
-mod entry;
-mod event_log;
 mod eviction;
-mod finals;
+mod kv;
 mod leases;
-mod ledgers;
 mod listings;
-mod living;
 mod log;
-mod names;
-mod namespaces;
 mod past;
 mod rates;
-mod records;
 mod registry;
-mod scope_entry;
 mod scopes;
 mod shard;
 mod slots;
-mod spaces;
 mod sweeper;
+mod threads;
 mod upkeep;
 
 use std::fmt;
@@ -41,13 +31,13 @@ use crate::domain::{
     Key, Namespace, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written,
 };
 use budget::{Budget, Held, Locked};
-use ledgers::Work;
+use kv::spaces::Spaces;
 use listings::Lists;
-use living::Living;
+use log::ledgers::Work;
 use rates::Counters;
 use registry::Kinds;
 use shard::Shard;
-use spaces::Spaces;
+use threads::living::Living;
 
 const SHARDS: usize = 64;
 /// What is ended, freed or deleted under one lock: about a tenth of a millisecond.

@@ -1,8 +1,8 @@
 //! What a shard keeps of what has happened, and of what is to be kept.
 
-use super::finals::{Final, Finals};
-use super::living::Living;
-use super::log::Log;
+use super::log::of_shard::Log;
+use super::threads::finals::{Final, Finals};
+use super::threads::living::Living;
 use crate::domain::heap::Heap;
 use crate::domain::scope::KeptScope;
 use crate::domain::{

@@ -1,11 +1,11 @@
 //! A share of the ids behind one lock.
 
 use super::budget::Part;
-use super::entry::Entry;
-use super::living::Living;
 use super::past::{Past, Step};
-use super::scope_entry::ScopeEntry;
+use super::scopes::entry::ScopeEntry;
 use super::slots::Slots;
+use super::threads::entry::Entry;
+use super::threads::living::Living;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{KeptScope, ScopeWrite};
 use crate::domain::{

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::living::Living;
-use crate::domain::heap::{self, Heap};
+use crate::domain::heap::Heap;
 use crate::domain::scope::HistorySummary;
-use crate::domain::{EndReason, Life, Position, ThreadId};
+use crate::domain::{EndReason, Life, Position, ThreadId, heap};
 use crate::store::{Archive, ArchiveHead, ArchivePlace};
 
 /// Final states by id and life.
 #[derive(Debug, Default)]
-pub(super) struct Finals {
+pub(crate) struct Finals {
     by_life: HashMap<(ThreadId, Life), Box<Final>>,
     /// The lives of each id, numbered in the order in which they ended: an id may have left many.
     ended: BTreeMap<(ThreadId, u64), Life>,
@@ -24,15 +24,15 @@ pub(super) struct Finals {
 
 /// What is left of a life.
 #[derive(Debug)]
-pub(super) struct Final {
-    pub(super) living: Living,
-    pub(super) reason: EndReason,
-    pub(super) ended_ms: u64,
-    pub(super) archived_ms: u64,
+pub(crate) struct Final {
+    pub(crate) living: Living,
+    pub(crate) reason: EndReason,
+    pub(crate) ended_ms: u64,
+    pub(crate) archived_ms: u64,
     /// The event of its end.
-    pub(super) event: Position,
+    pub(crate) event: Position,
     /// It is there for that event alone.
-    pub(super) is_restored: bool,
+    pub(crate) is_restored: bool,
     /// Its place among all lives that ended.
     number: u64,
     /// The bytes counted for it. A restoration may have moved its scope away since.
@@ -41,7 +41,7 @@ pub(super) struct Final {
 
 impl Final {
     /// The scope of a life that has ended and is archived now.
-    pub(super) fn new(
+    pub(crate) fn new(
         living: Living,
         reason: EndReason,
         ended_ms: u64,
@@ -60,7 +60,7 @@ impl Final {
         }
     }
 
-    pub(super) fn head(&self, id: &ThreadId) -> ArchiveHead {
+    pub(crate) fn head(&self, id: &ThreadId) -> ArchiveHead {
         ArchiveHead {
             id: *id,
             life: self.living.stamp.life,
@@ -79,7 +79,7 @@ impl Final {
         scope.map_or(HistorySummary::EMPTY, |scope| scope.history())
     }
 
-    pub(super) fn archive(&self, id: &ThreadId) -> Archive {
+    pub(crate) fn archive(&self, id: &ThreadId) -> Archive {
         let mut state = Vec::with_capacity(self.living.document.size_bytes() as usize);
         self.living.document.write_json(&mut state);
         Archive {
@@ -90,11 +90,11 @@ impl Final {
 }
 
 impl Finals {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    pub(super) fn add(&mut self, id: &ThreadId, mut last: Final) {
+    pub(crate) fn add(&mut self, id: &ThreadId, mut last: Final) {
         let life = last.living.stamp.life;
         self.places.insert(ArchivePlace {
             archived_ms: last.archived_ms,
@@ -108,7 +108,7 @@ impl Finals {
     }
 
     /// That life, or the last one that ended.
-    pub(super) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&Final> {
+    pub(crate) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&Final> {
         let life = match life {
             Some(life) => life,
             None => *self.ended.range((*id, 0)..=(*id, u64::MAX)).next_back()?.1,
@@ -116,31 +116,31 @@ impl Finals {
         self.by_life.get(&(*id, life)).map(Box::as_ref)
     }
 
-    pub(super) fn get_mut(&mut self, id: &ThreadId, life: Life) -> Option<&mut Final> {
+    pub(crate) fn get_mut(&mut self, id: &ThreadId, life: Life) -> Option<&mut Final> {
         self.by_life.get_mut(&(*id, life)).map(Box::as_mut)
     }
 
     /// The number of the last event of an id, as far as is known; 0: nothing is. Each life goes on
     /// from the one before.
-    pub(super) fn sequence(&self, id: &ThreadId) -> u64 {
+    pub(crate) fn sequence(&self, id: &ThreadId) -> u64 {
         let last = self.get(id, None);
         last.map_or(0, |last| last.living.sequence)
     }
 
     /// Places after that one, in order.
-    pub(super) fn after(&self, place: &ArchivePlace) -> impl Iterator<Item = &ArchivePlace> {
+    pub(crate) fn after(&self, place: &ArchivePlace) -> impl Iterator<Item = &ArchivePlace> {
         self.places
             .range((Bound::Excluded(place), Bound::Unbounded))
     }
 
     /// When the oldest was archived.
-    pub(super) fn oldest_ms(&self) -> Option<u64> {
+    pub(crate) fn oldest_ms(&self) -> Option<u64> {
         self.places.first().map(|place| place.archived_ms)
     }
 
     /// Takes out the oldest, if it was archived up to `too_old_ms` and its event has left the log.
     /// Those that follow were archived later, and their events are later ones.
-    pub(super) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<Final> {
+    pub(crate) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<Final> {
         let place = *self.places.first()?;
         let (id, life) = place.archive?;
         let last = self.by_life.get(&(id, life))?;
@@ -153,7 +153,7 @@ impl Finals {
         self.by_life.remove(&(id, life)).map(|last| *last)
     }
 
-    pub(super) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.by_life.len() < self.by_life.capacity() / 4 {
             self.by_life.shrink_to_fit();
         }

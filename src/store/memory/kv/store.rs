@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::task::yield_now;
 
-use super::MemoryStore;
 use crate::domain::{EntryKey, Lifetime, Namespace, Precondition};
+use crate::store::memory::MemoryStore;
 use crate::store::{
     Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
     Reading, StoreError, Usage, WriteError,

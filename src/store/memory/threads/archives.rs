@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
-use super::MemoryStore;
 use crate::domain::{Life, Policy, Thread, ThreadId};
+use crate::store::memory::MemoryStore;
 use crate::store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError,
 };

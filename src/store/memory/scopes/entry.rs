@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use super::answered;
-use super::past::Past;
-use super::records::Records;
-use super::slots::Due;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{KeptScope, Lifetime, ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{IdempotencyKey, Life};
 use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
+use crate::store::memory::past::Past;
+use crate::store::memory::slots::Due;
+use crate::store::memory::threads::answered;
+use crate::store::memory::threads::records::Records;
 use crate::store::millis;
 
 /// A scope, and the answers that are remembered with it.
 #[derive(Debug, Default)]
-pub(super) struct ScopeEntry {
+pub(crate) struct ScopeEntry {
     living: Option<LivingScope>,
     records: Records<ScopeWritten>,
 }
@@ -33,7 +33,7 @@ struct LivingScope {
 
 impl ScopeEntry {
     /// The scope, its end moved if this is a use and a use does that, and when it ends.
-    pub(super) fn get(
+    pub(crate) fn get(
         &mut self,
         is_use: bool,
         now_ms: u64,
@@ -46,19 +46,19 @@ impl ScopeEntry {
     }
 
     /// Whether a write with that key was answered before.
-    pub(super) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.records.knows(key, now_ms)
     }
 
     /// Frees what has passed; a scope is for the caller to drop.
-    pub(super) fn sweep(&mut self, now_ms: u64) -> Option<HeldScope> {
+    pub(crate) fn sweep(&mut self, now_ms: u64) -> Option<HeldScope> {
         self.records.sweep(now_ms);
         let expired = self.living.take_if(|living| !living.lives(now_ms));
         expired.map(|expired| expired.held)
     }
 
     /// Does a write to a scope of which was [swept](Self::sweep) what has passed.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         subject: &KeptScope,
         write: &ScopeWrite<'_>,
@@ -92,7 +92,7 @@ impl ScopeEntry {
     }
 
     /// Ends the scope, which is for the caller to drop. Answers are remembered for a minute more.
-    pub(super) fn end(
+    pub(crate) fn end(
         &mut self,
         expected: Option<u64>,
         now_ms: u64,

@@ -2,21 +2,21 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::domain::heap::{self, Heap};
+use crate::domain::heap::Heap;
 use crate::domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
 use crate::domain::scope::ScopeRefusal;
-use crate::domain::{Fingerprint, IdempotencyKey, Refusal};
+use crate::domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use crate::store::millis;
 
 /// An answer that can be remembered.
-pub(super) trait Remembered: Heap {
+pub(crate) trait Remembered: Heap {
     /// Its share of the answers of its id, in bytes.
     fn cost_bytes(&self) -> u64;
 }
 
 /// An idempotency key that cannot be used.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Unusable {
+pub(crate) enum Unusable {
     Reused,
     TooMany { retry_after_ms: u64 },
 }
@@ -24,7 +24,7 @@ pub(super) enum Unusable {
 /// The answers that one id has given, by idempotency key: each for at least a minute, the newest
 /// for as long as what it stands for was to live, but no longer than a day.
 #[derive(Debug)]
-pub(super) struct Records<A> {
+pub(crate) struct Records<A> {
     by_key: HashMap<Fingerprint, Record<A>>,
     /// When each was added, the oldest first.
     order: VecDeque<(u64, Fingerprint)>,
@@ -54,12 +54,12 @@ impl<A> Default for Records<A> {
 
 impl<A: Remembered> Records<A> {
     /// When all are forgotten; 0: there was none.
-    pub(super) fn ends_ms(&self) -> u64 {
+    pub(crate) fn ends_ms(&self) -> u64 {
         self.ends_ms
     }
 
     /// The answer that the same request was given before.
-    pub(super) fn find(&self, key: IdempotencyKey, now_ms: u64) -> Result<Option<&A>, Unusable> {
+    pub(crate) fn find(&self, key: IdempotencyKey, now_ms: u64) -> Result<Option<&A>, Unusable> {
         match self.by_key.get(&key.digest) {
             Some(record) if record.request == key.request => Ok(Some(&record.answered)),
             Some(_) => Err(Unusable::Reused),
@@ -68,7 +68,7 @@ impl<A: Remembered> Records<A> {
     }
 
     /// Whether the key was used, so that a write with it adds nothing.
-    pub(super) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
     }
 
@@ -88,7 +88,7 @@ impl<A: Remembered> Records<A> {
 
     /// Remembers an answer of what ends then, and forgets, of those past the newest, the two oldest
     /// whose minute is over: more than come in.
-    pub(super) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
+    pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for _ in 0..2 {
             match self.order.front() {
                 Some((added_ms, _))
@@ -121,14 +121,14 @@ impl<A: Remembered> Records<A> {
 
     /// Forgets all at that time, but not before a minute from now, since what gave them has ended.
     /// What was over by now stays so.
-    pub(super) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
+    pub(crate) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {
             self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
         }
     }
 
-    pub(super) fn sweep(&mut self, now_ms: u64) {
+    pub(crate) fn sweep(&mut self, now_ms: u64) {
         if self.ends_ms <= now_ms && !self.order.is_empty() {
             *self = Self::default();
         }

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use crate::domain::heap::{self, Heap};
+use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopeRefusal, ScopeWrite};
-use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written};
+use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written, heap};
 use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::millis;
 
 #[derive(Debug)]
-pub(super) struct Living {
-    pub(super) stamp: Stamp,
-    pub(super) document: Document,
+pub(crate) struct Living {
+    pub(crate) stamp: Stamp,
+    pub(crate) document: Document,
     /// The scope of the thread, once it was written to.
-    pub(super) scope: Option<Box<HeldScope>>,
+    pub(crate) scope: Option<Box<HeldScope>>,
     /// Counts the events that were logged.
-    pub(super) sequence: u64,
+    pub(crate) sequence: u64,
     metadata: Option<Json>,
     created_ms: u64,
     updated_ms: u64,
@@ -27,7 +27,7 @@ pub(super) struct Living {
 
 impl Living {
     /// A life that was not written to yet, and the number of the last event of the one before.
-    pub(super) fn new(policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+    pub(crate) fn new(policy: &Policy, sequence: u64, now_ms: u64) -> Self {
         Self {
             stamp: Stamp {
                 version: 0,
@@ -47,7 +47,7 @@ impl Living {
 
     /// A new life with all that this one had, and the number of the last event before it. What the
     /// scope holds is moved, the rest copied: nobody asks for the scope of this one any more.
-    pub(super) fn revive(&mut self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+    pub(crate) fn revive(&mut self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
         let mut revived = Self {
@@ -67,15 +67,15 @@ impl Living {
         revived
     }
 
-    pub(super) fn expires_ms(&self) -> u64 {
+    pub(crate) fn expires_ms(&self) -> u64 {
         self.expires_ms
     }
 
-    pub(super) fn slide(&mut self, now_ms: u64) {
+    pub(crate) fn slide(&mut self, now_ms: u64) {
         self.expires_ms = now_ms.saturating_add(millis(self.ttl)).min(self.ends_ms);
     }
 
-    pub(super) fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
+    pub(crate) fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
         self.document.check(write.guards)?;
         self.check_metadata(write)?;
         // the last step that can refuse, and it changes nothing if it does
@@ -96,7 +96,7 @@ impl Living {
         })
     }
 
-    pub(super) fn write_scope(
+    pub(crate) fn write_scope(
         &mut self,
         write: &ScopeWrite<'_>,
         now_ms: u64,
@@ -135,11 +135,11 @@ impl Living {
         Ok(())
     }
 
-    pub(super) fn metadata(&self) -> Json {
+    pub(crate) fn metadata(&self) -> Json {
         self.metadata.clone().unwrap_or_else(Json::empty_object)
     }
 
-    pub(super) fn describe(&self) -> Thread {
+    pub(crate) fn describe(&self) -> Thread {
         Thread {
             stamp: self.stamp,
             size_bytes: self.document.size_bytes(),

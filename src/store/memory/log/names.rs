@@ -9,7 +9,7 @@ use crate::domain::{
 /// Those keys that operations are about and that a document has. Of the document before and after
 /// they were run, this is together what they have changed: a deleted key is in the one, a new one
 /// in the other, and one that came and went, or never was, in neither.
-pub(super) fn touched<'a>(
+pub(crate) fn touched<'a>(
     operations: &'a [Operation],
     document: &'a Document,
 ) -> impl Iterator<Item = Key> + 'a {
@@ -31,7 +31,7 @@ pub(super) fn touched<'a>(
 }
 
 /// Takes out the keys that were only skipped.
-pub(super) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], answers: &[Answer]) {
+pub(crate) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], answers: &[Answer]) {
     if !answers.contains(&Answer::Skipped) {
         return;
     }
@@ -53,12 +53,12 @@ pub(super) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], a
 }
 
 /// The keys of a document as an event names them.
-pub(super) fn of_document(document: &Document) -> Option<Json> {
+pub(crate) fn of_document(document: &Document) -> Option<Json> {
     list(document.iter().map(|(key, _)| key))
 }
 
 /// Sorted keys as an event names them.
-pub(super) fn of_keys(keys: &BTreeSet<Key>) -> Option<Json> {
+pub(crate) fn of_keys(keys: &BTreeSet<Key>) -> Option<Json> {
     list(keys.iter())
 }
 

@@ -2,25 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::answered::{self, Answered, Packed};
+use super::answered;
+use super::answered::{Answered, Packed};
 use super::living::Living;
-use super::names;
-use super::past::Step;
 use super::records::Records;
-use super::slots::Due;
-use crate::domain::heap::{self, Heap};
+use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{
     Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp,
-    Thread, Tombstone, Write, Written,
+    Thread, Tombstone, Write, Written, heap,
 };
 use crate::store::held_scope::{HeldScope, check_version};
+use crate::store::memory::log::names;
+use crate::store::memory::past::Step;
+use crate::store::memory::slots::Due;
 use crate::store::{Destroy, Destroyed, millis};
 
 /// A thread, its tombstone, the answers that are remembered with it, and whether its changes are
 /// logged.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     living: Option<Living>,
     tombstone_ends_ms: u64,
     /// Until when those are held off who have seen nothing since the thread was destroyed, be there
@@ -34,19 +35,19 @@ pub(super) struct Entry {
 
 impl Entry {
     /// The thread, its end moved to now + TTL.
-    pub(super) fn touch(&mut self, now_ms: u64) -> Option<&mut Living> {
+    pub(crate) fn touch(&mut self, now_ms: u64) -> Option<&mut Living> {
         let living = self.living_at(now_ms)?;
         living.slide(now_ms);
         Some(living)
     }
 
     /// The thread as it is, its end not moved.
-    pub(super) fn look(&mut self, now_ms: u64) -> Option<&mut Living> {
+    pub(crate) fn look(&mut self, now_ms: u64) -> Option<&mut Living> {
         self.living_at(now_ms)
     }
 
     /// Version and life; those of no thread when there is none.
-    pub(super) fn stamp(&self, now_ms: u64) -> Stamp {
+    pub(crate) fn stamp(&self, now_ms: u64) -> Stamp {
         let living = self.living.as_ref();
         living
             .filter(|living| living.expires_ms() > now_ms)
@@ -54,23 +55,23 @@ impl Entry {
     }
 
     /// Whether there is a thread, or one whose end is still to be logged.
-    pub(super) fn has_thread(&self) -> bool {
+    pub(crate) fn has_thread(&self) -> bool {
         self.living.is_some()
     }
 
     /// Whether a write with that key was answered before.
-    pub(super) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.records.knows(key, now_ms)
     }
 
     /// Whether a write to the thread's scope with that key was answered before.
-    pub(super) fn scope_knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+    pub(crate) fn scope_knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         let records = self.scope_records.as_ref();
         records.is_some_and(|records| records.knows(key, now_ms))
     }
 
     /// Ends a thread whose time has passed, and frees what has passed. Whether it ended one.
-    pub(super) fn sweep(&mut self, step: &mut Step<'_>) -> bool {
+    pub(crate) fn sweep(&mut self, step: &mut Step<'_>) -> bool {
         self.records.sweep(step.now_ms);
         if let Some(records) = &mut self.scope_records {
             records.sweep(step.now_ms);
@@ -86,7 +87,7 @@ impl Entry {
         true
     }
 
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         write: &Write<'_>,
         step: &mut Step<'_>,
@@ -137,7 +138,7 @@ impl Entry {
 
     /// Ends the thread. Without room, it is not remembered that there was none: ids are handed out
     /// for nothing, and each would take some.
-    pub(super) fn destroy(
+    pub(crate) fn destroy(
         &mut self,
         destroy: &Destroy,
         has_room: bool,
@@ -183,7 +184,7 @@ impl Entry {
     }
 
     /// Brings a life back from the archive, or the last one that ended.
-    pub(super) fn restore(
+    pub(crate) fn restore(
         &mut self,
         life: Option<Life>,
         policy: &Policy,
@@ -210,7 +211,7 @@ impl Entry {
 
     /// Does a write to the thread's scope. One that could be done if there were a thread is refused
     /// for just that.
-    pub(super) fn write_scope(
+    pub(crate) fn write_scope(
         &mut self,
         write: &ScopeWrite<'_>,
         step: &mut Step<'_>,
@@ -239,7 +240,7 @@ impl Entry {
     }
 
     /// Takes the thread's scope away, which is for the caller to drop.
-    pub(super) fn end_scope(
+    pub(crate) fn end_scope(
         &mut self,
         expected: Option<u64>,
         now_ms: u64,
@@ -259,11 +260,11 @@ impl Entry {
     }
 
     /// Has changes logged until then.
-    pub(super) fn watch(&mut self, until_ms: u64) {
+    pub(crate) fn watch(&mut self, until_ms: u64) {
         self.watched_until_ms = self.watched_until_ms.max(until_ms);
     }
 
-    pub(super) fn complete(&mut self, completed: &Completed, step: &mut Step<'_>) {
+    pub(crate) fn complete(&mut self, completed: &Completed, step: &mut Step<'_>) {
         let living = self.living_at(step.now_ms);
         step.log_completed(living, completed.clone());
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::MemoryStore;
 use crate::domain::scope::{KeptScope, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::held_scope::HeldScope;
+use crate::store::memory::MemoryStore;
 use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
 };

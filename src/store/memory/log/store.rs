@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{MemoryStore, SHARDS};
 use crate::domain::{Completed, Event, Position, ThreadId};
+use crate::store::memory::{MemoryStore, SHARDS};
 use crate::store::{EventLog, Heads, StoreError, Watched, millis};
 
 #[async_trait]

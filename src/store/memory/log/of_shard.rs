@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::heap::{self, Heap};
-use crate::domain::{Event, EventId, Position, Retention};
+use crate::domain::heap::Heap;
+use crate::domain::{Event, EventId, Position, Retention, heap};
 use crate::store::millis;
 
 /// Events, the oldest first, each in a block of its own, so that one that leaves gives its memory back.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(crate) struct Log {
     events: VecDeque<Box<Event>>,
     last: Position,
     horizon: Position,
@@ -17,22 +17,22 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.events.len()
     }
 
     /// The newest position there ever was; zero: none.
-    pub(super) fn last(&self) -> Position {
+    pub(crate) fn last(&self) -> Position {
         self.last
     }
 
     /// Up to where events have been deleted; zero: none were.
-    pub(super) fn horizon(&self) -> Position {
+    pub(crate) fn horizon(&self) -> Position {
         self.horizon
     }
 
     /// Gives an event its place, which is that of its id from now on.
-    pub(super) fn append(&mut self, mut event: Event, now_ms: u64) -> Position {
+    pub(crate) fn append(&mut self, mut event: Event, now_ms: u64) -> Position {
         let ms = self.last.ms.max(now_ms);
         let seq = if ms == self.last.ms {
             self.last.seq + 1
@@ -49,7 +49,7 @@ impl Log {
         self.last
     }
 
-    pub(super) fn read(&self, after: Position, most: usize) -> Vec<Event> {
+    pub(crate) fn read(&self, after: Position, most: usize) -> Vec<Event> {
         let from = self
             .events
             .partition_point(|event| event.id.position <= after);
@@ -59,7 +59,7 @@ impl Log {
 
     /// Deletes events whose time is over and that every consumer has handled, or that are past the
     /// longest time, at most so many. Whether there are more.
-    pub(super) fn tidy(
+    pub(crate) fn tidy(
         &mut self,
         now_ms: u64,
         slowest: Option<Position>,
@@ -87,19 +87,19 @@ impl Log {
     }
 
     /// When the oldest event was logged.
-    pub(super) fn oldest_ms(&self) -> Option<u64> {
+    pub(crate) fn oldest_ms(&self) -> Option<u64> {
         self.events.front().map(|event| event.id.position.ms)
     }
 
     /// Deletes the oldest event.
-    pub(super) fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         if let Some(event) = self.events.pop_front() {
             self.horizon = event.id.position;
             self.heap_bytes -= held_bytes(&event);
         }
     }
 
-    pub(super) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.events.len() < self.events.capacity() / 4 {
             self.events.shrink_to_fit();
         }

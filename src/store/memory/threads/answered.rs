@@ -1,9 +1,9 @@
 //! Answers as they are remembered.
 
 use super::records::Remembered;
-use crate::domain::heap::{self, Heap};
+use crate::domain::heap::Heap;
 use crate::domain::scope::{Appended, KvAnswer, ScopeWritten};
-use crate::domain::{Answer, Written};
+use crate::domain::{Answer, Written, heap};
 use crate::store::Destroyed;
 
 /// An answer that an id of a thread has given.
@@ -21,7 +21,7 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    pub(super) fn new(mut written: Written) -> Self {
+    pub(crate) fn new(mut written: Written) -> Self {
         let mut done = 0;
         if written.answers.iter().all(|answer| *answer == Answer::Done) {
             done = written.answers.len();
@@ -31,7 +31,7 @@ impl Packed {
     }
 
     /// The answer, marked as replayed.
-    pub(super) fn replay(&self) -> Written {
+    pub(crate) fn replay(&self) -> Written {
         let mut written = self.written.clone();
         written.replayed = true;
         written
@@ -78,7 +78,7 @@ impl Heap for ScopeWritten {
 }
 
 /// The answer of a scope, marked as replayed.
-pub(super) fn replay(first: &ScopeWritten) -> ScopeWritten {
+pub(crate) fn replay(first: &ScopeWritten) -> ScopeWritten {
     ScopeWritten {
         replayed: true,
         ..first.clone()

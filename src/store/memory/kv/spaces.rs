@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
-use super::budget::Part;
-use crate::domain::heap::{self, Heap};
-use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp};
+use crate::domain::heap::Heap;
+use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp, heap};
+use crate::store::memory::budget::Part;
 use crate::store::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, NewEntry, Put,
     Reading, Usage, millis,
@@ -17,7 +17,7 @@ const PASSED_OVER: usize = 10_000;
 
 /// All namespaces. What has passed is hidden at once, and freed by whoever purges.
 #[derive(Debug, Default)]
-pub(super) struct Spaces {
+pub(crate) struct Spaces {
     spaces: HashMap<Namespace, Space>,
     order: BTreeSet<NamespacePlace>,
     /// Entries by when they end.
@@ -35,13 +35,13 @@ struct Space {
 }
 
 impl Spaces {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.spaces.values().map(|space| space.entries.len()).sum()
     }
 
     /// Moves what has passed, at most so much, into `gone`: bodies, which can be large, are freed when
     /// the lock is. Whether there is more.
-    pub(super) fn purge(&mut self, now_ms: u64, most: usize, gone: &mut Vec<Entry>) -> bool {
+    pub(crate) fn purge(&mut self, now_ms: u64, most: usize, gone: &mut Vec<Entry>) -> bool {
         for _ in 0..most {
             match self.ends.first() {
                 Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
@@ -55,7 +55,7 @@ impl Spaces {
     }
 
     /// The entry, with what the reading does to it.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         namespace: &Namespace,
         key: &EntryKey,
@@ -139,7 +139,7 @@ impl Spaces {
         Ok(existed)
     }
 
-    pub(super) fn list(
+    pub(crate) fn list(
         &self,
         namespace: &Namespace,
         prefix: &str,
@@ -189,7 +189,7 @@ impl Spaces {
         space.record.clone()
     }
 
-    pub(super) fn record(&self, namespace: &Namespace) -> Option<NamespaceRecord> {
+    pub(crate) fn record(&self, namespace: &Namespace) -> Option<NamespaceRecord> {
         self.spaces.get(namespace).map(|space| space.record.clone())
     }
 
@@ -210,7 +210,7 @@ impl Spaces {
     }
 
     /// What is in a namespace when all that has passed is purged.
-    pub(super) fn usage(&self, namespace: &Namespace) -> Usage {
+    pub(crate) fn usage(&self, namespace: &Namespace) -> Usage {
         let Some(space) = self.spaces.get(namespace) else {
             return Usage::default();
         };
@@ -223,7 +223,7 @@ impl Spaces {
 
     /// Moves some entries of a namespace into `gone`, and deletes itself after the last. How many of
     /// them lived; none: it is gone.
-    pub(super) fn delete_some(
+    pub(crate) fn delete_some(
         &mut self,
         namespace: &Namespace,
         most: usize,

@@ -6,19 +6,19 @@ use std::ops::Bound;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::budget::Part;
-use super::leases::Pool;
-use super::{MemoryStore, SHARDS};
-use crate::domain::heap::{self, Heap};
-use crate::domain::{EventId, Position};
+use crate::domain::heap::Heap;
+use crate::domain::{EventId, Position, heap};
+use crate::store::memory::budget::Part;
+use crate::store::memory::leases::Pool;
+use crate::store::memory::{MemoryStore, SHARDS};
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
 
 /// The work that is shared out, and how far it is: behind one lock, so that what is written down is
 /// written by who holds the lease.
 #[derive(Debug, Default)]
-pub(super) struct Work {
-    pub(super) pools: HashMap<String, Pool>,
+pub(crate) struct Work {
+    pub(crate) pools: HashMap<String, Pool>,
     books: BTreeMap<String, Book>,
 }
 
@@ -49,7 +49,7 @@ fn listed((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId
 
 impl Work {
     /// How far the last of all consumers is with that log; none: there is no consumer.
-    pub(super) fn slowest(&self, bucket: usize) -> Option<Position> {
+    pub(crate) fn slowest(&self, bucket: usize) -> Option<Position> {
         let cursors = self.books.values().map(|book| book.cursors[bucket]);
         cursors.min()
     }

@@ -1,0 +1,4 @@
+//! Scopes in this process' memory.
+
+pub(super) mod entry;
+mod store;

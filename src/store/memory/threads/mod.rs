@@ -1,0 +1,8 @@
+//! Threads in this process' memory.
+
+pub(super) mod answered;
+mod archives;
+pub(super) mod entry;
+pub(super) mod finals;
+pub(super) mod living;
+pub(super) mod records;
