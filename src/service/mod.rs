@@ -1,27 +1,14 @@
 //! What the product does with threads: no HTTP, no Redis.
 
 mod archives;
-mod catalog;
 mod copies;
-mod effort;
 mod error;
-mod making;
-mod messages;
-mod namespace_ranking;
-mod namespaces;
-mod patch;
+mod kv;
 pub mod rates;
-mod read;
-mod run;
-mod runs;
+mod relay;
 mod scopes;
-mod session_metadata;
-mod sessions;
-mod state_events;
-mod state_handles;
-mod tool_state;
+mod threads;
 pub mod tools;
-mod write;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,21 +17,21 @@ use crate::domain::{IdempotencyKey, Policy, Precondition};
 use crate::store::Store;
 
 pub use archives::ArchiveService;
-pub use catalog::Listed;
 pub use copies::{Asked, Basis, Copies, Receipt, Restored, Saved};
 pub use error::ServiceError;
-pub use making::Making;
-pub use messages::Conversation;
-pub use namespace_ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};
-pub use namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
-pub use run::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
-pub use runs::RunService;
+pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
+pub use kv::ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};
+pub use relay::catalog::Listed;
+pub use relay::making::Making;
+pub use relay::messages::Conversation;
+pub use relay::run::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
+pub use relay::runs::RunService;
+pub use relay::session_metadata::SessionMetadata;
+pub use relay::sessions::{Clearing, Session, SessionService};
+pub use relay::state_handles::{StateHandle, StateHandleService};
+pub use relay::tool_state::ToolState;
 pub use scopes::ScopeService;
-pub use session_metadata::SessionMetadata;
-pub use sessions::{Clearing, Session, SessionService};
-pub use state_handles::{StateHandle, StateHandleService};
-pub use tool_state::ToolState;
-pub use write::{NewThread, ThreadPatch};
+pub use threads::write::{NewThread, ThreadPatch};
 
 /// The threads of a store under a policy.
 #[derive(Debug, Clone)]

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tokio::task::yield_now;
 
-use super::effort::Effort;
-use super::{ServiceError, ThreadService, WriteOptions, state_events};
+use super::relay::state_events;
+use super::threads::effort::Effort;
+use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::scope::{
     HistoryItem, KeptScope, KvOperation, NewTask, RecordChange, ScopePolicies, ScopePolicy,
     ScopeRefusal, ScopeWrite, ScopeWritten, TASKS_MAX_BYTES, TaskChange, TaskList, TaskRef,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::{ServiceError, ThreadService};
 use crate::domain::{Key, Slice, Stamp, Thread, ThreadId};
+use crate::service::{ServiceError, ThreadService};
 use crate::store::{Found, Part, Whole};
 
 fn found_or<T>(found: Option<Found<T>>, absent: impl FnOnce() -> T) -> Found<T> {

@@ -5,9 +5,9 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
 
-use super::ServiceError;
 use crate::domain::Fingerprint;
 use crate::domain::scope::ScopeRefusal;
+use crate::service::ServiceError;
 use crate::store::{ScopeView, StoreError};
 
 /// What is to be made, so that a repeat arrives at the same.
@@ -43,7 +43,7 @@ impl Making {
     /// # Errors
     /// [`ScopeRefusal::IdempotencyKeyReused`] when it was made by another request, and those of the
     /// steps.
-    pub(super) async fn once(
+    pub(crate) async fn once(
         &self,
         find: impl AsyncFn() -> Result<Option<ScopeView>, ServiceError>,
         make: impl AsyncFn() -> Result<(), ServiceError>,
@@ -66,7 +66,7 @@ impl Making {
     ///
     /// # Errors
     /// [`ScopeRefusal::IdempotencyKeyReused`] when another one did.
-    pub(super) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
+    pub(crate) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
         let made = Record::<IgnoredAny>::read(&view)?.request;
         let request = self.request_text();
         if request.is_some() && made != request {
@@ -94,13 +94,13 @@ pub(super) struct Record<R> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
     /// What it says.
-    pub(super) of: R,
+    pub(crate) of: R,
 }
 
 const FORMAT: u8 = 1;
 
 impl<R> Record<R> {
-    pub(super) fn new(making: &Making, of: R) -> Self {
+    pub(crate) fn new(making: &Making, of: R) -> Self {
         Self {
             format: FORMAT,
             request: making.request_text(),
@@ -121,7 +121,7 @@ impl<R: DeserializeOwned> Record<R> {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] when it is none of ours.
-    pub(super) fn read(view: &ScopeView) -> Result<Self, StoreError> {
+    pub(crate) fn read(view: &ScopeView) -> Result<Self, StoreError> {
         let corrupt = StoreError::Corrupt("the record of a scope");
         let Some(bytes) = &view.record else {
             return Err(corrupt);

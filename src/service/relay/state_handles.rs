@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
-use super::{Listed, Making, ScopeService, ServiceError};
 use crate::domain::scope::{KeptScope, ScopeWrite};
+use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeView};
 
 /// A state handle.

@@ -9,10 +9,10 @@ use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
 use super::session_metadata::SessionMetadata;
 use super::tool_state::{ToolState, read_tool_state};
-use super::{Listed, Making, ScopeService, ServiceError};
 use crate::domain::scope::{
     KeptScope, KvOperation, RecordChange, ScopeRefusal, ScopeWrite, TaskList, TasksChange,
 };
+use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeParts, ScopeView};
 
 /// A session.

@@ -93,10 +93,10 @@ pub struct Completion {
 /// What is kept of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Described {
-    pub(super) status: RunStatus,
-    pub(super) plan: RunPlan,
+    pub(crate) status: RunStatus,
+    pub(crate) plan: RunPlan,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<RunError>,
+    pub(crate) error: Option<RunError>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outputs: Option<Digested>,
 }
@@ -127,7 +127,7 @@ impl RunStatus {
 
 impl Run {
     /// Where its tools keep their state.
-    pub(super) fn scope(&self) -> KeptScope {
+    pub(crate) fn scope(&self) -> KeptScope {
         let handle = self.plan.state_id.as_ref().and_then(|id| id.parse().ok());
         handle.map_or(KeptScope::Run(self.id), KeptScope::State)
     }
@@ -146,7 +146,7 @@ impl Run {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] of a scope that is none.
-    pub(super) fn of(id: Uuid, view: &ScopeView) -> Result<Self, StoreError> {
+    pub(crate) fn of(id: Uuid, view: &ScopeView) -> Result<Self, StoreError> {
         let described = Record::<Described>::read(view)?.of;
         let last = view.history.next_seq.saturating_sub(1);
         Ok(Self {

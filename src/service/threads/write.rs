@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::effort::Effort;
-use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
     Json, KeyedValues, MetadataChange, Operation, Precondition, Refusal, ThreadId, Write, Written,
     merge_json,
 };
+use crate::service::{ServiceError, ThreadService, WriteOptions};
 use crate::store::{Destroy, Destroyed, StoreError, millis};
 
 /// What a thread is made with.
@@ -183,7 +183,7 @@ impl ThreadService {
         Ok(self.store.destroy(id, &destroy).await?)
     }
 
-    pub(super) fn plain(&self, options: WriteOptions) -> Write<'_> {
+    pub(crate) fn plain(&self, options: WriteOptions) -> Write<'_> {
         Write {
             precondition: options.precondition,
             idempotency: options.idempotency,
@@ -193,7 +193,7 @@ impl ThreadService {
 
     /// Works a write out and does it, again and again while the values that it was worked out
     /// from have changed in between, but no longer than one call of the store may take.
-    pub(super) async fn until_unchanged(
+    pub(crate) async fn until_unchanged(
         &self,
         attempt: impl AsyncFn() -> Result<Written, ServiceError>,
     ) -> Result<Written, ServiceError> {

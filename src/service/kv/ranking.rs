@@ -2,7 +2,7 @@
 
 use tokio::task::yield_now;
 
-use super::{NamespaceService, NamespaceView, ServiceError};
+use crate::service::{NamespaceService, NamespaceView, ServiceError};
 use crate::store::NamespaceRecord;
 
 /// Namespaces that are listed at once.

@@ -1,11 +1,11 @@
 //! Merge patches of a state.
 
 use super::effort::Effort;
-use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
     Expected, Guard, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write, Written,
     merge_json,
 };
+use crate::service::{ServiceError, ThreadService, WriteOptions};
 
 impl ThreadService {
     /// Merges a patch (RFC 7396) into the state.

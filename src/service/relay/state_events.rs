@@ -7,7 +7,7 @@ use crate::domain::Json;
 use crate::domain::scope::{HistoryItem, KeptScope, KvOperation, ScopeWrite};
 
 /// The items that a write is told by: none for what is no run.
-pub(super) fn items(scope: &KeptScope, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
+pub(crate) fn items(scope: &KeptScope, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
     if !matches!(scope, KeptScope::Run(_)) {
         return Vec::new();
     }

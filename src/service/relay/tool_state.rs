@@ -1,7 +1,7 @@
 //! All that tools keep in a scope.
 
-use super::{ScopeService, ServiceError};
 use crate::domain::scope::{KeptScope, ScopeKey, ScopeValue, TaskList};
+use crate::service::{ScopeService, ServiceError};
 use crate::store::{ScopeParts, ScopeView};
 
 /// What tools keep in a scope.

@@ -5,9 +5,9 @@ use uuid::Uuid;
 use super::making::Record;
 use super::run::{Completion, Described, Digested, Run, RunPlan, RunStatus};
 use super::tool_state::{ToolState, read_tool_state};
-use super::{Making, ScopeService, ServiceError};
 use crate::domain::Json;
 use crate::domain::scope::{HistoryItem, Kept, KeptScope, RecordChange, ScopeRefusal, ScopeWrite};
+use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{HistoryFrom, ScopeParts, ScopeView, StoreError};
 
 /// Makes and ends runs.

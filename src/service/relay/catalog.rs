@@ -8,8 +8,8 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::{Making, ScopeService, ServiceError};
 use crate::domain::scope::{KeptScope, RecordChange, ScopeRefusal, ScopeWrite};
+use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
 
 /// A part of a list.
@@ -23,7 +23,7 @@ pub struct Listed<T> {
 
 impl<T> Listed<T> {
     /// The same with other items.
-    pub(super) fn map<U>(self, item: impl FnMut(T) -> U) -> Listed<U> {
+    pub(crate) fn map<U>(self, item: impl FnMut(T) -> U) -> Listed<U> {
         Listed {
             items: self.items.into_iter().map(item).collect(),
             next_offset: self.next_offset,
@@ -34,7 +34,7 @@ impl<T> Listed<T> {
 /// Scopes of one kind by the ids under which they are listed.
 #[derive(Debug, Clone)]
 pub(super) struct Catalog {
-    pub(super) scopes: ScopeService,
+    pub(crate) scopes: ScopeService,
     listings: Arc<dyn Listings>,
     clock: Clock,
     kind: Kind,
@@ -44,9 +44,9 @@ pub(super) struct Catalog {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     /// The name of the list.
-    pub(super) list: &'static str,
+    pub(crate) list: &'static str,
     /// The scope of an id.
-    pub(super) scope: fn(Uuid) -> KeptScope,
+    pub(crate) scope: fn(Uuid) -> KeptScope,
     /// Whose it is, as its record says.
     pub(super) owner: fn(&ScopeView) -> Option<String>,
 }
@@ -54,8 +54,8 @@ pub(super) struct Kind {
 /// What is made with a scope.
 pub(super) struct New<'a> {
     pub(super) owner: Option<&'a str>,
-    pub(super) record: Bytes,
-    pub(super) ttl: Option<Duration>,
+    pub(crate) record: Bytes,
+    pub(crate) ttl: Option<Duration>,
 }
 
 /// The outcome of a look at an entry of a list.
@@ -104,7 +104,7 @@ const GLANCE: ScopeParts<'static> = ScopeParts {
 };
 
 impl Catalog {
-    pub(super) fn new(
+    pub(crate) fn new(
         scopes: ScopeService,
         listings: Arc<dyn Listings>,
         clock: Clock,
@@ -118,14 +118,14 @@ impl Catalog {
         }
     }
 
-    pub(super) fn over(&self, scopes: &ScopeService) -> Self {
+    pub(crate) fn over(&self, scopes: &ScopeService) -> Self {
         Self {
             scopes: scopes.clone(),
             ..self.clone()
         }
     }
 
-    pub(super) fn scope(&self, id: Uuid) -> KeptScope {
+    pub(crate) fn scope(&self, id: Uuid) -> KeptScope {
         (self.kind.scope)(id)
     }
 
@@ -133,7 +133,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
-    pub(super) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
+    pub(crate) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
         let view = self.find(id, &ScopeParts::RECORD).await?;
         view.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
     }
@@ -199,7 +199,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub(super) async fn page(
+    pub(crate) async fn page(
         &self,
         owner: Option<&str>,
         offset: u64,
@@ -242,7 +242,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub(super) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
+    pub(crate) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
         let ended = async {
             let was_there = self.find(id, &GLANCE).await?.is_some();
             if was_there {

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::ServiceError;
 use crate::domain::{
     ContentEncoding, ContentType, EntryKey, EntryPolicy, Lifetime, Namespace, Precondition,
 };
+use crate::service::ServiceError;
 use crate::store::{
     Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
     Reading, StoreError, Usage,

@@ -13,14 +13,14 @@ const MAX_BYTES: usize = 64 * 1_048_576;
 
 /// What the attempts of one request have worked on so far.
 #[derive(Debug)]
-pub(super) struct Effort {
+pub(crate) struct Effort {
     bytes: AtomicUsize,
     timeout: Duration,
 }
 
 impl Effort {
     /// None yet, by a request that may take so long.
-    pub(super) fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             bytes: AtomicUsize::new(0),
             timeout,
@@ -31,7 +31,7 @@ impl Effort {
     ///
     /// # Errors
     /// [`StoreError::Timeout`], as if the attempts had gone on until then.
-    pub(super) fn spend(&self, bytes: usize) -> Result<(), StoreError> {
+    pub(crate) fn spend(&self, bytes: usize) -> Result<(), StoreError> {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before > 0 && before.saturating_add(bytes) > MAX_BYTES {
             return Err(StoreError::Timeout(millis(self.timeout)));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::ServiceError;
 use crate::domain::Refusal;
+use crate::service::ServiceError;
 
 /// Members by name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ impl SessionMetadata {
     }
 
     /// Sets what `patch` has, and removes what is null there.
-    pub(super) fn merge(&mut self, patch: &Self) {
+    pub(crate) fn merge(&mut self, patch: &Self) {
         for (name, value) in &patch.0 {
             if value.get() == "null" {
                 self.0.remove(name);

@@ -3,9 +3,9 @@
 use uuid::Uuid;
 
 use super::sessions::{Session, SessionService, unchanged};
-use super::{Making, ServiceError};
 use crate::domain::Json;
 use crate::domain::scope::{HistoryItem, Kept, ScopeRefusal, ScopeWrite};
+use crate::service::{Making, ServiceError};
 use crate::store::{HistoryFrom, ScopeParts, StoreError};
 
 /// A session at one moment, with all that was said.

@@ -1,0 +1,4 @@
+//! Namespaces and their entries.
+
+pub(super) mod namespaces;
+pub(super) mod ranking;

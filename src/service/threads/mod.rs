@@ -1,0 +1,6 @@
+//! Reads and writes of threads.
+
+pub(super) mod effort;
+mod patch;
+mod read;
+pub(super) mod write;
