@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use super::heap::{self, Heap};
 use super::idempotency::Fingerprint;
-use super::json::Json;
+use super::json::text::Json;
 use super::scope::KeptScope;
-use super::thread::Life;
-use super::thread_id::ThreadId;
+use super::threads::thread::Life;
+use super::threads::thread_id::ThreadId;
 
 /// Keys that an event names at most; a change of more says only that there were many.
 pub const MOST_KEYS_NAMED: usize = 1_000;

@@ -1,7 +1,7 @@
 //! Why a write changed nothing.
 
 use super::rate::RateLimited;
-use super::thread::Stamp;
+use super::threads::thread::Stamp;
 
 /// A write that was understood and refused. The thread stays as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

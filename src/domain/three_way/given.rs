@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::arrays::Elements;
 use super::javascript;
 use super::seen::{NEWEST, Seen};
-use crate::domain::members::members;
+use crate::domain::json::members::members;
 use crate::domain::{Fingerprint, Key};
 
 /// Bytes that a key takes up beside its text.

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::domain::Fingerprint;
-use crate::domain::members::Cursor;
-use crate::domain::unescaped::unescaped;
+use crate::domain::json::members::Cursor;
+use crate::domain::json::unescaped::unescaped;
 
 /// Levels of objects that are written in full. Deeper ones are written as a digest. An object whose
 /// members are not in order is copied, and with it all that is inside, so without this limit 512

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId};
 
-use crate::domain::{Json, has_more_values, is_named, member, members};
+use crate::domain::members;
+use crate::domain::{Json, has_more_values, is_named, member};
 
 /// The largest message. The largest call writes a task list of 131,072 bytes, which a client that
 /// escapes all that is not ASCII makes three times as long; a value of 32,768 control characters has

@@ -4,7 +4,8 @@
 //! values stay text, a message never repeats what was sent as a value, and an array in place of an
 //! object is not taken for one.
 
-use crate::domain::{Excerpt, Json, ObjectError, is_named, members};
+use crate::domain::members;
+use crate::domain::{Excerpt, Json, ObjectError, is_named};
 use crate::http::error::ApiError;
 
 /// Why an object does not have the members that it should.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::mistake::Mistake;
 use super::tool::Tool;
-use crate::domain::{Excerpt, Json, TTL_MAX, elements, is_named, members};
+use crate::domain::members;
+use crate::domain::{Excerpt, Json, TTL_MAX, elements, is_named};
 
 /// The fields of an object, each at the place of its name.
 pub(super) struct Fields<'a, const N: usize> {

@@ -1,7 +1,7 @@
 //! How arrays lie in fields, as `lua/prelude.lua` has it.
 
 use super::meta::take;
-use crate::domain::array::close_array;
+use crate::domain::close_array;
 use crate::store::StoreError;
 
 const HEADER_BYTES: usize = 41;

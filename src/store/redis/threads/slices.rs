@@ -7,7 +7,7 @@ use super::elements::{Header, cut, ordinal};
 use super::meta::Meta;
 use super::replies::{UNKNOWN, bytes, integer};
 use crate::domain::Slice;
-use crate::domain::array::close_array;
+use crate::domain::close_array;
 use crate::store::{Found, Part, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a part of an array that it does not have");

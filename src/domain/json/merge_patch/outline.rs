@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::tree::{Node, Object, Tree};
-use crate::domain::members::Cursor;
+use crate::domain::json::members::Cursor;
 
 /// The pieces of a target object and of all objects in it that the patch merges into.
 ///

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use memchr::memchr2;
 
-use super::json::{Json, ObjectError};
-use super::key::{Key, KeyError};
+use super::text::{Json, ObjectError};
 use super::value::Value;
+use crate::domain::threads::key::{Key, KeyError};
 
 /// Keys with their values, each key once.
 pub type KeyedValues = Vec<(Key, Value)>;
@@ -127,28 +127,28 @@ pub(crate) fn has_more_values(text: &str, most: usize) -> bool {
 }
 
 /// A place in compact JSON text. What it steps over is valid by construction.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// Bytes stepped over so far.
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    pub(super) fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     /// Steps over the opening bracket, and over the closing one too when nothing is inside. Whether
     /// a member or element follows.
-    pub(super) fn enter(&mut self) -> bool {
+    pub(crate) fn enter(&mut self) -> bool {
         self.at += 1;
         if let Some(b'}' | b']') = self.peek() {
             self.at += 1;
@@ -158,14 +158,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps over a comma or the closing bracket. Whether another member or element follows.
-    pub(super) fn next_member(&mut self) -> bool {
+    pub(crate) fn next_member(&mut self) -> bool {
         let more = self.peek() == Some(b',');
         self.at += 1;
         more
     }
 
     /// Steps over a key with its colon.
-    pub(super) fn key(&mut self) -> &'a str {
+    pub(crate) fn key(&mut self) -> &'a str {
         let start = self.at;
         self.string();
         let key = &self.text[start..self.at];
@@ -174,7 +174,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps over a whole value.
-    pub(super) fn value(&mut self) -> &'a str {
+    pub(crate) fn value(&mut self) -> &'a str {
         let start = self.at;
         let mut depth = 0;
         loop {

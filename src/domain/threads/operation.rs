@@ -1,8 +1,8 @@
 //! The operations of a merge, and what each answers.
 
-use super::json::Json;
 use super::key::Key;
-use super::value::Value;
+use crate::domain::json::text::Json;
+use crate::domain::json::value::Value;
 
 /// One step of a merge. A merge runs all of its steps in order, or none.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::json::Json;
+use crate::domain::json::text::Json;
 
 /// A token made with a thread, so that a tag from an earlier life of its id never matches.
 ///

@@ -2,7 +2,7 @@
 
 use super::outline::{Outline, Piece, Pieces};
 use super::tree::{Node, Object, Tree};
-use crate::domain::json::Json;
+use crate::domain::json::text::Json;
 
 /// Merges one object into another; no target, or one that is no object, counts as `{}`.
 ///
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::unescaped::unescaped;
+    use crate::domain::json::unescaped::unescaped;
 
     fn merged(target: &str, patch: &str) -> String {
         let target = Json::parse(target).unwrap();

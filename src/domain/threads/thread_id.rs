@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::heap::Heap;
+use crate::domain::heap::Heap;
 
 const PREFIX: &str = "thrd_";
 const MIN_BYTES: usize = 32;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use super::heap::{self, Heap};
+use crate::domain::heap;
+use crate::domain::heap::Heap;
 
 /// Bytes of element text in a chunk; an element that is larger stands alone.
 ///
@@ -53,7 +54,7 @@ impl Array {
     }
 
     /// These elements, each as compact JSON.
-    pub(super) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
         let mut array = Self::default();
         for element in elements {
             array.push(element);
@@ -86,7 +87,7 @@ impl Array {
     }
 
     /// Appends an element.
-    pub(super) fn push(&mut self, element: &str) {
+    pub(crate) fn push(&mut self, element: &str) {
         let bytes = element.len() + 1;
         match self.chunks.back_mut() {
             Some(tail) if tail.text.len() + bytes <= CHUNK_BYTES => {
@@ -107,7 +108,7 @@ impl Array {
     }
 
     /// Keeps the newest `max` elements.
-    pub(super) fn keep_newest(&mut self, max: usize) {
+    pub(crate) fn keep_newest(&mut self, max: usize) {
         let mut surplus = self.len.saturating_sub(max);
         while surplus > 0 {
             let Some(head) = self.chunks.front_mut() else {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::idempotency::IdempotencyKey;
-use super::json::Json;
 use super::key::Key;
 use super::operation::{Answer, Operation};
-use super::policy::Policy;
 use super::thread::{Life, Stamp, Thread};
+use crate::domain::idempotency::IdempotencyKey;
+use crate::domain::json::text::Json;
+use crate::domain::policy::Policy;
 
 /// One atomic change of a thread. It is checked in this order: idempotency key, tombstone,
 /// precondition, guards, metadata, operations, limits of the state; and it is done whole or not at all.

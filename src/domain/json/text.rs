@@ -7,7 +7,8 @@ use std::fmt;
 
 use memchr::memchr2;
 
-use super::heap::{self, Heap};
+use crate::domain::heap;
+use crate::domain::heap::Heap;
 
 /// Levels of nesting that a value may have.
 pub const MAX_DEPTH: usize = 512;
@@ -122,7 +123,7 @@ impl JsonError {
 /// Copies `text` without insignificant white space. The elements of an array that is the whole
 /// value are parted by `separator`, those inside by commas: a raw line feed cannot stand in
 /// compact JSON, so with it the borders can be found without parsing.
-pub(super) fn compact(text: &str, separator: u8, max_depth: usize) -> Result<Box<str>, JsonError> {
+pub(crate) fn compact(text: &str, separator: u8, max_depth: usize) -> Result<Box<str>, JsonError> {
     let mut scanner = Scanner {
         text: text.as_bytes(),
         at: 0,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The bytes that a JSON string with its quotes stands for: `"a"` and `"\u0061"` are one text. A lone
 /// surrogate stands for the three bytes that UTF-8 forbids, so no other text equals it.
-pub(super) fn unescaped(quoted: &str) -> Cow<'_, [u8]> {
+pub(crate) fn unescaped(quoted: &str) -> Cow<'_, [u8]> {
     let inner = quoted
         .get(1..quoted.len().saturating_sub(1))
         .unwrap_or_default();

@@ -7,10 +7,10 @@ mod tree;
 
 use std::collections::HashMap;
 
-use super::json::{Json, ObjectError};
-use super::key::Key;
 use super::members::{ObjectFault, members};
+use super::text::{Json, ObjectError};
 use super::value::Value;
+use crate::domain::threads::key::Key;
 
 pub use merge::merge_json;
 

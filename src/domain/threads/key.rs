@@ -3,7 +3,8 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use super::heap::{self, Heap};
+use crate::domain::heap;
+use crate::domain::heap::Heap;
 
 const MAX_BYTES: usize = 256;
 const MAX_BYTES_OF_ANY: usize = 65_536;

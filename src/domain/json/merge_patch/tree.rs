@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::domain::members::Cursor;
-use crate::domain::unescaped::unescaped;
+use crate::domain::json::members::Cursor;
+use crate::domain::json::unescaped::unescaped;
 
 /// A merge patch as a tree.
 ///
@@ -66,7 +66,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Reads an object. `open` holds the members of the objects around it. The recursion is as deep
-    /// as the JSON, which [`crate::domain::json::MAX_DEPTH`] bounds.
+    /// as the JSON, which [`crate::domain::json::text::MAX_DEPTH`] bounds.
     fn object(&mut self, cursor: &mut Cursor<'a>, open: &mut Vec<Member<'a>>) -> Object {
         let start = open.len();
         let mut more = cursor.enter();

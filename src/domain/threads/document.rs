@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::heap::{self, Heap};
-use super::integer::{self, IntegerError};
-use super::json::Json;
 use super::key::Key;
-use super::members::{ObjectFault, keyed_values_of_any_key};
 use super::operation::{Answer, Mismatch, Operation};
-use super::policy::Policy;
-use super::refusal::Refusal;
-use super::value::Value;
 use super::write::{Expected, Guard};
+use crate::domain::heap;
+use crate::domain::heap::Heap;
+use crate::domain::json::integer;
+use crate::domain::json::integer::IntegerError;
+use crate::domain::json::members::{ObjectFault, keyed_values_of_any_key};
+use crate::domain::json::text::Json;
+use crate::domain::json::value::Value;
+use crate::domain::policy::Policy;
+use crate::domain::refusal::Refusal;
 
 /// A state in memory with its exact size.
 #[derive(Debug, Clone, Default)]
@@ -269,7 +271,7 @@ impl<'a> Draft<'a> {
                 }
                 let mut array = match self.take(key) {
                     Some(Value::Array(array)) => array,
-                    _ => super::Array::default(),
+                    _ => crate::domain::Array::default(),
                 };
                 array.push(value.as_str());
                 if let Some(max) = max_records {

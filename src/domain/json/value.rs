@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::array::Array;
-use super::heap::Heap;
-use super::json::{Json, JsonError, MAX_DEPTH, compact};
+use super::text::{Json, JsonError, MAX_DEPTH, compact};
+use crate::domain::heap::Heap;
 
 /// A value of a state: opaque JSON text, or an array as its elements.
 #[derive(Clone)]

@@ -1,0 +1,9 @@
+//! What a thread is and what its operations mean.
+
+pub(super) mod document;
+pub(super) mod key;
+pub(super) mod operation;
+pub(super) mod signature;
+pub(super) mod thread;
+pub(super) mod thread_id;
+pub(super) mod write;
