@@ -119,7 +119,7 @@ train
 # others may have these numbers by the end of the build
 pids=
 
-# sparse: of what the load test never runs, such as the doors for other protocols, nothing is known then, and
+# sparse: of what the load test never runs, such as the other protocols, nothing is known then, and
 # it is optimized as ever; it would else be taken for what is hardly used
 "$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
 # cargo goes by flags, and would build nothing for another profile of that name

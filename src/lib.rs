@@ -6,12 +6,12 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod domain;
-pub mod doors;
 pub mod events;
 #[cfg(test)]
 mod fuzzing;
 pub mod http;
 pub mod identity;
+pub mod protocols;
 pub mod service;
 pub mod store;
 pub mod telemetry;

@@ -24,12 +24,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::{CorsOrigins, McpSettings, Settings, own_origin};
 use crate::domain::{BODY_MAX_BYTES, KeyRing, SigningKey};
-use crate::doors::agentuity::{Agentuity, SocketCounters};
-use crate::doors::mcp::Mcp;
-use crate::doors::modelrelay::ModelRelay;
 use crate::events::{EventSettings, Events};
 use crate::http::{Api, Readiness, count_by_address, envelope};
 use crate::identity::Identity;
+use crate::protocols::agentuity::{Agentuity, SocketCounters};
+use crate::protocols::mcp::Mcp;
+use crate::protocols::modelrelay::ModelRelay;
 use crate::service::tools::Toolbox;
 use crate::service::{
     ArchiveService, NamespaceService, RunService, ScopeService, SessionService, StateHandleService,
@@ -237,7 +237,7 @@ async fn until_none_is_left(sockets: &SocketCounters) {
     }
 }
 
-/// The door for `ModelRelay`'s clients, to the same scopes.
+/// The protocol for `ModelRelay`'s clients, to the same scopes.
 fn modelrelay(api: &Api, backend: &Arc<dyn Backend>) -> ModelRelay {
     let listings = || Arc::clone(backend) as _;
     let clock = Clock::system;

@@ -12,8 +12,8 @@ use prometheus_client::registry::Registry;
 
 use super::labelled::total;
 use super::labels::{Basis, SocketRequest};
-use crate::doors::agentuity::{BasisCounters, RequestCounters, SocketCounters};
 use crate::events::Count;
+use crate::protocols::agentuity::{BasisCounters, RequestCounters, SocketCounters};
 
 /// Shows the counters of the sockets.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
         ],
     ),
     (
-        "doors",
+        "protocols",
         &["domain", "store", "service", "events", "identity", "http"],
     ),
     (
@@ -30,7 +30,13 @@ const ARROWS: [(&str, &[&str]); 14] = [
     (
         "telemetry",
         &[
-            "domain", "store", "service", "events", "identity", "http", "doors",
+            "domain",
+            "store",
+            "service",
+            "events",
+            "identity",
+            "http",
+            "protocols",
         ],
     ),
     (
@@ -48,7 +54,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "webhooks",
             "identity",
             "http",
-            "doors",
+            "protocols",
             "actix",
             "telemetry",
             "config",
@@ -64,7 +70,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "webhooks",
             "identity",
             "http",
-            "doors",
+            "protocols",
             "actix",
             "telemetry",
             "config",
@@ -89,7 +95,7 @@ const NAMES: [(&str, &[&str]); 11] = [
         &[
             "identity",
             "http",
-            "doors",
+            "protocols",
             "actix",
             "telemetry",
             "config",
@@ -98,7 +104,7 @@ const NAMES: [(&str, &[&str]); 11] = [
         ],
     ),
     // what actix-web is made of, for who speaks something else than HTTP
-    ("actix_http::ws", &["doors"]),
+    ("actix_http::ws", &["protocols"]),
     // no I/O and no time of day in the rules
     (
         "tokio::",
@@ -110,7 +116,7 @@ const NAMES: [(&str, &[&str]); 11] = [
             "webhooks",
             "http",
             "actix",
-            "doors",
+            "protocols",
             "telemetry",
             "app",
             "cli",

@@ -18,7 +18,6 @@ mod corrupt;
 mod costs;
 mod differential;
 mod documents;
-mod doors;
 mod events;
 #[cfg(feature = "redis")]
 mod faults;
@@ -32,6 +31,7 @@ mod lists;
 mod lost_data;
 mod memory;
 mod memory_limit;
+mod protocols;
 mod scope_lists;
 #[cfg(feature = "redis")]
 mod slots;

@@ -2,8 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::domain::json::members;
-use crate::domain::{Json, MAX_DEPTH, Value, elements, keyed_values_of_any_key};
+use crate::domain::{Json, MAX_DEPTH, Value, elements, keyed_values_of_any_key, members};
 use crate::fuzzing::{Bound, Input, fuzz};
 
 /// It copies its input once.

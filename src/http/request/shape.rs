@@ -4,8 +4,7 @@
 //! values stay text, a message never repeats what was sent as a value, and an array in place of an
 //! object is not taken for one.
 
-use crate::domain::members;
-use crate::domain::{Excerpt, Json, ObjectError, is_named};
+use crate::domain::{Excerpt, Json, ObjectError, is_named, members};
 use crate::http::error::ApiError;
 
 /// Why an object does not have the members that it should.

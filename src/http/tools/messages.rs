@@ -7,8 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::domain::members;
-use crate::domain::{Excerpt, elements, is_named};
+use crate::domain::{Excerpt, elements, is_named, members};
 use crate::http::error::ApiError;
 use crate::http::request::members::{required_string, wrong};
 use crate::service::tools::{Outcome, Tool};

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use super::mistake::Mistake;
 use super::tool::Tool;
-use crate::domain::members;
-use crate::domain::{Excerpt, Json, TTL_MAX, elements, is_named};
+use crate::domain::{Excerpt, Json, TTL_MAX, elements, is_named, members};
 
 /// The fields of an object, each at the place of its name.
 pub(super) struct Fields<'a, const N: usize> {

@@ -1,14 +1,11 @@
 //! The embedded store: the domain's reference meaning behind locks.
 
 mod budget;
+mod deployment;
 mod eviction;
 mod kv;
-mod leases;
-mod listings;
 mod log;
 mod past;
-mod rates;
-mod registry;
 mod scopes;
 mod shard;
 mod slots;
@@ -31,11 +28,11 @@ use crate::domain::{
     Key, Namespace, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written,
 };
 use budget::{Budget, Held, Locked};
+use deployment::listings::Lists;
+use deployment::rates::Counters;
+use deployment::registry::Kinds;
 use kv::spaces::Spaces;
-use listings::Lists;
 use log::ledgers::Work;
-use rates::Counters;
-use registry::Kinds;
 use shard::Shard;
 use threads::living::Living;
 

@@ -1,18 +1,15 @@
 //! The Redis store: plain Redis 6.2 or later, or Valkey, without modules.
 //!
 //! A thread is one hash, so it has one expiry, one cluster slot and one read. What the scripts
-//! keep in it is written at the top of `lua/prelude.lua`.
+//! keep in it is written at the top of `lua/shared/prelude.lua`.
 
+mod deployment;
 #[cfg(test)]
 mod fuzz;
 mod keys;
 mod kv;
-mod leases;
-mod listings;
 mod log;
-mod rates;
 mod readable;
-mod registry;
 mod scopes;
 mod scripts;
 mod startup;

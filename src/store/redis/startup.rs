@@ -9,7 +9,7 @@ use super::transport::link::{Calls, Link};
 use crate::store::StoreError;
 
 const OLDEST: (u64, u64) = (6, 2);
-/// What is kept of a thread, and where, as `lua/prelude.lua` has it. It was 1 before a thread had a
+/// What is kept of a thread, and where, as `lua/shared/prelude.lua` has it. It was 1 before a thread had a
 /// grace and events.
 const LAYOUT: u32 = 2;
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::domain::heap::Heap;
 use crate::domain::{EventId, Position, heap};
 use crate::store::memory::budget::Part;
-use crate::store::memory::leases::Pool;
+use crate::store::memory::deployment::leases::Pool;
 use crate::store::memory::{MemoryStore, SHARDS};
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};

@@ -1,5 +1,5 @@
-//! Entries and namespaces as they lie in Redis, and as `lua/entries.lua` and
-//! `lua/open_namespace.lua` lay them out.
+//! Entries and namespaces as they lie in Redis, and as `lua/kv/entries.lua` and
+//! `lua/kv/open_namespace.lua` lay them out.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Events as they lie in the streams, and as `lua/log.lua` writes them.
+//! Events as they lie in the streams, and as `lua/log/log.lua` writes them.
 
 use redis::Value;
 

@@ -1,11 +1,11 @@
-//! Scopes, as `lua/scope.lua` lays them out.
+//! Scopes, as `lua/scopes/scope.lua` lays them out.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use redis::Value;
 
-use super::{arguments as scope_arguments, replies as scope_replies};
+use super::{arguments, replies};
 use crate::domain::scope::{HistorySummary, KeptScope, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::redis::RedisStore;
@@ -30,7 +30,7 @@ impl Scopes for RedisStore {
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
         let cmd = self.reading_scope(&self.names.scope(scope), parts);
-        scope_replies::view(self.link.calls().read(cmd).await?, parts)
+        replies::view(self.link.calls().read(cmd).await?, parts)
     }
 
     async fn read_history(
@@ -43,7 +43,7 @@ impl Scopes for RedisStore {
         let parts = ScopeParts::default();
         let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, most)];
         let [view, items] = self.link.calls().read_all(cmds).await?;
-        let view = scope_replies::view(view, &parts)?;
+        let view = replies::view(view, &parts)?;
         let page = view.map(|view| page(view.history, items));
         page.transpose()
     }
@@ -65,10 +65,10 @@ impl Scopes for RedisStore {
                 .arg(&keys.answers)
                 .arg(&keys.bucket.log);
             add_thread(&mut cmd, &keys);
-            scope_arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
+            arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
             let reply = calls.write(cmd).await?;
-            let Some(added) = scope_replies::lacks_room(&reply) else {
-                return scope_replies::written(reply, write);
+            let Some(added) = replies::lacks_room(&reply) else {
+                return replies::written(reply, write);
             };
             let room = write.policy.history.max_bytes.saturating_sub(added);
             self.make_room(&calls, &keys, room).await?;
@@ -89,7 +89,7 @@ impl Scopes for RedisStore {
         add_thread(&mut cmd, &keys);
         cmd.arg(self.ahead())
             .arg(expected.map_or_else(String::new, |version| version.to_string()));
-        scope_replies::ended(self.link.calls().write(cmd).await?)
+        replies::ended(self.link.calls().write(cmd).await?)
     }
 
     async fn read_final_history(
@@ -133,7 +133,7 @@ impl RedisStore {
         let mut cmd = Script::ReadScope.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
         add_thread(&mut cmd, keys);
-        scope_arguments::read(&mut cmd, parts, self.ahead());
+        arguments::read(&mut cmd, parts, self.ahead());
         cmd
     }
 }
@@ -165,7 +165,7 @@ fn page(summary: HistorySummary, items: Value) -> Result<HistoryPage, StoreError
         Value::Nil => Vec::new(),
         items => array(items)?,
     };
-    let items = items.iter().map(scope_replies::item);
+    let items = items.iter().map(replies::item);
     Ok(HistoryPage {
         items: items.collect::<Result<_, _>>()?,
         summary,

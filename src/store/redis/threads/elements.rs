@@ -1,4 +1,4 @@
-//! How arrays lie in fields, as `lua/prelude.lua` has it.
+//! How arrays lie in fields, as `lua/shared/prelude.lua` has it.
 
 use super::meta::take;
 use crate::domain::close_array;
@@ -8,7 +8,7 @@ const HEADER_BYTES: usize = 41;
 const CORRUPT_HEADER: StoreError = StoreError::Corrupt("an array header of an unknown form");
 const CORRUPT: StoreError = StoreError::Corrupt("a chunk of an unknown form");
 
-/// The header of a chunked array, as `lua/prelude.lua` lays it out.
+/// The header of a chunked array, as `lua/shared/prelude.lua` lays it out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Header {
     id: u64,

@@ -1,4 +1,4 @@
-//! The packed meta of a thread, as `lua/prelude.lua` lays it out.
+//! The packed meta of a thread, as `lua/shared/prelude.lua` lays it out.
 
 use std::time::Duration;
 

@@ -1,7 +1,0 @@
-//! Doors: protocols of others, put into calls of the services and back. A door owns no state and no
-//! rules.
-
-pub mod agentuity;
-mod leading;
-pub mod mcp;
-pub mod modelrelay;

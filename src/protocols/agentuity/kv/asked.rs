@@ -1,0 +1,121 @@
+//! A request of somebody with an api key, and what it is about.
+
+use std::borrow::Cow;
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+
+use super::super::envelope::Exchange;
+use super::super::{Agentuity, AgentuityError};
+use crate::domain::{EntryKey, EntryKeyError, Lifetime, Namespace, NamespaceError};
+use crate::http::{Body, EntryContent, path_part};
+use crate::service::{EntryDraft, NamespaceService};
+
+const TTL: &str = "the ttl has to be a number of seconds, 0 for no end";
+const UNREADABLE: &str = "the body could not be read";
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Asked {
+    protocol: web::Data<Agentuity>,
+    request: HttpRequest,
+}
+
+impl Asked {
+    pub(super) fn namespaces(&self) -> &NamespaceService {
+        &self.protocol.namespaces
+    }
+
+    pub(super) fn query(&self) -> &str {
+        self.request.query_string()
+    }
+
+    /// The namespace in the path.
+    ///
+    /// # Errors
+    /// [`AgentuityError::Namespace`].
+    pub(super) fn namespace(&self) -> Result<Namespace, AgentuityError> {
+        let text = self.part(0).ok_or(NamespaceError::Utf8)?;
+        Ok(Namespace::new(&text)?)
+    }
+
+    /// The key after the namespace.
+    ///
+    /// # Errors
+    /// [`AgentuityError::Key`].
+    pub(super) fn key(&self) -> Result<EntryKey, AgentuityError> {
+        Ok(EntryKey::new(&self.keyword()?)?)
+    }
+
+    /// What stands in the place of a key and need not be one.
+    ///
+    /// # Errors
+    /// [`AgentuityError::Key`] of what is no UTF-8.
+    pub(super) fn keyword(&self) -> Result<Cow<'_, str>, AgentuityError> {
+        Ok(self.part(1).ok_or(EntryKeyError::Utf8)?)
+    }
+
+    /// What is to be put.
+    ///
+    /// # Errors
+    /// [`AgentuityError`] of the ttl, the headers or the body.
+    pub(super) fn draft(&self) -> Result<EntryDraft, AgentuityError> {
+        let lifetime = self.lifetime()?;
+        let content = EntryContent::of(self.request.headers())?;
+        Ok(EntryDraft {
+            body: self.body()?,
+            content_type: content.content_type,
+            content_encoding: content.content_encoding,
+            lifetime,
+        })
+    }
+
+    /// The body.
+    ///
+    /// # Errors
+    /// [`AgentuityError::BodyTooLarge`], [`AgentuityError::Overloaded`], or [`AgentuityError::Invalid`]
+    /// when it did not arrive whole.
+    pub(super) fn body(&self) -> Result<web::Bytes, AgentuityError> {
+        let extensions = self.request.extensions();
+        match extensions.get::<Exchange>().map(|exchange| &exchange.body) {
+            Some(Body::Whole { bytes, .. }) => Ok(bytes.clone()),
+            Some(&Body::TooLarge { limit_bytes, .. }) => {
+                Err(AgentuityError::BodyTooLarge { limit_bytes })
+            }
+            Some(Body::Overloaded) => Err(AgentuityError::Overloaded),
+            Some(Body::Unreadable) | None => Err(AgentuityError::Invalid(UNREADABLE)),
+        }
+    }
+
+    /// The seconds after the key, a number as JavaScript writes it; none: nothing is said.
+    fn lifetime(&self) -> Result<Option<Lifetime>, AgentuityError> {
+        if self.request.match_info().get("ttl").is_none() {
+            return Ok(None);
+        }
+        let seconds = self.part(2).and_then(|text| text.parse().ok());
+        let lifetime = seconds.and_then(Lifetime::clamped);
+        lifetime.map(Some).ok_or(AgentuityError::Invalid(TTL))
+    }
+
+    /// A part of the path, that of the namespace being 0.
+    fn part(&self, place: usize) -> Option<Cow<'_, str>> {
+        let pattern = self.request.match_pattern().unwrap_or_default();
+        let (before, _) = pattern.split_once("{namespace").unwrap_or((&pattern, ""));
+        path_part(&self.request, before.matches('/').count() + place)
+    }
+}
+
+impl FromRequest for Asked {
+    type Error = AgentuityError;
+    type Future = Ready<Result<Self, AgentuityError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let protocol = request.app_data::<web::Data<Agentuity>>();
+        // the envelope lets nobody in without
+        let protocol = protocol.ok_or(AgentuityError::Unauthorized);
+        ready(protocol.map(|protocol| Self {
+            protocol: protocol.clone(),
+            request: request.clone(),
+        }))
+    }
+}

@@ -1,0 +1,103 @@
+//! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP: the
+//! tools that keep state, and the keys and tasks of one scope as resources.
+//!
+//! Which scope that is, stands in the request: in the header `x-thread-id` (signed), `x-state-id` or
+//! `x-session-id`, or in a query, which may be signed. Each request is answered by itself and as
+//! JSON, so that any replica can answer any of them; there are no sessions of the protocol.
+
+mod access;
+mod failure;
+mod gate;
+mod message;
+mod resource_uri;
+mod resources;
+mod server;
+
+use std::sync::Arc;
+
+use actix_web::HttpMessage;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp_actix_web::transport::StreamableHttpService;
+
+use crate::domain::Fingerprint;
+use crate::domain::scope::Scope;
+use crate::http::Api;
+use crate::identity::{ApiKeys, Identity};
+use crate::service::ScopeService;
+use message::MESSAGE_MAX_BYTES;
+use server::Server;
+
+/// The protocol.
+#[derive(Debug, Clone)]
+pub struct Mcp {
+    /// What models keep.
+    pub scopes: ScopeService,
+    /// Who is asking.
+    pub identity: Identity,
+    /// Who may open any scope.
+    pub api_keys: ApiKeys,
+    /// Hosts under which it may be called, with a port or for all ports; empty: all.
+    pub allowed_hosts: Vec<String>,
+    /// Origins of pages that may call it, with a port or `:*`; empty: all.
+    pub allowed_origins: Vec<String>,
+}
+
+/// The gate's findings about a request, for the handlers of the protocol, which run in another
+/// task.
+#[derive(Clone)]
+struct Opened {
+    scope: Scope,
+    /// The client's address, as rate limits count it.
+    address: Option<Fingerprint>,
+    /// The arguments of a call, as they were sent.
+    arguments: Option<Arc<str>>,
+}
+
+impl Mcp {
+    /// The protocol to the same scopes, for those who may come in by the API.
+    #[must_use]
+    pub fn new(api: &Api, allowed_hosts: Vec<String>, allowed_origins: Vec<String>) -> Self {
+        Self {
+            scopes: api.scopes.clone(),
+            identity: api.identity.clone(),
+            api_keys: api.api_keys.clone(),
+            allowed_hosts,
+            allowed_origins,
+        }
+    }
+
+    /// The protocol as one worker thread should use it, over that worker's scopes.
+    #[must_use]
+    pub fn for_worker(&self, scopes: &ScopeService) -> Self {
+        Self {
+            scopes: scopes.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// Adds `/mcp` to an app, which has [`crate::http::envelope`] around it.
+    pub fn configure(&self, config: &mut ServiceConfig) {
+        let server = Server::new(self.scopes.clone());
+        let transport = StreamableHttpService::builder()
+            .service_factory(Arc::new(move || Ok(server.clone())))
+            .session_manager(Arc::new(NeverSessionManager::default()))
+            .stateful_mode(false)
+            .json_response(true)
+            .max_request_body_bytes(MESSAGE_MAX_BYTES as usize)
+            .allowed_hosts(self.allowed_hosts.clone())
+            .allowed_origins(self.allowed_origins.clone())
+            .on_request_fn(|request, extensions| {
+                if let Some(opened) = request.extensions().get::<Opened>() {
+                    extensions.insert(opened.clone());
+                }
+            })
+            .build();
+        let scope = transport
+            .scope_with_path("/mcp")
+            .app_data(web::Data::new(self.clone()))
+            .wrap(from_fn(gate::gate));
+        config.service(scope);
+    }
+}

@@ -1,0 +1,7 @@
+//! Protocols of others, put into calls of the services and back. A protocol owns no state and no
+//! rules.
+
+pub mod agentuity;
+mod leading;
+pub mod mcp;
+pub mod modelrelay;

@@ -1,0 +1,74 @@
+//! `ModelRelay`'s wire, as its published clients speak it: state handles, sessions with messages,
+//! runs as scopes, and tools.
+//!
+//! It is served below `/api/v1`, and at the root for clients whose base URL has no path. Everybody
+//! needs an api key of the service, in `X-ModelRelay-Api-Key` or as a bearer token. The clients
+//! send none that does not begin with `mr_sk_`, so one of `THREADKEEP_API_KEYS` has to, such as
+//! `relay:mr_sk_...`. All that they make belongs to the one project that there is.
+//!
+//! Beyond the original: `GET /state-handles/{id}` and `POST /state-handles/{id}/extend`; runs on a
+//! handle (`state_id`), which are ended by `POST /runs/{id}/complete`; their state in their events
+//! (`?include=state`); `POST /sessions/{id}/clear` with a body; `POST /tool-calls`, where the
+//! original calls tools by itself; and repeats that are recognized by `Idempotency-Key`, or by the
+//! request's id.
+
+mod artifacts;
+mod asked;
+mod bodies;
+mod envelope;
+mod error;
+mod event_query;
+mod events;
+mod lines;
+mod messages;
+mod routes;
+mod run_objects;
+mod runs;
+mod session_objects;
+mod sessions;
+mod state_handles;
+mod tool_calls;
+
+use crate::domain::KeyRing;
+use crate::events::Events;
+use crate::identity::ApiKeys;
+use crate::service::tools::Toolbox;
+use crate::service::{RunService, ScopeService, SessionService, StateHandleService};
+
+pub use error::RelayError;
+
+/// The project that everything belongs to.
+const PROJECT_ID: &str = "00000000-0000-4000-8000-000000000001";
+
+/// What the handlers work with.
+#[derive(Debug, Clone)]
+pub struct ModelRelay {
+    /// State handles.
+    pub handles: StateHandleService,
+    /// Sessions and their messages.
+    pub sessions: SessionService,
+    /// Runs.
+    pub runs: RunService,
+    /// What models call.
+    pub tools: Toolbox,
+    /// When streams end.
+    pub events: Events,
+    /// What ids are derived with that a repeat arrives at.
+    pub ring: KeyRing,
+    /// Who may come in.
+    pub api_keys: ApiKeys,
+}
+
+impl ModelRelay {
+    /// The protocol as one worker thread should use it, over that worker's scopes.
+    #[must_use]
+    pub fn for_worker(&self, scopes: &ScopeService) -> Self {
+        Self {
+            handles: self.handles.over(scopes),
+            sessions: self.sessions.over(scopes),
+            runs: RunService::new(scopes.clone()),
+            tools: Toolbox::new(scopes.clone()),
+            ..self.clone()
+        }
+    }
+}

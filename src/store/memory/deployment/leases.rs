@@ -1,0 +1,118 @@
+//! Leases: which holder does what.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::store::memory::MemoryStore;
+use crate::store::{Leases, StoreError, millis};
+
+/// A kind of work, cut into slots.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    /// Until when each holder takes part.
+    holders: HashMap<String, u64>,
+    leases: BTreeMap<u16, Lease>,
+}
+
+#[derive(Debug)]
+struct Lease {
+    holder: String,
+    ends_ms: u64,
+}
+
+impl Pool {
+    /// Renews what is a holder's, up to its fair share, and fills that up.
+    fn hold(&mut self, slots: u16, holder: &str, ends_ms: u64, now_ms: u64) -> Vec<u16> {
+        self.holders.insert(holder.to_owned(), ends_ms);
+        self.holders.retain(|_, until_ms| *until_ms > now_ms);
+        self.leases
+            .retain(|slot, lease| lease.ends_ms > now_ms && *slot < slots);
+        let fair = usize::from(slots).div_ceil(self.holders.len().max(1));
+        let mut held: Vec<_> = (0..slots)
+            .filter(|slot| self.is_held_by(*slot, holder))
+            .collect();
+        for surplus in held.drain(held.len().min(fair)..) {
+            self.leases.remove(&surplus);
+        }
+        let free = (0..slots).filter(|slot| !self.leases.contains_key(slot));
+        held.extend(free.take(fair - held.len()));
+        for slot in &held {
+            let holder = holder.to_owned();
+            self.leases.insert(*slot, Lease { holder, ends_ms });
+        }
+        held.sort_unstable();
+        held
+    }
+
+    fn is_held_by(&self, slot: u16, holder: &str) -> bool {
+        let lease = self.leases.get(&slot);
+        lease.is_some_and(|lease| lease.holder == holder)
+    }
+
+    fn release(&mut self, holder: &str) {
+        self.holders.remove(holder);
+        self.leases.retain(|_, lease| lease.holder != holder);
+    }
+
+    /// Whether nobody takes part.
+    fn is_unused(&self) -> bool {
+        self.holders.is_empty() && self.leases.is_empty()
+    }
+
+    /// Whether a slot is a holder's at that time.
+    pub(crate) fn is_held(&self, slot: u16, holder: &str, now_ms: u64) -> bool {
+        let lease = self.leases.get(&slot);
+        lease.is_some_and(|lease| lease.holder == holder && lease.ends_ms > now_ms)
+    }
+}
+
+#[async_trait]
+impl Leases for MemoryStore {
+    async fn hold(
+        &self,
+        pool: &str,
+        slots: u16,
+        holder: &str,
+        lasts: Duration,
+    ) -> Result<Vec<u16>, StoreError> {
+        let mut work = self.0.work();
+        let now_ms = self.0.clock.now_ms();
+        let ends_ms = now_ms.saturating_add(millis(lasts));
+        let pool = work.pools.entry(pool.to_owned()).or_default();
+        Ok(pool.hold(slots, holder, ends_ms, now_ms))
+    }
+
+    async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {
+        let mut work = self.0.work();
+        if let Some(left) = work.pools.get_mut(pool) {
+            left.release(holder);
+            if left.is_unused() {
+                work.pools.remove(pool);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Clock;
+
+    #[tokio::test]
+    async fn a_pool_that_all_have_left_takes_no_memory() {
+        let store = MemoryStore::new(Clock::system());
+        for holder in ["a", "b"] {
+            let lasts = Duration::from_secs(10);
+            store.hold("pool", 1, holder, lasts).await.unwrap();
+        }
+
+        store.release("pool", "a").await.unwrap();
+        assert_eq!(store.0.work().pools.len(), 1);
+        store.release("pool", "b").await.unwrap();
+
+        assert!(store.0.work().pools.is_empty());
+    }
+}

@@ -1,0 +1,6 @@
+//! What a deployment keeps besides threads: leases, rates, records and lists.
+
+pub(super) mod leases;
+pub(super) mod listings;
+pub(super) mod rates;
+pub(super) mod registry;

@@ -1,0 +1,36 @@
+//! Leases of common work.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::store::redis::RedisStore;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::threads::replies::{array, integer};
+use crate::store::{Leases, StoreError, millis};
+
+#[async_trait]
+impl Leases for RedisStore {
+    async fn hold(
+        &self,
+        pool: &str,
+        slots: u16,
+        holder: &str,
+        lasts: Duration,
+    ) -> Result<Vec<u16>, StoreError> {
+        let mut cmd = Script::Hold.call(1);
+        cmd.arg(self.names.pool(pool))
+            .arg(self.ahead())
+            .arg(slots)
+            .arg(holder)
+            .arg(millis(lasts));
+        let held = array(self.aside.calls().read(cmd).await?)?;
+        held.iter().map(|slot| Ok(integer(slot)? as u16)).collect()
+    }
+
+    async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {
+        let mut cmd = Script::Release.call(1);
+        cmd.arg(self.names.pool(pool)).arg(holder);
+        self.aside.calls().read(cmd).await.map(drop)
+    }
+}

@@ -1,0 +1,68 @@
+//! `ModelRelay`'s wire, by its published crate, and by hand where the crate does not reach.
+
+mod events;
+mod rates;
+mod refusals;
+mod runs;
+mod sessions;
+mod state_handles;
+mod tools;
+
+use ::modelrelay::{APIError, ApiKey, Client, Error, RetryConfig};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::support::client::Request;
+use crate::support::server::{RELAY_SECRET, Server};
+
+/// The published client of a server, which does not try again.
+fn client_of(server: &Server) -> Client {
+    client_at(&format!("http://{}/api/v1", server.address()))
+}
+
+fn client_at(base: &str) -> Client {
+    let key = ApiKey::parse(RELAY_SECRET).unwrap();
+    Client::with_key(key)
+        .base_url(base)
+        .retry(RetryConfig::disabled())
+        .build()
+        .unwrap()
+}
+
+/// A request below the protocol, by hand.
+fn ask(server: &Server, method: Method, path: &str) -> Request {
+    server
+        .client()
+        .request(method, &format!("/api/v1{path}"))
+        .header("x-modelrelay-api-key", RELAY_SECRET)
+}
+
+fn get(server: &Server, path: &str) -> Request {
+    ask(server, Method::GET, path)
+}
+
+fn post(server: &Server, path: &str, json: &str) -> Request {
+    ask(server, Method::POST, path).json(json)
+}
+
+/// Sends a request and expects that refusal, in the form that all of the wire have.
+async fn refused(request: Request, status: u16, code: &str) -> Value {
+    let answer = request.send().await;
+    let found = format!("{} {}", answer.status, answer.text());
+    assert_eq!(answer.status, status, "{found}");
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let error = answer.json();
+    assert_eq!(error["code"], code, "{found}");
+    assert!(error["message"].is_string(), "{found}");
+    assert_eq!(error["error"], error["message"], "{found}");
+    assert!(answer.header("x-modelrelay-request-id").is_some());
+    error
+}
+
+/// What the API refused.
+fn api_error<T: std::fmt::Debug>(result: Result<T, Error>) -> APIError {
+    match result {
+        Err(Error::Api(error)) => error,
+        other => panic!("not refused by the API: {other:?}"),
+    }
+}
