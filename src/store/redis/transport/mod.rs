@@ -1,9 +1,14 @@
 //! How commands reach Redis: addresses, connections, clusters, deadlines and faults.
 
 pub(super) mod address;
+mod breaker;
 mod cluster;
 pub(super) mod commands;
 pub(super) mod confirmation;
+mod fault;
 pub(super) mod fields;
+mod limiter;
 pub(super) mod link;
 pub(super) mod node;
+mod registry;
+mod wire;

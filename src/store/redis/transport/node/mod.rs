@@ -1,17 +1,12 @@
 //! One server, by a connection that comes back by itself.
 
-mod breaker;
-mod fault;
-mod hearing;
-mod line;
+mod connection;
 mod origin;
+mod outcome;
 mod pool;
 mod probe;
-mod roll;
 mod sentinel;
 mod server;
-mod turns;
-mod wire;
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,21 +17,21 @@ use futures_util::FutureExt as _;
 use redis::Value;
 use tokio::time::timeout_at;
 
-use breaker::Verdict;
-pub(super) use fault::Fault;
-use hearing::until;
-use line::Line;
+use super::breaker::Verdict;
+pub(super) use super::fault::Fault;
+pub use super::limiter::Bounds;
+use super::limiter::{Turn, Turns};
+pub(super) use super::registry::Roll;
+use connection::Line;
 pub(super) use origin::Origin;
+use outcome::until;
 use pool::{Alone, Pool};
 use probe::Probe;
-pub(super) use roll::Roll;
 pub(super) use sentinel::Sentinels;
 pub(super) use server::Server;
-pub use turns::Bounds;
-use turns::{Turn, Turns};
 
 use super::commands::Command;
-pub(super) use wire::Reader;
+pub(super) use super::wire::Reader;
 
 /// One server: one multiplexed connection, made at its first use on the runtime that uses it, and
 /// made anew after it broke.

@@ -5,7 +5,7 @@ use std::fmt;
 use redis::{ConnectionInfo, RedisError};
 
 use super::sentinel::Sentinels;
-use super::wire::Wire;
+use crate::store::redis::transport::wire::Wire;
 
 /// Where a connection is made to.
 pub(crate) enum Origin {

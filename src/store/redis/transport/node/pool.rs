@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use redis::Value;
 use tokio::time::{sleep, timeout_at};
 
-use super::fault::Fault;
-use super::hearing::until;
-use super::line::Line;
+use super::connection::Line;
+use super::outcome::until;
 use super::server::Server;
-use super::turns::{Bounds, Turn, Turns};
 use crate::store::NotAsked;
 use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::fault::Fault;
+use crate::store::redis::transport::limiter::{Bounds, Turn, Turns};
 
 /// Connections of one user of the store to one server, at most.
 const MOST: usize = 16;

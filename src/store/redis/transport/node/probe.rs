@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use tokio::time::timeout;
 
-use super::breaker::Begun;
-use super::fault::Fault;
-use super::line::Line;
+use super::connection::Line;
 use super::server::Server;
+use crate::store::redis::transport::breaker::Begun;
 use crate::store::redis::transport::commands::command;
+use crate::store::redis::transport::fault::Fault;
 
 /// A question that is on its way. It is over with the value.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use futures_util::stream::FuturesUnordered;
 use redis::{ConnectionInfo, ErrorKind, RedisError, Value, from_redis_value};
 use tokio::time::timeout;
 
-use super::wire::Wire;
 use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::wire::Wire;
 
 /// Who knows where the master is, and how it is reached then.
 pub(crate) struct Sentinels {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::breaker::Breaker;
 use super::origin::Origin;
-use super::roll::Roll;
+use crate::store::redis::transport::breaker::Breaker;
+use crate::store::redis::transport::registry::Roll;
 
 /// A server: how it is reached, and whether it is there.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::turns::{Bounds, Turns};
+use super::limiter::{Bounds, Turns};
 use crate::store::{Links, NotAsked};
 
 /// The turns of all connections, and how often there was none. What is counted is counted when

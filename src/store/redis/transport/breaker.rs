@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::fault::Fault;
-use super::roll::Roll;
+use super::registry::Roll;
 use crate::store::NotAsked;
 
 /// From one probe to the next, at first and at most.

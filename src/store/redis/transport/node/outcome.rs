@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::time::Instant;
 
-use super::fault::Fault;
-use super::line::Line;
+use super::connection::Line;
 use super::server::Server;
+use crate::store::redis::transport::fault::Fault;
 
 /// A call that is on its way. Who gives one up after a good part of the time has not heard from the
 /// server either: a whole operation may have a deadline of its own, a little before that of the call.

@@ -11,12 +11,12 @@ use futures_util::future::{BoxFuture, Shared};
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::fault::Fault;
 use super::sentinel::has_role;
 use super::server::Server;
-use super::wire::{Failure, Wire};
 use crate::store::redis::scripts;
 use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::fault::Fault;
+use crate::store::redis::transport::wire::{Failure, Wire};
 
 /// How long what came of one attempt to reach a server stands before another is made: one that is
 /// not there, or takes no writes, gets no storm of connections.

@@ -27,7 +27,7 @@ use redis::{ConnectionInfo, RedisError, Value};
 pub(super) use queue::Failure;
 use queue::Queue;
 
-use crate::store::redis::transport::commands::Command;
+use super::commands::Command;
 pub(crate) use reader::Reader;
 
 /// A connection that is used by all its clones, until the last of them is dropped.
