@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::place::Place;
 use crate::domain::Precondition;
-use crate::domain::scope::{KeptScope, KvAnswer, KvOperation, ScopeKey, ScopeValue, ScopeWritten};
+use crate::domain::scope::{KvAnswer, KvOperation, ScopeId, ScopeKey, ScopeValue, ScopeWritten};
 use crate::http::ApiError;
 use crate::service::{ScopeService, WriteOptions};
 use crate::store::ScopeParts;
@@ -178,7 +178,7 @@ impl Kv {
     async fn write(
         &self,
         scopes: &ScopeService,
-        scope: &KeptScope,
+        scope: &ScopeId,
         operation: KvOperation,
     ) -> Result<Option<KvAnswer>, ApiError> {
         let written = scopes.write(scope, &[operation], self.options).await?;
@@ -188,6 +188,6 @@ impl Kv {
     }
 }
 
-fn to_key(scopes: &ScopeService, scope: &KeptScope, key: &str) -> Result<ScopeKey, ApiError> {
+fn to_key(scopes: &ScopeService, scope: &ScopeId, key: &str) -> Result<ScopeKey, ApiError> {
     Ok(ScopeKey::new(key, scopes.policy(scope).keys)?)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::live::Live;
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::http::ApiError;
 use crate::service::ScopeService;
 
@@ -12,8 +12,8 @@ use crate::service::ScopeService;
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Thread(Arc<Live>),
-    Shared(Arc<Live>, KeptScope),
-    Outside(Option<ScopeService>, KeptScope),
+    Shared(Arc<Live>, ScopeId),
+    Outside(Option<ScopeService>, ScopeId),
 }
 
 impl Place {
@@ -21,9 +21,9 @@ impl Place {
     ///
     /// # Errors
     /// [`ApiError::Internal`] when the middleware was made without scopes.
-    pub(super) fn open(&self) -> Result<(ScopeService, KeptScope), ApiError> {
+    pub(super) fn open(&self) -> Result<(ScopeService, ScopeId), ApiError> {
         let (scopes, scope) = match self {
-            Self::Thread(live) => (live.scopes(), KeptScope::Thread(live.id())),
+            Self::Thread(live) => (live.scopes(), ScopeId::Thread(live.id())),
             Self::Shared(live, scope) => (live.scopes(), scope.clone()),
             Self::Outside(scopes, scope) => (scopes.clone(), scope.clone()),
         };
@@ -35,7 +35,7 @@ impl Place {
     }
 
     /// Notes that the store has accepted a write to that scope: its thread exists now.
-    pub(super) fn note_stored(&self, scope: &KeptScope) {
+    pub(super) fn note_stored(&self, scope: &ScopeId) {
         if let (Self::Thread(live), Some(id)) = (self, scope.thread()) {
             live.note_stored(id);
         }

@@ -12,7 +12,7 @@ use super::completion::{Callback, Completed};
 use super::exchange::Exchange;
 use super::place::Place;
 use super::scope::ScopeHandle;
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::http::SessionId;
 
 /// The session of a request: an extractor of [`Threads`](super::Threads). Cheap to clone.
@@ -39,7 +39,7 @@ impl Session {
     /// A scope of that name, which others share: a session of the app's users, what a tool keeps to
     /// itself. It is the app's to say who may open it.
     #[must_use]
-    pub fn scope(&self, scope: KeptScope) -> ScopeHandle {
+    pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(Place::Shared(Arc::clone(&self.0.thread), scope))
     }
 

@@ -9,7 +9,7 @@ use super::endings::Endings;
 use super::place::Place;
 use super::scope::ScopeHandle;
 use super::services::Services;
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{self, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
@@ -83,7 +83,7 @@ impl Threads {
     /// A scope of that name, over the app's own connection to the store. In a handler there is
     /// [`Session::scope`](super::Session::scope).
     #[must_use]
-    pub fn scope(&self, scope: KeptScope) -> ScopeHandle {
+    pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(Place::Outside(self.services.scopes.clone(), scope))
     }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::heap::{self, Heap};
 use super::idempotency::Fingerprint;
 use super::json::text::Json;
-use super::scope::KeptScope;
+use super::scope::ScopeId;
 use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
 
@@ -40,7 +40,7 @@ pub struct Event {
     /// Which event this is.
     pub id: EventId,
     /// Whose: a thread's, or, of a change of keys or tasks, that of any scope.
-    pub subject: KeptScope,
+    pub subject: ScopeId,
     /// When it happened, in milliseconds of the Unix epoch. An end that was found late has the time
     /// at which the thread was over.
     pub time_ms: u64,

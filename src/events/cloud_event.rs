@@ -161,7 +161,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::domain::scope::{HistorySummary, KeptScope};
+    use crate::domain::scope::{HistorySummary, ScopeId};
     use crate::domain::{EventId, Policy, Position, Thread};
     use crate::store::{ArchiveHead, ArchivePage, ArchivePlace, WriteError};
 
@@ -232,7 +232,7 @@ mod tests {
                     seq: 7,
                 },
             },
-            subject: KeptScope::Thread(ID.parse().unwrap()),
+            subject: ScopeId::Thread(ID.parse().unwrap()),
             time_ms: 1_700_000_000_123,
             life: Life(10),
             version: 3,

@@ -286,7 +286,7 @@ impl Drop for Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::scope::KeptScope;
+    use crate::domain::scope::ScopeId;
     use crate::domain::{EventId, EventKind, Json, Life, Stamp};
 
     const BUCKET: u16 = 7;
@@ -301,7 +301,7 @@ mod tests {
                 bucket: BUCKET,
                 position: at(ms),
             },
-            subject: KeptScope::Thread(thread),
+            subject: ScopeId::Thread(thread),
             time_ms: ms,
             life: Life(1),
             version: 1,

@@ -10,7 +10,7 @@ use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::scope::{
-    HistoryItem, KeptScope, KvOperation, NewTask, RecordChange, ScopePolicies, ScopePolicy,
+    HistoryItem, KvOperation, NewTask, RecordChange, ScopeId, ScopePolicies, ScopePolicy,
     ScopeRefusal, ScopeWrite, ScopeWritten, TASKS_MAX_BYTES, TaskChange, TaskList, TaskRef,
     TasksChange,
 };
@@ -74,7 +74,7 @@ impl ScopeService {
 
     /// The rules of a scope.
     #[must_use]
-    pub fn policy(&self, scope: &KeptScope) -> ScopePolicy {
+    pub fn policy(&self, scope: &ScopeId) -> ScopePolicy {
         self.policies.of(scope)
     }
 
@@ -85,7 +85,7 @@ impl ScopeService {
     /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
     pub async fn read(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<ScopeView, ServiceError> {
         match self.scopes.read_scope(scope, parts).await? {
@@ -101,7 +101,7 @@ impl ScopeService {
     /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
     pub async fn write(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         operations: &[KvOperation],
         options: WriteOptions,
     ) -> Result<ScopeWritten, ServiceError> {
@@ -120,7 +120,7 @@ impl ScopeService {
     /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
     pub async fn write_tasks(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         tasks: &[NewTask],
         keep_unfinished: bool,
         options: WriteOptions,
@@ -145,7 +145,7 @@ impl ScopeService {
     /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
     pub async fn update_task(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         which: &TaskRef,
         change: &TaskChange,
         options: WriteOptions,
@@ -161,7 +161,7 @@ impl ScopeService {
     /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
     pub async fn clear(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         keep_unfinished: bool,
         options: WriteOptions,
     ) -> Result<ScopeWritten, ServiceError> {
@@ -181,7 +181,7 @@ impl ScopeService {
     /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
     pub async fn append(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         items: &[HistoryItem],
         options: WriteOptions,
     ) -> Result<ScopeWritten, ServiceError> {
@@ -199,7 +199,7 @@ impl ScopeService {
     /// As [`Self::read`].
     pub async fn history(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         from: HistoryFrom,
         most: usize,
     ) -> Result<HistoryPage, ServiceError> {
@@ -229,11 +229,7 @@ impl ScopeService {
     ///
     /// # Errors
     /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
-    pub async fn end(
-        &self,
-        scope: &KeptScope,
-        expected: Option<u64>,
-    ) -> Result<bool, ServiceError> {
+    pub async fn end(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, ServiceError> {
         Ok(self.scopes.end_scope(scope, expected).await?)
     }
 
@@ -245,7 +241,7 @@ impl ScopeService {
     /// Those of `change`, [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
     pub(crate) async fn change_record<'a, W>(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         change: W,
     ) -> Result<ScopeWritten, ServiceError>
     where
@@ -274,7 +270,7 @@ impl ScopeService {
     /// [`ServiceError::Store`].
     pub(crate) async fn commit(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ServiceError> {
         let told = state_events::items(scope, write);
@@ -304,7 +300,7 @@ impl ScopeService {
 
     async fn change_tasks(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         operations: &[KvOperation],
         options: WriteOptions,
         change: impl Fn(&TaskList) -> Result<TaskList, ServiceError>,
@@ -330,7 +326,7 @@ impl ScopeService {
     /// repeat is no mistake because others have written since. If nothing was, `error`.
     async fn answered_before(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         options: WriteOptions,
         error: ServiceError,
     ) -> Result<ScopeWritten, ServiceError> {
@@ -357,7 +353,7 @@ impl ScopeService {
 
     async fn put_tasks(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         change: TasksChange,
         operations: &[KvOperation],
         options: WriteOptions,

@@ -8,7 +8,7 @@ use super::held_scope::{HeldScope, check_version};
 use super::{
     Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
 };
-use crate::domain::scope::{KeptScope, ScopePolicy, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 
 /// A single scope, whichever is named, in this process' memory. Clones share it; it is gone with
@@ -47,7 +47,7 @@ impl Scopes for PassingScope {
 
     async fn read_scope(
         &self,
-        _: &KeptScope,
+        _: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
         Ok(Some(self.held().view(parts, None, self.clock.now_ms())))
@@ -55,7 +55,7 @@ impl Scopes for PassingScope {
 
     async fn read_history(
         &self,
-        _: &KeptScope,
+        _: &ScopeId,
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
@@ -64,7 +64,7 @@ impl Scopes for PassingScope {
 
     async fn write_scope(
         &self,
-        _: &KeptScope,
+        _: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ScopeWriteError> {
         let policy = ScopePolicy {
@@ -79,11 +79,7 @@ impl Scopes for PassingScope {
         Ok(done.written)
     }
 
-    async fn end_scope(
-        &self,
-        _: &KeptScope,
-        expected: Option<u64>,
-    ) -> Result<bool, ScopeWriteError> {
+    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, ScopeWriteError> {
         let mut held = self.held();
         let stamp = held.stamp();
         check_version(expected, stamp)?;
@@ -118,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_of_one_response_share_it_and_responses_do_not() {
-        let scope: KeptScope = "session:any".parse().unwrap();
+        let scope: ScopeId = "session:any".parse().unwrap();
         let policy = ScopePolicies::DEFAULT.of(&scope);
         let print = Fingerprint([7; 16]);
         let operations = [count("k")];
@@ -144,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn it_need_not_be_made_and_an_end_empties_it() {
-        let run: KeptScope = "run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11".parse().unwrap();
+        let run: ScopeId = "run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11".parse().unwrap();
         let policy = ScopePolicies::DEFAULT.of(&run);
         let parts = ScopeParts {
             keys: true,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use redis::Connection;
 use threadkeep::domain::scope::{
-    HistoryItem, KeptScope, KeyRule, KvOperation, RecordChange, ScopeKey, ScopePolicies,
-    ScopeValue, ScopeWrite, TaskList, TasksChange,
+    HistoryItem, KeyRule, KvOperation, RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopeValue,
+    ScopeWrite, TaskList, TasksChange,
 };
 use threadkeep::domain::{
     Completed, Event, EventId, Fingerprint, MetadataChange, Operation, Position, Precondition,
@@ -262,7 +262,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
 async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
     let backend = &room.backend;
     let name = format!("session:{}", thread.id);
-    for scope in [KeptScope::Thread(thread.id), name.parse().unwrap()] {
+    for scope in [ScopeId::Thread(thread.id), name.parse().unwrap()] {
         let policy = ScopePolicies::DEFAULT.of(&scope);
         let key = |text| ScopeKey::new(text, KeyRule::Namespaced).unwrap();
         let set = |text, ttl| KvOperation::Set {
@@ -352,7 +352,7 @@ async fn keep_entries(room: &Room, name: &str) {
 
 /// What is counted of an address and of a scope.
 async fn count(room: &Room, thread: &Subject) {
-    let (digest, scope) = (Fingerprint(rand::random()), KeptScope::Thread(thread.id));
+    let (digest, scope) = (Fingerprint(rand::random()), ScopeId::Thread(thread.id));
     let rates = RateName::ALL.map(|name| (name, "1/1m".parse().unwrap()));
     for whose in [Counted::Address(&digest), Counted::Scope(&scope)] {
         assert!(

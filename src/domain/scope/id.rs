@@ -16,12 +16,12 @@ pub enum Scope {
     /// `request`: for one response.
     Request,
     /// Any other.
-    Kept(KeptScope),
+    Kept(ScopeId),
 }
 
 /// A scope that outlives the request. Its text is the kind, `:` and the id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum KeptScope {
+pub enum ScopeId {
     /// `thread:<thread id>`: beside the thread's state, and ends with the thread.
     Thread(ThreadId),
     /// `state:<uuid>`: a state handle, which must have been made.
@@ -36,7 +36,7 @@ pub enum KeptScope {
     Personality(ScopeName),
 }
 
-impl KeptScope {
+impl ScopeId {
     /// The name of its kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -60,7 +60,7 @@ impl KeptScope {
     }
 }
 
-impl Heap for KeptScope {
+impl Heap for ScopeId {
     fn heap_bytes(&self) -> u64 {
         match self {
             Self::Session(name) | Self::Tool(name) | Self::Personality(name) => {
@@ -71,7 +71,7 @@ impl Heap for KeptScope {
     }
 }
 
-impl FromStr for KeptScope {
+impl FromStr for ScopeId {
     type Err = ScopeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -100,7 +100,7 @@ impl FromStr for Scope {
     }
 }
 
-impl fmt::Display for KeptScope {
+impl fmt::Display for ScopeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind();
         match self {
@@ -122,8 +122,8 @@ impl fmt::Display for Scope {
     }
 }
 
-impl From<KeptScope> for Scope {
-    fn from(scope: KeptScope) -> Self {
+impl From<ScopeId> for Scope {
+    fn from(scope: ScopeId) -> Self {
         Self::Kept(scope)
     }
 }

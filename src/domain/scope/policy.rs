@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::history::HistoryLimit;
-use super::id::KeptScope;
+use super::id::ScopeId;
 use super::key::KeyRule;
 
 /// Bytes of all values of a scope together at most.
@@ -64,18 +64,16 @@ impl ScopePolicies {
 
     /// The rules of a scope.
     #[must_use]
-    pub fn of(&self, scope: &KeptScope) -> ScopePolicy {
+    pub fn of(&self, scope: &ScopeId) -> ScopePolicy {
         let (keys, lifetime, is_made) = match scope {
-            KeptScope::Thread(_) => (KeyRule::Namespaced, Lifetime::Thread, false),
-            KeptScope::State(_) => (KeyRule::Namespaced, Lifetime::Kept, true),
-            KeptScope::Session(_) => (KeyRule::Free, Lifetime::Idle(self.session_ttl), false),
-            KeptScope::Run(_) => (KeyRule::Namespaced, Lifetime::Idle(self.run_ttl), true),
-            KeptScope::Tool(_) | KeptScope::Personality(_) => {
-                (KeyRule::Free, Lifetime::Kept, false)
-            }
+            ScopeId::Thread(_) => (KeyRule::Namespaced, Lifetime::Thread, false),
+            ScopeId::State(_) => (KeyRule::Namespaced, Lifetime::Kept, true),
+            ScopeId::Session(_) => (KeyRule::Free, Lifetime::Idle(self.session_ttl), false),
+            ScopeId::Run(_) => (KeyRule::Namespaced, Lifetime::Idle(self.run_ttl), true),
+            ScopeId::Tool(_) | ScopeId::Personality(_) => (KeyRule::Free, Lifetime::Kept, false),
         };
         // what a run tells of its state must not be what stops its tools
-        let drops_oldest = self.history.drops_oldest || matches!(scope, KeptScope::Run(_));
+        let drops_oldest = self.history.drops_oldest || matches!(scope, ScopeId::Run(_));
         ScopePolicy {
             keys,
             lifetime,

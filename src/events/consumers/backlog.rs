@@ -366,7 +366,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::scope::KeptScope;
+    use crate::domain::scope::ScopeId;
     use crate::domain::{Completed, EventId, EventKind, EventType, Life, ThreadId};
 
     const HOUR_MS: u64 = 3_600_000;
@@ -385,7 +385,7 @@ mod tests {
                 bucket,
                 position: Position { ms, seq: 0 },
             },
-            subject: KeptScope::Thread(thread),
+            subject: ScopeId::Thread(thread),
             time_ms: ms,
             life: Life(1),
             version: 1,

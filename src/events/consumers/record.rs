@@ -95,7 +95,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::scope::KeptScope;
+    use crate::domain::scope::ScopeId;
     use crate::domain::{Completed, EndReason, EventId, EventKind, Json, Life, Position, ThreadId};
 
     fn event(kind: EventKind) -> Event {
@@ -104,7 +104,7 @@ mod tests {
                 bucket: 200,
                 position: Position { ms: 1, seq: 2 },
             },
-            subject: KeptScope::Thread(ThreadId::random()),
+            subject: ScopeId::Thread(ThreadId::random()),
             time_ms: 3,
             life: Life(u64::MAX),
             version: u64::MAX,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life};
 
 /// An event as JSON. Keys stand in it as their own text.
@@ -132,7 +132,7 @@ impl StoredEvent<'_> {
         Some(Event {
             id: self.id.parse().ok()?,
             subject: match (self.thread, self.scope) {
-                (Some(thread), _) => KeptScope::Thread(thread.parse().ok()?),
+                (Some(thread), _) => ScopeId::Thread(thread.parse().ok()?),
                 (None, scope) => scope?.parse().ok()?,
             },
             time_ms: self.time_ms,

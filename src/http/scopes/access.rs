@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
 use crate::domain::ThreadId;
-use crate::domain::scope::{KeptScope, Scope, ScopeError};
+use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::error::ApiError;
@@ -67,7 +67,7 @@ impl ScopeAccess {
     ///
     /// # Errors
     /// [`ApiError`], also when there is none, or `request` is named.
-    pub(super) fn open_kept(&self, scope: Option<&str>) -> Result<KeptScope, ApiError> {
+    pub(super) fn open_kept(&self, scope: Option<&str>) -> Result<ScopeId, ApiError> {
         match self.open(scope)? {
             Scope::Kept(scope) => Ok(scope),
             Scope::Request if scope.is_none() => {
@@ -80,11 +80,11 @@ impl ScopeAccess {
     }
 
     /// The caller's own thread, whose id goes back with the answer.
-    fn current(&self) -> Result<KeptScope, ApiError> {
+    fn current(&self) -> Result<ScopeId, ApiError> {
         let caller = self.api.identity.identify(&self.request)?;
         let id = caller.id;
         self.request.extensions_mut().insert(caller);
-        Ok(KeptScope::Thread(id))
+        Ok(ScopeId::Thread(id))
     }
 
     fn proven_thread(&self) -> Option<ThreadId> {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::domain::rfc3339;
-use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KeptScope, ScopePolicy, Task};
+use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopeId, ScopePolicy, Task};
 use crate::store::ScopeView;
 
 /// All about a scope but what it holds. Of one that does not exist the times are null.
@@ -42,7 +42,7 @@ pub(super) struct ScopeObject {
 
 impl ScopeObject {
     /// The scope as it was read, with its tasks.
-    pub(crate) fn of(scope: &KeptScope, view: &ScopeView, policy: &ScopePolicy) -> Self {
+    pub(crate) fn of(scope: &ScopeId, view: &ScopeView, policy: &ScopePolicy) -> Self {
         let exists = view.stamp.version > 0;
         let time = |ms| exists.then(|| rfc3339(ms)).flatten();
         let unfinished = view

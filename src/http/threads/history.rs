@@ -8,7 +8,7 @@ use super::archives::id_of;
 use super::history_body::read_items;
 use super::history_page::{HistoryObject, page_json};
 use super::history_query::{FinalPart, HistoryPart};
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
@@ -61,7 +61,7 @@ pub(crate) async fn append_history(
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let items = read_items(body.as_str())?;
-    let scope = KeptScope::Thread(target.id);
+    let scope = ScopeId::Thread(target.id);
     let options = repeatable.options(None);
     let written = target.api.scopes.append(&scope, &items, options).await?;
     let appended = items.iter().zip(&written.appended);
@@ -100,7 +100,7 @@ pub(crate) async fn get_history(
     target: Target,
     Query(part): Query<HistoryPart>,
 ) -> Result<HttpResponse, ApiError> {
-    let scope = KeptScope::Thread(target.id);
+    let scope = ScopeId::Thread(target.id);
     let scopes = &target.api.scopes;
     let page = scopes.history(&scope, part.from(), part.limit()).await?;
     let limit_bytes = scopes.policy(&scope).history.max_bytes;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Mcp;
 use crate::domain::ThreadId;
-use crate::domain::scope::{KeptScope, Scope, ScopeError};
+use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::http::ApiError;
 use crate::identity::{IdentityError, ScopeGrant, THREAD_ID};
 use crate::store::Clock;
@@ -56,7 +56,7 @@ impl Mcp {
         let malformed = "The query takes `scope`, `expires` and `sig`, each once";
         let asked = asked.map_err(|_| ApiError::InvalidParameter(malformed.into()))?;
         let by_query = granted.map(Ok).or_else(|| named(&asked));
-        let by_thread = thread.map(|id| Ok(KeptScope::Thread(id).into()));
+        let by_thread = thread.map(|id| Ok(ScopeId::Thread(id).into()));
         let by_headers = named_by(headers);
         let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
         match (scopes.next(), scopes.next()) {
@@ -106,7 +106,7 @@ impl Mcp {
         }
         let caller = self.identity.proven_caller(request);
         let caller = caller.ok_or(ApiError::ApiKeyRequired)?;
-        Ok(KeptScope::Thread(caller.id).into())
+        Ok(ScopeId::Thread(caller.id).into())
     }
 }
 

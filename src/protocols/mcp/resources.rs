@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::failure::told;
 use super::resource_uri::{self, KEY_TEMPLATE, Part, TASKS};
-use crate::domain::scope::{KeptScope, KeyRule, Scope, ScopeKey};
+use crate::domain::scope::{KeyRule, Scope, ScopeId, ScopeKey};
 use crate::service::tools::{Tool, Toolbox};
 use crate::service::{ScopeService, ServiceError};
 use crate::store::ScopeParts;
@@ -97,7 +97,7 @@ async fn read_tasks(scopes: &ScopeService, scope: &Scope) -> Result<String, Serv
 /// The value of any key that may be there: those of some scopes are free text, which no tool takes.
 async fn read_key(
     scopes: &ScopeService,
-    scope: &KeptScope,
+    scope: &ScopeId,
     key: &str,
 ) -> Result<Option<String>, ServiceError> {
     let Ok(key) = ScopeKey::new(key, KeyRule::Free) else {

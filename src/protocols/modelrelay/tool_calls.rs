@@ -9,7 +9,7 @@ use super::super::leading::Leading;
 use super::RelayError;
 use super::asked::Asked;
 use super::bodies::{Object, read_id};
-use crate::domain::scope::{KeptScope, Scope};
+use crate::domain::scope::{Scope, ScopeId};
 use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::service::tools::{Call, Outcome, Tool};
 
@@ -94,7 +94,7 @@ impl ToolCalls {
             (None, None, None) => Scope::Request,
             (Some(id), None, None) => {
                 relay.handles.get(id).await?;
-                KeptScope::State(id).into()
+                ScopeId::State(id).into()
             }
             (None, Some(id), None) => relay.sessions.tool_scope(id).await?.into(),
             (None, None, Some(id)) => relay.runs.tool_scope(id).await?.into(),

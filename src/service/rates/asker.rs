@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, ThreadId};
 
 tokio::task_local! {
@@ -19,7 +19,7 @@ struct Asking {
     /// A digest of the client's address; none: its address does not count.
     address: Option<Fingerprint>,
     has_counted_address: bool,
-    scopes: Vec<KeptScope>,
+    scopes: Vec<ScopeId>,
     made: Vec<ThreadId>,
 }
 
@@ -79,7 +79,7 @@ impl Asker {
     }
 
     /// What is to be counted of a write. Without anybody who asks, each write counts by itself.
-    pub(super) fn uncounted(scope: &KeptScope) -> Uncounted {
+    pub(super) fn uncounted(scope: &ScopeId) -> Uncounted {
         let known = ASKER.try_with(|asker| {
             let asking = asker.0.borrow();
             Uncounted {
@@ -98,7 +98,7 @@ impl Asker {
     }
 
     /// Notes that it was counted.
-    pub(super) fn has_counted(scope: &KeptScope, making: bool) {
+    pub(super) fn has_counted(scope: &ScopeId, making: bool) {
         let note = |asker: &Self| {
             let mut asking = asker.0.borrow_mut();
             asking.has_counted_address = true;
@@ -121,7 +121,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_counts_once_and_each_of_its_scopes_once() {
         let address = Fingerprint([1; 16]);
-        let [one, other] = [ThreadId::random(), ThreadId::random()].map(KeptScope::Thread);
+        let [one, other] = [ThreadId::random(), ThreadId::random()].map(ScopeId::Thread);
 
         let (first, second, third) = Asker::at(Some(address))
             .around(async {

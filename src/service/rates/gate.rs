@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::RateCounters;
 use super::asker::{Asker, Uncounted};
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
 use crate::store::{Counted, Rates, Store, StoreError, millis};
 
@@ -79,7 +79,7 @@ impl RateGate {
     /// Does a write once it is let through, and both within the time that a request may take.
     pub(super) async fn pass<T, E>(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         may_make: bool,
         write: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E>
@@ -101,7 +101,7 @@ impl RateGate {
             .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
     }
 
-    async fn admit(&self, scope: &KeptScope, may_make: bool) -> Result<(), Turned> {
+    async fn admit(&self, scope: &ScopeId, may_make: bool) -> Result<(), Turned> {
         let uncounted = Asker::uncounted(scope);
         let looks = may_make && uncounted.may_make;
         let of_address = self.of_address(scope, &uncounted, looks).await?;
@@ -127,7 +127,7 @@ impl RateGate {
     /// that does not exist, wherever its id is from: ids are handed out for nothing.
     async fn of_address(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         uncounted: &Uncounted,
         looks: bool,
     ) -> Result<OfAddress, Turned> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::RateGate;
-use crate::domain::scope::{KeptScope, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
@@ -37,7 +37,7 @@ impl Scopes for LimitedScopes {
 
     async fn read_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
         self.scopes.read_scope(scope, parts).await
@@ -45,7 +45,7 @@ impl Scopes for LimitedScopes {
 
     async fn read_history(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
@@ -55,7 +55,7 @@ impl Scopes for LimitedScopes {
     /// A write to the scope of a thread that does not exist makes the thread.
     async fn write_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ScopeWriteError> {
         let written = self.scopes.write_scope(scope, write);
@@ -64,7 +64,7 @@ impl Scopes for LimitedScopes {
 
     async fn end_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         expected: Option<u64>,
     ) -> Result<bool, ScopeWriteError> {
         let ended = self.scopes.end_scope(scope, expected);

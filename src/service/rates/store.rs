@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{Asker, RateGate};
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
 use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
@@ -70,19 +70,19 @@ impl Store for LimitedStore {
         if !Asker::is_known() {
             return Ok(()); // nothing would remember that it was counted
         }
-        let scope = KeptScope::Thread(*id);
+        let scope = ScopeId::Thread(*id);
         self.gate.pass(&scope, true, async { Ok(()) }).await
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
-        let scope = KeptScope::Thread(*id);
+        let scope = ScopeId::Thread(*id);
         self.gate
             .pass(&scope, true, self.store.write(id, write))
             .await
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        let scope = KeptScope::Thread(*id);
+        let scope = ScopeId::Thread(*id);
         self.gate
             .pass(&scope, false, self.store.destroy(id, destroy))
             .await

@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use crate::domain::scope::{KeptScope, RecordChange, ScopeRefusal, ScopeWrite};
+use crate::domain::scope::{RecordChange, ScopeId, ScopeRefusal, ScopeWrite};
 use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
 
@@ -46,7 +46,7 @@ pub(super) struct Kind {
     /// The name of the list.
     pub(crate) list: &'static str,
     /// The scope of an id.
-    pub(crate) scope: fn(Uuid) -> KeptScope,
+    pub(crate) scope: fn(Uuid) -> ScopeId,
     /// Whose it is, as its record says.
     pub(super) owner: fn(&ScopeView) -> Option<String>,
 }
@@ -125,7 +125,7 @@ impl Catalog {
         }
     }
 
-    pub(crate) fn scope(&self, id: Uuid) -> KeptScope {
+    pub(crate) fn scope(&self, id: Uuid) -> ScopeId {
         (self.kind.scope)(id)
     }
 

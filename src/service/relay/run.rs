@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::making::Record;
 use crate::domain::Json;
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::store::{ScopeView, StoreError};
 
 /// How a run is doing.
@@ -127,9 +127,9 @@ impl RunStatus {
 
 impl Run {
     /// Where its tools keep their state.
-    pub(crate) fn scope(&self) -> KeptScope {
+    pub(crate) fn scope(&self) -> ScopeId {
         let handle = self.plan.state_id.as_ref().and_then(|id| id.parse().ok());
-        handle.map_or(KeptScope::Run(self.id), KeptScope::State)
+        handle.map_or(ScopeId::Run(self.id), ScopeId::State)
     }
 
     /// Whether it has ended like that; who says no more than how, means any outputs.

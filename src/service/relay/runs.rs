@@ -6,7 +6,7 @@ use super::making::Record;
 use super::run::{Completion, Described, Digested, Run, RunPlan, RunStatus};
 use super::tool_state::{ToolState, read_tool_state};
 use crate::domain::Json;
-use crate::domain::scope::{HistoryItem, Kept, KeptScope, RecordChange, ScopeRefusal, ScopeWrite};
+use crate::domain::scope::{HistoryItem, Kept, RecordChange, ScopeId, ScopeRefusal, ScopeWrite};
 use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{HistoryFrom, ScopeParts, ScopeView, StoreError};
 
@@ -49,7 +49,7 @@ impl RunService {
     /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::IdempotencyKeyReused`], or
     /// [`ServiceError::Store`].
     pub async fn create(&self, making: &Making, plan: RunPlan) -> Result<Run, ServiceError> {
-        let scope = KeptScope::Run(making.id);
+        let scope = ScopeId::Run(making.id);
         let policy = self.scopes.policy(&scope);
         let described = Described {
             status: RunStatus::Running,
@@ -81,7 +81,7 @@ impl RunService {
     pub async fn get(&self, id: Uuid) -> Result<Run, ServiceError> {
         let view = self
             .scopes
-            .read(&KeptScope::Run(id), &ScopeParts::RECORD)
+            .read(&ScopeId::Run(id), &ScopeParts::RECORD)
             .await?;
         Ok(Run::of(id, &view)?)
     }
@@ -92,7 +92,7 @@ impl RunService {
     /// # Errors
     /// [`ScopeRefusal::Sealed`] of one that has ended otherwise, or as [`Self::get`].
     pub async fn complete(&self, id: Uuid, completion: &Completion) -> Result<Run, ServiceError> {
-        let scope = KeptScope::Run(id);
+        let scope = ScopeId::Run(id);
         let policy = self.scopes.policy(&scope);
         let empty = Json::empty_object();
         let outputs = completion.outputs.as_ref().unwrap_or(&empty);
@@ -140,7 +140,7 @@ impl RunService {
         if run.outputs.is_none() {
             return Ok(Json::empty_object());
         }
-        let scope = KeptScope::Run(run.id);
+        let scope = ScopeId::Run(run.id);
         let last = HistoryFrom::Before(u64::MAX);
         let page = self.scopes.history(&scope, last, 1).await?;
         let last = page.items.into_iter().next();
@@ -162,7 +162,7 @@ impl RunService {
     ///
     /// # Errors
     /// [`ScopeRefusal::Sealed`] of one that has ended, or as [`Self::get`].
-    pub async fn tool_scope(&self, id: Uuid) -> Result<KeptScope, ServiceError> {
+    pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         let run = self.get(id).await?;
         match run.status {
             RunStatus::Running => Ok(run.scope()),
@@ -176,7 +176,7 @@ impl RunService {
     /// As [`Self::get`].
     pub async fn told(&self, id: Uuid, after: u64, most: usize) -> Result<Vec<Kept>, ServiceError> {
         let from = HistoryFrom::After(after);
-        let page = self.scopes.history(&KeptScope::Run(id), from, most).await?;
+        let page = self.scopes.history(&ScopeId::Run(id), from, most).await?;
         let told = page.items.into_iter();
         Ok(told.filter(|item| item.id.as_str() != OUTPUTS).collect())
     }
@@ -184,7 +184,7 @@ impl RunService {
     async fn find(&self, id: Uuid) -> Result<Option<ScopeView>, ServiceError> {
         match self
             .scopes
-            .read(&KeptScope::Run(id), &ScopeParts::RECORD)
+            .read(&ScopeId::Run(id), &ScopeParts::RECORD)
             .await
         {
             Ok(view) => Ok(Some(view)),

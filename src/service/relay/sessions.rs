@@ -10,7 +10,7 @@ use super::making::Record;
 use super::session_metadata::SessionMetadata;
 use super::tool_state::{ToolState, read_tool_state};
 use crate::domain::scope::{
-    KeptScope, KvOperation, RecordChange, ScopeRefusal, ScopeWrite, TaskList, TasksChange,
+    KvOperation, RecordChange, ScopeId, ScopeRefusal, ScopeWrite, TaskList, TasksChange,
 };
 use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeParts, ScopeView};
@@ -60,9 +60,9 @@ const KIND: Kind = Kind {
     owner: |view| Record::<Described>::read(view).ok()?.of.customer_id,
 };
 
-fn session_scope(id: Uuid) -> KeptScope {
+fn session_scope(id: Uuid) -> ScopeId {
     let name = id.to_string().parse();
-    KeptScope::Session(name.expect("a UUID is visible text"))
+    ScopeId::Session(name.expect("a UUID is visible text"))
 }
 
 impl SessionService {
@@ -216,7 +216,7 @@ impl SessionService {
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub async fn tool_scope(&self, id: Uuid) -> Result<KeptScope, ServiceError> {
+    pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         self.0.get(id).await?;
         Ok(self.0.scope(id))
     }

@@ -4,11 +4,11 @@
 use uuid::{Builder, Uuid};
 
 use crate::domain::Json;
-use crate::domain::scope::{HistoryItem, KeptScope, KvOperation, ScopeWrite};
+use crate::domain::scope::{HistoryItem, KvOperation, ScopeId, ScopeWrite};
 
 /// The items that a write is told by: none for what is no run.
-pub(crate) fn items(scope: &KeptScope, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
-    if !matches!(scope, KeptScope::Run(_)) {
+pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
+    if !matches!(scope, ScopeId::Run(_)) {
         return Vec::new();
     }
     let mut items = Vec::new();

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
-use crate::domain::scope::{KeptScope, ScopeWrite};
+use crate::domain::scope::{ScopeId, ScopeWrite};
 use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeView};
 
@@ -28,7 +28,7 @@ pub struct StateHandleService(Catalog);
 
 const KIND: Kind = Kind {
     list: "state-handles",
-    scope: KeptScope::State,
+    scope: ScopeId::State,
     owner: |_| None,
 };
 

@@ -1,6 +1,6 @@
 //! All that tools keep in a scope.
 
-use crate::domain::scope::{KeptScope, ScopeKey, ScopeValue, TaskList};
+use crate::domain::scope::{ScopeId, ScopeKey, ScopeValue, TaskList};
 use crate::service::{ScopeService, ServiceError};
 use crate::store::{ScopeParts, ScopeView};
 
@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 5;
 /// As [`ScopeService::read`].
 pub(super) async fn read_tool_state(
     scopes: &ScopeService,
-    scope: &KeptScope,
+    scope: &ScopeId,
 ) -> Result<(ScopeView, ToolState), ServiceError> {
     let mut keys = Vec::new();
     let mut attempts = 0;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::service::ScopeService;
 use crate::store::{Clock, PassingScope};
 
 /// Scopes that are gone with the last handle, and the one of them that is used.
-pub(super) fn scratch(scopes: &ScopeService) -> (ScopeService, KeptScope) {
+pub(super) fn scratch(scopes: &ScopeService) -> (ScopeService, ScopeId) {
     let name = "request".parse().expect("the name is legal");
     let passing = PassingScope::new(Clock::system());
-    (scopes.over(Arc::new(passing)), KeptScope::Tool(name))
+    (scopes.over(Arc::new(passing)), ScopeId::Tool(name))
 }

@@ -7,7 +7,7 @@ use super::mistake::{Failure, Mistake, sort};
 use super::request::{Action, Request};
 use super::scratch::scratch;
 use super::tool::Tool;
-use crate::domain::scope::{KeptScope, KvAnswer, KvOperation, Scope, ScopeKey, ScopeWritten};
+use crate::domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, ScopeWritten};
 use crate::domain::{IdempotencyKey, Precondition};
 use crate::service::{ScopeService, ServiceError, WriteOptions};
 use crate::store::{ScopeParts, ScopeView};
@@ -147,7 +147,7 @@ fn no_room(tool: Tool) -> Outcome {
     ))
 }
 
-async fn run(scopes: &ScopeService, scope: &KeptScope, call: &Call) -> Result<Answered, Failure> {
+async fn run(scopes: &ScopeService, scope: &ScopeId, call: &Call) -> Result<Answered, Failure> {
     let request = Request::read(call.tool, &call.arguments)?;
     let options = WriteOptions {
         precondition: request.if_version.map(Precondition::Version),
@@ -173,7 +173,7 @@ struct Done {
 
 async fn act(
     scopes: &ScopeService,
-    scope: &KeptScope,
+    scope: &ScopeId,
     action: Action,
     options: WriteOptions,
 ) -> Result<Done, ServiceError> {
@@ -214,11 +214,7 @@ async fn act(
     })
 }
 
-async fn get(
-    scopes: &ScopeService,
-    scope: &KeptScope,
-    key: ScopeKey,
-) -> Result<Done, ServiceError> {
+async fn get(scopes: &ScopeService, scope: &ScopeId, key: ScopeKey) -> Result<Done, ServiceError> {
     let parts = ScopeParts {
         values: &[key],
         ..ScopeParts::default()
@@ -231,7 +227,7 @@ async fn get(
     })
 }
 
-async fn list(scopes: &ScopeService, scope: &KeptScope) -> Result<Done, ServiceError> {
+async fn list(scopes: &ScopeService, scope: &ScopeId) -> Result<Done, ServiceError> {
     let parts = ScopeParts {
         keys: true,
         ..ScopeParts::default()
@@ -241,7 +237,7 @@ async fn list(scopes: &ScopeService, scope: &KeptScope) -> Result<Done, ServiceE
     Ok(Done::of_read(&view).with("keys", keys))
 }
 
-async fn read_tasks(scopes: &ScopeService, scope: &KeptScope) -> Result<Done, ServiceError> {
+async fn read_tasks(scopes: &ScopeService, scope: &ScopeId) -> Result<Done, ServiceError> {
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()

@@ -23,7 +23,7 @@ use bytes::Bytes;
 use super::{
     Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Usage, Whole, WriteError,
 };
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{
     Key, Namespace, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written,
 };
@@ -152,7 +152,7 @@ impl Shards {
         self.hold(self.place_of(id))
     }
 
-    fn of_scope(&self, scope: &KeptScope) -> Held<'_, Shard> {
+    fn of_scope(&self, scope: &ScopeId) -> Held<'_, Shard> {
         match scope.thread() {
             Some(id) => self.of(id),
             None => self.hold(self.hasher.hash_one(scope) as usize % SHARDS),

@@ -4,7 +4,7 @@ use super::log::of_shard::Log;
 use super::threads::finals::{Final, Finals};
 use super::threads::living::Living;
 use crate::domain::heap::Heap;
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, Life, Policy, Position, Retention, Stamp,
     ThreadId,
@@ -70,7 +70,7 @@ impl Past {
     /// know.
     pub(super) fn log_scope(
         &mut self,
-        subject: &KeptScope,
+        subject: &ScopeId,
         sequence: &mut u64,
         done: &ScopeDone,
         now_ms: u64,
@@ -88,7 +88,7 @@ impl Past {
         }
     }
 
-    fn event(&self, subject: KeptScope, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {
+    fn event(&self, subject: ScopeId, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {
         Event {
             id: EventId {
                 bucket: self.bucket,
@@ -230,7 +230,7 @@ impl Step<'_> {
 
     /// Logs what a write has done to the thread's scope, if somebody wants to know.
     pub(super) fn log_scope(&mut self, living: &mut Living, done: &ScopeDone) {
-        let subject = KeptScope::Thread(*self.id);
+        let subject = ScopeId::Thread(*self.id);
         self.past
             .log_scope(&subject, &mut living.sequence, done, self.now_ms);
     }
@@ -240,7 +240,7 @@ impl Step<'_> {
             time_ms,
             ..self
                 .past
-                .event(KeptScope::Thread(*self.id), stamp, sequence, kind)
+                .event(ScopeId::Thread(*self.id), stamp, sequence, kind)
         };
         self.past.log.append(event, self.now_ms)
     }

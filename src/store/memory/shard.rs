@@ -7,7 +7,7 @@ use super::slots::Slots;
 use super::threads::entry::Entry;
 use super::threads::living::Living;
 use crate::domain::heap::Heap;
-use crate::domain::scope::{KeptScope, ScopeWrite};
+use crate::domain::scope::{ScopeId, ScopeWrite};
 use crate::domain::{
     Completed, Life, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
 };
@@ -18,7 +18,7 @@ use crate::store::{Destroy, Destroyed, Reaped, Watched};
 #[derive(Debug)]
 pub(super) struct Shard {
     slots: Slots<ThreadId, Entry>,
-    scopes: Slots<KeptScope, ScopeEntry>,
+    scopes: Slots<ScopeId, ScopeEntry>,
     pub(super) past: Past,
 }
 
@@ -109,7 +109,7 @@ impl Shard {
     /// after its last use.
     pub(super) fn get_scope(
         &mut self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         is_use: bool,
         now_ms: u64,
     ) -> Option<(&mut HeldScope, Option<u64>)> {
@@ -129,7 +129,7 @@ impl Shard {
     /// The same of a write to a scope, be it of a thread or not.
     pub(super) fn lets_in_scope(
         &mut self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         write: &ScopeWrite<'_>,
         now_ms: u64,
     ) -> bool {
@@ -159,7 +159,7 @@ impl Shard {
     /// Changes a scope that is not of a thread.
     pub(super) fn change_scope<T>(
         &mut self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         change: impl FnOnce(&mut ScopeEntry, &mut Past) -> T,
     ) -> T {
         let past = &mut self.past;

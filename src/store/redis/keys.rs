@@ -1,7 +1,7 @@
 //! The names of keys. A thread's bucket is one cluster slot, so all that changes with the thread
 //! can change in one script.
 
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{EntryKey, Fingerprint, Life, Namespace, RateName, ThreadId};
 use crate::store::{Counted, Listing};
 
@@ -167,7 +167,7 @@ impl KeyNames {
     }
 
     /// What a scope is kept in. Names are free text, so they come digested.
-    pub(super) fn scope(&self, scope: &KeptScope) -> ScopeKeys<'_> {
+    pub(super) fn scope(&self, scope: &ScopeId) -> ScopeKeys<'_> {
         if let Some(id) = scope.thread() {
             let bucket = self.bucket_of(id);
             return ScopeKeys {
@@ -187,7 +187,7 @@ impl KeyNames {
                 let tag = hex::encode(digest);
                 return format!("{}:{{rate.{tag}}}:{}", self.prefix, name.as_str());
             }
-            Counted::Scope(KeptScope::Thread(id)) => (&self.bucket_of(id).start, id.to_string()),
+            Counted::Scope(ScopeId::Thread(id)) => (&self.bucket_of(id).start, id.to_string()),
             Counted::Scope(scope) => {
                 let id = digest(&scope.to_string());
                 (&self.buckets[hash(id.as_bytes())].start, id)
@@ -387,7 +387,7 @@ mod tests {
     fn the_counters_of_a_thread_are_in_its_slot_and_those_of_an_address_in_one() {
         let names = KeyNames::new("tk");
         let (id, digest) = (ThreadId::random(), Fingerprint([7; 16]));
-        let scope = KeptScope::Thread(id);
+        let scope = ScopeId::Thread(id);
 
         let of_thread = names.rate(Counted::Scope(&scope), RateName::ThreadWrites);
         let of_address = RateName::ALL.map(|name| names.rate(Counted::Address(&digest), name));

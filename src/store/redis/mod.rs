@@ -31,7 +31,7 @@ use keys::KeyNames;
 use log::interest::Interest;
 use log::store::UnreadableEvents;
 use scripts::Script;
-use threads::arguments::Circumstances;
+use threads::arguments::WriteContext;
 use transport::address::Address;
 use transport::commands::{Command, command};
 use transport::confirmation::Confirmation;
@@ -83,7 +83,7 @@ impl RedisSettings {
 pub struct RedisStore {
     link: Arc<Link>,
     /// Another connection, for what is no request: its long replies make no request wait.
-    aside: Arc<Link>,
+    background: Arc<Link>,
     /// And another, so that a health check waits for neither.
     administration: Arc<Link>,
     names: Arc<KeyNames>,
@@ -105,12 +105,12 @@ impl RedisStore {
         let address =
             Address::parse(&settings.url).map_err(|error| StoreError::Unavailable(error.into()))?;
         let link = Link::new(address, settings.timeout, settings.bounds)?;
-        let administration = link.aside();
+        let administration = link.background();
         startup::check(&administration, &names, settings.wait_replicas).await?;
         let unconfirmed = Arc::default();
         let confirmation = Confirmation::of(settings.wait_replicas, &unconfirmed);
         Ok(Self {
-            aside: Arc::new(link.aside()),
+            background: Arc::new(link.background()),
             link: Arc::new(link.confirming(confirmation)),
             administration: Arc::new(administration),
             names: Arc::new(names),
@@ -155,7 +155,7 @@ impl RedisStore {
         calls: &Calls<'_>,
         id: &ThreadId,
         write: &Write<'_>,
-        circumstances: &Circumstances,
+        context: &WriteContext,
     ) -> Result<Written, WriteError> {
         let bucket = self.names.bucket_of(id);
         let mut cmd = Script::Write.call(7);
@@ -166,7 +166,7 @@ impl RedisStore {
             .arg(&bucket.archives)
             .arg(&bucket.deadlines)
             .arg(bucket.watch(id));
-        threads::arguments::write(&mut cmd, write, circumstances);
+        threads::arguments::write(&mut cmd, write, context);
         let reply = calls.write(cmd).await?;
         threads::replies::written(reply, write)
     }
@@ -178,14 +178,14 @@ impl RedisStore {
         calls: &Calls<'_>,
         id: &ThreadId,
         write: &Write<'_>,
-        circumstances: &Circumstances,
+        context: &WriteContext,
     ) -> Result<Option<Written>, WriteError> {
-        let Some(fast) = threads::arguments::fast(write).filter(|_| !circumstances.logs_all) else {
+        let Some(fast) = threads::arguments::fast(write).filter(|_| !context.logs_all) else {
             return Ok(None);
         };
         let mut cmd = fast.script.call(1);
         cmd.arg(self.names.thread(id))
-            .arg(threads::arguments::policy(write.policy, circumstances))
+            .arg(threads::arguments::policy(write.policy, context))
             .arg(threads::arguments::field(fast.key))
             .arg(&*fast.text);
         if let Some(window) = fast.window {
@@ -275,14 +275,14 @@ impl Store for RedisStore {
         let calls = self.link.calls();
         let mark = &self.names.watch_all;
         let ahead_ms = self.ahead();
-        let circumstances = &Circumstances {
+        let context = &WriteContext {
             ahead_ms,
             retention: self.retention,
             logs_all: self.interest.logs_all(&calls, mark, ahead_ms).await?,
         };
-        match self.write_fast(&calls, id, write, circumstances).await? {
+        match self.write_fast(&calls, id, write, context).await? {
             Some(written) => Ok(written),
-            None => self.write_by_list(&calls, id, write, circumstances).await,
+            None => self.write_by_list(&calls, id, write, context).await,
         }
     }
 

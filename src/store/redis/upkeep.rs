@@ -29,7 +29,7 @@ impl Upkeep for RedisStore {
                 .arg(most);
             cmd
         });
-        let replies = self.aside.calls().read_many(cmds).await?;
+        let replies = self.background.calls().read_many(cmds).await?;
         let mut due = Due::default();
         for reply in replies {
             let reply = array(reply)?;
@@ -60,7 +60,7 @@ impl Upkeep for RedisStore {
             cmd.arg(id.as_str());
         }
         // what was ended is due no more, so that doing it again does nothing
-        let reply = array(self.aside.calls().read(cmd).await?)?;
+        let reply = array(self.background.calls().read(cmd).await?)?;
         let [ended, lost, moved] = &reply[..] else {
             return Err(UNKNOWN);
         };
@@ -81,7 +81,7 @@ impl Upkeep for RedisStore {
             let cmds = left
                 .iter()
                 .map(|(bucket, slowest)| self.tidying(*bucket, *slowest));
-            let replies = self.aside.calls().read_many(cmds).await?;
+            let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             for ((bucket, slowest), reply) in left.into_iter().zip(replies) {
                 let reply = array(reply)?;
@@ -143,6 +143,6 @@ impl RedisStore {
             cmd.arg(&keys.archives).arg(replies::bytes(name)?);
             cmds.push(cmd);
         }
-        self.aside.calls().read_many(cmds).await.map(drop)
+        self.background.calls().read_many(cmds).await.map(drop)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
 use crate::store::StoreError;
 
@@ -15,7 +15,7 @@ pub enum Counted<'a> {
     /// Those of a client's address, which the store only knows by a digest.
     Address(&'a Fingerprint),
     /// Those of a thread, or of a scope that is none of a thread.
-    Scope(&'a KeptScope),
+    Scope(&'a ScopeId),
 }
 
 /// Counters of how often something was done, by the store's own clock. Those of one address, or of

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::scope::{
-    HistorySummary, Kept, KeptScope, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
+    HistorySummary, Kept, ScopeId, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
     TaskList,
 };
 use crate::domain::{Life, RateLimited, Stamp, ThreadId};
@@ -159,7 +159,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn read_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError>;
 
@@ -169,7 +169,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn read_history(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, StoreError>;
@@ -185,7 +185,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// [`StoreError::is_ambiguous`].
     async fn write_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ScopeWriteError>;
 
@@ -197,7 +197,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// [`ScopeWriteError::Store`].
     async fn end_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         expected: Option<u64>,
     ) -> Result<bool, ScopeWriteError>;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::domain::scope::KeptScope;
+use threadkeep::domain::scope::ScopeId;
 use threadkeep::domain::{Fingerprint, Rate, RateLimited, RateName, ThreadId};
 use threadkeep::store::{Counted, Rates};
 
@@ -135,8 +135,8 @@ async fn what_is_given_back_can_be_taken_again(room: Room) {
 
 async fn addresses_threads_and_other_scopes_count_apart(room: Room) {
     let (one, other) = (an_address(), an_address());
-    let [first, second] = [ThreadId::random(), ThreadId::random()].map(KeptScope::Thread);
-    let session: KeptScope = format!("session:{}", ThreadId::random()).parse().unwrap();
+    let [first, second] = [ThreadId::random(), ThreadId::random()].map(ScopeId::Thread);
+    let session: ScopeId = format!("session:{}", ThreadId::random()).parse().unwrap();
     let rate = to_thread("2/1d");
     let all = [
         Counted::Address(&one),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep::domain::scope::{
-    KeptScope, KeyRule, KvOperation, NewTask, ScopeKey, ScopePolicies, ScopeValue, ScopeWrite,
+    KeyRule, KvOperation, NewTask, ScopeId, ScopeKey, ScopePolicies, ScopeValue, ScopeWrite,
     TaskList, TaskStatus, TasksChange,
 };
 use threadkeep::domain::{Event, Position, Stamp};
@@ -44,7 +44,7 @@ fn one_task() -> TasksChange {
 impl Room {
     async fn write_to(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         operations: &[KvOperation],
         tasks: Option<&TasksChange>,
     ) -> Stamp {
@@ -59,7 +59,7 @@ impl Room {
     }
 
     /// What all logs have of a scope.
-    async fn told_of(&self, scope: &KeptScope) -> Vec<Event> {
+    async fn told_of(&self, scope: &ScopeId) -> Vec<Event> {
         let mut told = Vec::new();
         for bucket in 0..self.backend.buckets() {
             let events = self.log(bucket, Position::default()).await;
@@ -80,7 +80,7 @@ fn in_words(events: &[Event]) -> Vec<String> {
 }
 
 async fn changes_of_a_scope_are_told_while_somebody_wants_to_know(room: Room) {
-    let scope: KeptScope = "session:of \"mine\"/é".replace(' ', "-").parse().unwrap();
+    let scope: ScopeId = "session:of \"mine\"/é".replace(' ', "-").parse().unwrap();
     room.write_to(&scope, &[put("before", "")], None).await;
     room.watch_all_for_long().await;
 
@@ -115,7 +115,7 @@ async fn changes_of_a_scope_are_told_while_somebody_wants_to_know(room: Room) {
 
 async fn changes_of_a_threads_scope_are_numbered_with_those_of_the_thread(room: Room) {
     let thread = room.subject();
-    let scope = KeptScope::Thread(thread.id);
+    let scope = ScopeId::Thread(thread.id);
     thread.merge(&[set("k", "1")]).await;
     room.watch_all_for_long().await;
 
@@ -142,7 +142,7 @@ async fn changes_of_a_threads_scope_are_numbered_with_those_of_the_thread(room: 
 
 async fn nothing_is_told_of_scopes_that_nobody_wants_to_know_of(room: Room) {
     let thread = room.subject();
-    let scopes = [KeptScope::Thread(thread.id), "tool:quiet".parse().unwrap()];
+    let scopes = [ScopeId::Thread(thread.id), "tool:quiet".parse().unwrap()];
     thread.merge(&[set("k", "1")]).await;
     room.watch(&thread, LONG).await;
 

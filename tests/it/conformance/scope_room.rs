@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use threadkeep::domain::scope::{
-    Appended, HistoryItem, HistoryLimit, Kept, KeptScope, KeyRule, KvAnswer, KvOperation, Lifetime,
-    NewTask, RecordChange, ScopeKey, ScopePolicies, ScopePolicy, ScopeRefusal, ScopeValue,
+    Appended, HistoryItem, HistoryLimit, Kept, KeyRule, KvAnswer, KvOperation, Lifetime, NewTask,
+    RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeRefusal, ScopeValue,
     ScopeWrite, ScopeWritten, TaskList, TaskStatus, TasksChange,
 };
 use threadkeep::domain::{IdempotencyKey, Precondition, Stamp};
@@ -22,7 +22,7 @@ use super::room::{Room, Subject, json};
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) scopes: Arc<dyn Scopes>,
-    pub(crate) scope: KeptScope,
+    pub(crate) scope: ScopeId,
     pub(crate) policy: ScopePolicy,
 }
 

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use threadkeep::actix::{Session, Thread};
 use threadkeep::domain::ThreadId;
-use threadkeep::domain::scope::{KeptScope, NewTask, TaskChange, TaskRef, TaskStatus};
+use threadkeep::domain::scope::{NewTask, ScopeId, TaskChange, TaskRef, TaskStatus};
 use threadkeep::http::ApiError;
 use threadkeep::service::ServiceError;
 use threadkeep::store::HistoryFrom;
@@ -21,7 +21,7 @@ fn done() -> Answer {
     Ok(HttpResponse::Ok().finish())
 }
 
-fn shared() -> KeptScope {
+fn shared() -> ScopeId {
     "session:shared".parse().unwrap()
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use threadkeep::domain::scope::{
-    KeptScope, Lifetime, ScopeDocument, ScopeRefusal, ScopeWrite, ScopeWritten,
+    Lifetime, ScopeDocument, ScopeId, ScopeRefusal, ScopeWrite, ScopeWritten,
 };
 use threadkeep::domain::{Fingerprint, IdempotencyKey, Life, Stamp, ThreadId};
 use threadkeep::store::{
@@ -292,7 +292,7 @@ impl Scopes for Reference {
 
     async fn read_scope(
         &self,
-        _: &KeptScope,
+        _: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
         let (mut world, now_ms) = self.now();
@@ -333,7 +333,7 @@ impl Scopes for Reference {
 
     async fn read_history(
         &self,
-        _: &KeptScope,
+        _: &ScopeId,
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
@@ -344,17 +344,13 @@ impl Scopes for Reference {
 
     async fn write_scope(
         &self,
-        _: &KeptScope,
+        _: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ScopeWriteError> {
         Ok(self.write(write)?)
     }
 
-    async fn end_scope(
-        &self,
-        _: &KeptScope,
-        expected: Option<u64>,
-    ) -> Result<bool, ScopeWriteError> {
+    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, ScopeWriteError> {
         let (mut world, now_ms) = self.now();
         let current = world.stamp();
         if expected.is_some_and(|expected| expected != current.version) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::domain::heap::Heap;
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
 use crate::store::memory::budget::Part;
 use crate::store::memory::slots::{Due, Slots};
@@ -19,7 +19,7 @@ pub(crate) struct Counters(Slots<Whose, Counter>);
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Whose {
     Address(Fingerprint),
-    Scope(KeptScope),
+    Scope(ScopeId),
 }
 
 /// When all that was taken is given out anew, of each rate by its place.

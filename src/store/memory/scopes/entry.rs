@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::heap::Heap;
-use crate::domain::scope::{KeptScope, Lifetime, ScopeRefusal, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{Lifetime, ScopeId, ScopeRefusal, ScopeWrite, ScopeWritten};
 use crate::domain::{IdempotencyKey, Life};
 use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
 use crate::store::memory::past::Past;
@@ -60,7 +60,7 @@ impl ScopeEntry {
     /// Does a write to a scope of which was [swept](Self::sweep) what has passed.
     pub(crate) fn write(
         &mut self,
-        subject: &KeptScope,
+        subject: &ScopeId,
         write: &ScopeWrite<'_>,
         past: &mut Past,
         now_ms: u64,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::scope::{KeptScope, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
@@ -17,7 +17,7 @@ impl MemoryStore {
     /// time.
     fn read_held<T>(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         is_use: bool,
         read: impl FnOnce(&mut HeldScope, Option<u64>, u64) -> T,
     ) -> Option<T> {
@@ -48,7 +48,7 @@ impl Scopes for MemoryStore {
 
     async fn read_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
         let is_use = !parts.is_glance;
@@ -59,7 +59,7 @@ impl Scopes for MemoryStore {
 
     async fn read_history(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
@@ -68,7 +68,7 @@ impl Scopes for MemoryStore {
 
     async fn write_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ScopeWriteError> {
         // what can be large is dropped after the lock
@@ -93,7 +93,7 @@ impl Scopes for MemoryStore {
 
     async fn end_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         expected: Option<u64>,
     ) -> Result<bool, ScopeWriteError> {
         let mut expired = None;

@@ -24,13 +24,13 @@ impl Leases for RedisStore {
             .arg(slots)
             .arg(holder)
             .arg(millis(lasts));
-        let held = array(self.aside.calls().read(cmd).await?)?;
+        let held = array(self.background.calls().read(cmd).await?)?;
         held.iter().map(|slot| Ok(integer(slot)? as u16)).collect()
     }
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {
         let mut cmd = Script::Release.call(1);
         cmd.arg(self.names.pool(pool)).arg(holder);
-        self.aside.calls().read(cmd).await.map(drop)
+        self.background.calls().read(cmd).await.map(drop)
     }
 }

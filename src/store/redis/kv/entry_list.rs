@@ -64,7 +64,7 @@ impl RedisStore {
         let cmds = self
             .buckets_of_all()
             .map(|bucket| range.in_bucket(bucket, each));
-        let replies = self.aside.calls().read_many(cmds).await?;
+        let replies = self.background.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
         // up to here all buckets were looked at: to the last one listed of one that may have more
         let mut known: Option<EntryKey> = None;
@@ -109,7 +109,7 @@ impl RedisStore {
             }
             cmd
         });
-        let replies = self.aside.calls().read_many(cmds).await?;
+        let replies = self.background.calls().read_many(cmds).await?;
         let mut entries = Vec::new();
         for (some, reply) in by_bucket.into_values().zip(replies) {
             let reply = array(reply)?;

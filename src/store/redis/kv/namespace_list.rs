@@ -28,7 +28,7 @@ impl RedisStore {
         cmd.arg(newest).arg(before).arg("-");
         // one more, to know whether there are more
         cmd.arg("LIMIT").arg(0).arg(most + 1);
-        let calls = self.aside.calls();
+        let calls = self.background.calls();
         let listed = array(calls.read(cmd).await?)?;
         let is_more = listed.len() > most;
         let mut places = readable("namespaces", listed.iter().map(place));

@@ -29,7 +29,7 @@ impl RedisStore {
         let mut left: Vec<_> = self.buckets_of_all().collect();
         while !left.is_empty() {
             let cmds = left.iter().map(|bucket| self.measuring(bucket, namespaces));
-            let replies = self.aside.calls().read_many(cmds).await?;
+            let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             for (bucket, reply) in left.into_iter().zip(replies) {
                 let reply = array(reply)?;
@@ -54,7 +54,7 @@ impl RedisStore {
         let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
         while !left.is_empty() {
             let cmds = left.iter().map(|bucket| self.measuring(bucket, &[]));
-            let replies = self.aside.calls().read_many(cmds).await?;
+            let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             for (bucket, reply) in left.into_iter().zip(replies) {
                 if integer(array(reply)?.first().ok_or(UNKNOWN)?)? == PURGED {
@@ -79,7 +79,7 @@ impl RedisStore {
             let cmds = left
                 .iter()
                 .map(|(bucket, range)| range.in_bucket(bucket, DELETED));
-            let replies = self.aside.calls().read_many(cmds).await?;
+            let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             let mut deletions = Vec::new();
             for ((bucket, _), reply) in left.into_iter().zip(replies) {
@@ -98,7 +98,7 @@ impl RedisStore {
                 deletions.push(self.deleting(&names, None));
             }
             // what is deleted is deleted, so that doing it again does nothing
-            let replies = self.aside.calls().read_many(deletions).await?;
+            let replies = self.background.calls().read_many(deletions).await?;
             for reply in replies {
                 total += deleted(&array(reply)?)?;
             }

@@ -91,7 +91,7 @@ impl Namespaces for RedisStore {
         let mut is_known = command("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());
         // looked up after the put: whoever deletes the namespace finds the entry, or is seen here
-        let [reply, is_known] = calls.write_and_look(put, is_known).await?;
+        let [reply, is_known] = calls.write_then_read(put, is_known).await?;
         let put = put_reply(reply)?;
         if integer(&is_known)? == 0 {
             self.open(&calls, namespace, "").await?;
@@ -157,7 +157,7 @@ impl Namespaces for RedisStore {
         let mut deleted = self.delete_entries(namespace).await?;
         let mut close = Script::CloseNamespace.call(2);
         close.args(self.names.namespaces()).arg(namespace.as_str());
-        self.link.calls().write_again(close).await?;
+        self.link.calls().write_idempotent(close).await?;
         // what was put meanwhile, whose put has seen a namespace
         deleted += self.delete_entries(namespace).await?;
         self.confirm_all().await?;
@@ -228,7 +228,7 @@ impl RedisStore {
             .arg(self.ahead())
             .arg(namespace.as_str())
             .arg(default);
-        record(namespace, bytes(&calls.write_again(cmd).await?)?)
+        record(namespace, bytes(&calls.write_idempotent(cmd).await?)?)
     }
 
     /// Waits, if writes do, until replicas have all that was written to any bucket.

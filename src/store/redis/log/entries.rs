@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use crate::domain::scope::KeptScope;
+use crate::domain::scope::ScopeId;
 use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Position, ThreadId,
 };
@@ -72,7 +72,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
             position: position(text(place)?)?,
         },
         subject: match subject.parse::<ThreadId>() {
-            Ok(id) => KeptScope::Thread(id),
+            Ok(id) => ScopeId::Thread(id),
             Err(_) => subject.parse().map_err(|_| CORRUPT)?,
         },
         time_ms,

@@ -57,7 +57,7 @@ impl Interest {
         let mut left = command("PTTL");
         left.arg(mark);
         // in a box: it is done once a second, and would make every write larger
-        let left = match Box::pin(calls.glance(left)).await {
+        let left = match Box::pin(calls.peek(left)).await {
             // The node that has the mark is away, and others are not. What is logged for nobody does
             // no harm, what is not logged is missed.
             Err(_) if calls.is_of_several() => {

@@ -28,7 +28,11 @@ impl Ledgers for RedisStore {
         let mut list = command("SADD");
         list.arg(self.names.consumers()).arg(consumer);
         // listed first: who is listed and has no ledger holds nothing back
-        self.aside.calls().read_all([list, cmd]).await.map(drop)
+        self.background
+            .calls()
+            .read_all([list, cmd])
+            .await
+            .map(drop)
     }
 
     async fn drop_ledger(&self, consumer: &str) -> Result<(), StoreError> {
@@ -41,13 +45,17 @@ impl Ledgers for RedisStore {
             .arg(keys.parked_order);
         let mut list = command("SREM");
         list.arg(self.names.consumers()).arg(consumer);
-        self.aside.calls().read_all([cmd, list]).await.map(drop)
+        self.background
+            .calls()
+            .read_all([cmd, list])
+            .await
+            .map(drop)
     }
 
     async fn consumers(&self) -> Result<Vec<String>, StoreError> {
         let mut cmd = command("SMEMBERS");
         cmd.arg(self.names.consumers());
-        let names = match self.aside.calls().read(cmd).await? {
+        let names = match self.background.calls().read(cmd).await? {
             Value::Set(names) | Value::Array(names) => names,
             _ => return Err(UNKNOWN),
         };
@@ -62,7 +70,7 @@ impl Ledgers for RedisStore {
         let mut pending = command("HGETALL");
         pending.arg(&keys.pending);
         let cmds = [cursors(&keys), rest(&keys), pending];
-        let [cursors, rest, pending] = self.aside.calls().read_all(cmds).await?;
+        let [cursors, rest, pending] = self.background.calls().read_all(cmds).await?;
         let Some(cursors) = positions(cursors)? else {
             return Ok(None);
         };
@@ -85,7 +93,7 @@ impl Ledgers for RedisStore {
 
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError> {
         let keys = self.names.consumer(consumer);
-        positions(self.aside.calls().read(cursors(&keys)).await?)
+        positions(self.background.calls().read(cursors(&keys)).await?)
     }
 
     async fn commit(
@@ -120,7 +128,7 @@ impl Ledgers for RedisStore {
             cmd.arg("n").arg(&note[..]);
         }
         // what was written down twice is written down once
-        let reply = array(self.aside.calls().read(cmd).await?)?;
+        let reply = array(self.background.calls().read(cmd).await?)?;
         let [done, given_up] = &reply[..] else {
             return Err(UNKNOWN);
         };
@@ -131,7 +139,7 @@ impl Ledgers for RedisStore {
     async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {
         let mut cmd = command("HGET");
         cmd.arg(self.names.consumer(consumer).ledger).arg("replays");
-        count(&self.aside.calls().read(cmd).await?)
+        count(&self.background.calls().read(cmd).await?)
     }
 
     async fn parked(

@@ -43,7 +43,7 @@ impl EventLog for RedisStore {
                     .arg(most);
                 cmd
             });
-            let replies = self.aside.calls().read_many(cmds).await?;
+            let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             for ((place, (bucket, _)), entries) in left.into_iter().zip(replies) {
                 let page = entries::events(bucket, entries)?;
@@ -69,7 +69,7 @@ impl EventLog for RedisStore {
             cmd.arg(&bucket.log).arg(&bucket.horizon);
             cmd
         });
-        let (times, heads) = self.aside.calls().read_many_timed(heads).await?;
+        let (times, heads) = self.background.calls().read_many_timed(heads).await?;
         // what is logged from then on has no smaller time on any of them
         let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
         let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
@@ -89,7 +89,7 @@ impl EventLog for RedisStore {
             cmd.arg(&self.names.bucket(*number).horizon);
             cmd
         });
-        let replies = self.aside.calls().read_many(cmds).await?;
+        let replies = self.background.calls().read_many(cmds).await?;
         replies.iter().map(entries::place).collect()
     }
 
@@ -100,24 +100,24 @@ impl EventLog for RedisStore {
             .arg(&bucket.log)
             .arg(self.ahead())
             .arg(entries::write_completed(completed));
-        self.aside.calls().write(cmd).await.map(drop)
+        self.background.calls().write(cmd).await.map(drop)
     }
 
     async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError> {
         let cmds = ids.iter().map(|id| self.watch_one(id, lasts));
-        let replies = self.aside.calls().read_many(cmds).await?;
+        let replies = self.background.calls().read_many(cmds).await?;
         replies.into_iter().map(watched).collect()
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {
         // a write that another replica has begun before it learned of it may still be on its way
-        let lateness = interest::LATENESS + self.aside.timeout();
+        let lateness = interest::LATENESS + self.background.timeout();
         let mut cmd = Script::WatchAll.call(1);
         cmd.arg(&self.names.watch_all)
             .arg(self.ahead())
             .arg(millis(lasts))
             .arg(millis(lateness));
-        let since = self.aside.calls().read(cmd).await?;
+        let since = self.background.calls().read(cmd).await?;
         self.interest.forget();
         integer(&since)
     }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::Life;
-use crate::domain::scope::{
-    KV_MAX_BYTES, KV_MAX_KEYS, KeptScope, KvOperation, Lifetime, ScopeWrite,
-};
+use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, ScopeId, ScopeWrite};
 use crate::store::ScopeParts;
 use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put};
 use crate::store::redis::transport::commands::Command;
@@ -26,7 +24,7 @@ pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
 /// The arguments of the script that writes.
 pub(crate) fn write(
     cmd: &mut Command,
-    scope: &KeptScope,
+    scope: &ScopeId,
     write: &ScopeWrite<'_>,
     ahead_ms: u64,
     logs_all: bool,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::{arguments, replies};
-use crate::domain::scope::{HistorySummary, KeptScope, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{HistorySummary, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
@@ -26,7 +26,7 @@ impl Scopes for RedisStore {
 
     async fn read_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
         let cmd = self.reading_scope(&self.names.scope(scope), parts);
@@ -35,7 +35,7 @@ impl Scopes for RedisStore {
 
     async fn read_history(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
@@ -50,7 +50,7 @@ impl Scopes for RedisStore {
 
     async fn write_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ScopeWriteError> {
         let calls = self.link.calls();
@@ -77,7 +77,7 @@ impl Scopes for RedisStore {
 
     async fn end_scope(
         &self,
-        scope: &KeptScope,
+        scope: &ScopeId,
         expected: Option<u64>,
     ) -> Result<bool, ScopeWriteError> {
         let keys = self.names.scope(scope);

@@ -178,7 +178,7 @@ impl RedisStore {
                 .arg(each);
             cmd
         });
-        let replies = self.aside.calls().read_many(cmds).await?;
+        let replies = self.background.calls().read_many(cmds).await?;
         let mut members = Vec::new();
         // up to here all buckets were looked at: to the last one listed of one that may have more
         let mut known: Option<Member> = None;
@@ -208,7 +208,7 @@ impl RedisStore {
             let earlier = format!("{last}:{}", hex(*life));
             [hmget(last), hmget(earlier)]
         });
-        let replies = self.aside.calls().read_many(cmds).await?;
+        let replies = self.background.calls().read_many(cmds).await?;
         let mut heads = Vec::with_capacity(members.len());
         for ((_, id, life), replies) in members.iter().zip(replies.chunks(2)) {
             for reply in replies {

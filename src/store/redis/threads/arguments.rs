@@ -22,7 +22,7 @@ const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
 
 /// What the store brings to a write, beside what is to be written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances {
+pub(crate) struct WriteContext {
     pub(crate) ahead_ms: u64,
     pub(crate) retention: Retention,
     /// Whether the changes of all threads are logged.
@@ -30,8 +30,8 @@ pub(crate) struct Circumstances {
 }
 
 /// The arguments of the list script.
-pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, circumstances: &Circumstances) {
-    cmd.arg(policy(write.policy, circumstances))
+pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext) {
+    cmd.arg(policy(write.policy, context))
         .arg(precondition(write.precondition))
         .arg(idempotency(write.idempotency))
         .arg(
@@ -95,10 +95,10 @@ pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
 }
 
 /// Limits and lifetimes, packed, and a life for a new thread.
-pub(crate) fn policy(policy: &Policy, circumstances: &Circumstances) -> Vec<u8> {
-    let retention = &circumstances.retention;
+pub(crate) fn policy(policy: &Policy, context: &WriteContext) -> Vec<u8> {
+    let retention = &context.retention;
     let mut packed = Vec::with_capacity(48);
-    put(&mut packed, circumstances.ahead_ms, 6);
+    put(&mut packed, context.ahead_ms, 6);
     put(&mut packed, ttl_ms(policy.ttl), 5);
     put(&mut packed, policy.max_age.map_or(0, bounded_ms), 6);
     put(&mut packed, policy.max_bytes, 4);
@@ -107,7 +107,7 @@ pub(crate) fn policy(policy: &Policy, circumstances: &Circumstances) -> Vec<u8> 
     put(&mut packed, Life::random().0, 8);
     put(&mut packed, whole_seconds(retention.grace), 4);
     put(&mut packed, archive_ms(retention), 6);
-    put(&mut packed, circumstances.logs_all.into(), 1);
+    put(&mut packed, context.logs_all.into(), 1);
     packed
 }
 

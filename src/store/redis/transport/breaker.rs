@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::fault::Fault;
-use super::registry::Roll;
+use super::registry::ConnectionRegistry;
 use crate::store::NotAsked;
 
 /// From one probe to the next, at first and at most.
@@ -29,7 +29,7 @@ pub(super) struct Breaker {
     state: Mutex<State>,
     /// Tells that a probe is over.
     probed: Notify,
-    roll: Arc<Roll>,
+    registry: Arc<ConnectionRegistry>,
     /// How often it was found to be silent. Connections from before that are not trusted.
     silences: AtomicU64,
 }
@@ -80,7 +80,7 @@ pub(super) struct Begun {
 }
 
 impl Breaker {
-    pub(super) fn new(name: String, roll: Arc<Roll>, now: Instant) -> Self {
+    pub(super) fn new(name: String, registry: Arc<ConnectionRegistry>, now: Instant) -> Self {
         Self {
             name,
             is_closed: AtomicBool::new(true),
@@ -92,7 +92,7 @@ impl Breaker {
                 probe: None,
             }),
             probed: Notify::new(),
-            roll,
+            registry,
             silences: AtomicU64::new(0),
         }
     }
@@ -225,7 +225,7 @@ impl Breaker {
         state.due = now + PAUSES[0];
         state.known = now;
         self.is_closed.store(false, Ordering::Relaxed);
-        self.roll.opened();
+        self.registry.opened();
     }
 
     fn close(&self, state: &mut State) {
@@ -409,9 +409,9 @@ mod tests {
 
     #[test]
     fn what_is_counted_is_the_openings_and_not_the_failures() {
-        let roll = Arc::<Roll>::default();
+        let registry = Arc::<ConnectionRegistry>::default();
         let now = Instant::now();
-        let breaker = Breaker::new("redis".into(), Arc::clone(&roll), now);
+        let breaker = Breaker::new("redis".into(), Arc::clone(&registry), now);
 
         breaker.failed(&refusal(), now);
         breaker.failed(&refusal(), now);
@@ -419,6 +419,6 @@ mod tests {
         breaker.reached();
         breaker.failed(&refusal(), now);
 
-        assert_eq!(roll.count().opened, 2);
+        assert_eq!(registry.count().opened, 2);
     }
 }

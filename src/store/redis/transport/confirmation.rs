@@ -85,10 +85,10 @@ impl Confirmation {
         leading: usize,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let alone = node.alone(deadline).await?;
+        let exclusive = node.exclusive(deadline).await?;
         commands.push(self.wait(deadline));
         // in a box, for the sake of those who wait for no replicas
-        Box::pin(alone.call(&commands, leading, deadline)).await
+        Box::pin(exclusive.call(&commands, leading, deadline)).await
     }
 
     /// Waits for the replicas, but not up to that time: a connection that answers too late is of no

@@ -20,14 +20,14 @@ pub struct Bounds {
 /// The calls of one connection: so many are on their way, and others wait, who came first before
 /// who came later.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct CallLimiter {
     places: Semaphore,
     waiting: AtomicUsize,
     bounds: Bounds,
 }
 
 /// The right to call. It ends with the value, whatever came of the call.
-pub(super) type Turn<'a> = SemaphorePermit<'a>;
+pub(super) type Permit<'a> = SemaphorePermit<'a>;
 
 /// Somebody who waits.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Bounds {
     };
 }
 
-impl Turns {
+impl CallLimiter {
     pub(super) fn new(bounds: Bounds) -> Self {
         let in_flight = bounds.in_flight.clamp(1, Semaphore::MAX_PERMITS);
         Self {
@@ -61,7 +61,7 @@ impl Turns {
     }
 
     /// A turn, if there is a place and nobody waits for it.
-    pub(super) fn take(&self) -> Option<Turn<'_>> {
+    pub(super) fn take(&self) -> Option<Permit<'_>> {
         self.places.try_acquire().ok()
     }
 
@@ -76,7 +76,7 @@ impl Turns {
     ///
     /// # Errors
     /// [`NotAsked::Full`] at once, or [`NotAsked::Late`] at that time.
-    pub(super) async fn wait(&self, deadline: Instant) -> Result<Turn<'_>, NotAsked> {
+    pub(super) async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
         let _waiting = self.queue()?;
         match timeout_at(deadline.into(), self.places.acquire()).await {
             Ok(turn) => Ok(turn.expect("nobody closes it")),
@@ -127,8 +127,8 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(2);
 
-    fn turns(in_flight: usize, waiting: usize) -> Turns {
-        Turns::new(Bounds { in_flight, waiting })
+    fn turns(in_flight: usize, waiting: usize) -> CallLimiter {
+        CallLimiter::new(Bounds { in_flight, waiting })
     }
 
     fn soon() -> Instant {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn no_bound_is_no_bound() {
-        let turns = Turns::new(Bounds::NONE);
+        let turns = CallLimiter::new(Bounds::NONE);
         let all: Vec<_> = (0..10_000).map(|_| turns.take().unwrap()).collect();
 
         assert_eq!(turns.in_flight(), all.len());

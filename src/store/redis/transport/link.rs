@@ -10,7 +10,7 @@ use super::cluster::{Cluster, Repeat};
 use super::commands::{Command, command};
 use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
-use super::node::{Bounds, Fault, Node, Origin, Roll, Sentinels, Server};
+use super::node::{Bounds, ConnectionRegistry, Fault, Node, Origin, Sentinels, Server};
 use crate::store::redis::threads::replies;
 use crate::store::{Links, StoreError, install_tls_provider, millis};
 
@@ -22,7 +22,7 @@ pub(crate) struct Link {
     /// Whether writes wait for replicas.
     confirmation: Option<Confirmation>,
     bounds: Bounds,
-    roll: Arc<Roll>,
+    registry: Arc<ConnectionRegistry>,
 }
 
 /// How many servers there are.
@@ -48,9 +48,9 @@ impl Link {
         bounds: Bounds,
     ) -> Result<Self, StoreError> {
         install_tls_provider();
-        let roll = Arc::<Roll>::default();
+        let registry = Arc::<ConnectionRegistry>::default();
         let node = |origin| {
-            let server = Arc::new(Server::new(origin, timeout, Arc::clone(&roll)));
+            let server = Arc::new(Server::new(origin, timeout, Arc::clone(&registry)));
             Form::Node(Node::new(server, bounds, true))
         };
         let form = match address {
@@ -68,7 +68,7 @@ impl Link {
                 node,
                 timeout,
                 bounds,
-                Arc::clone(&roll),
+                Arc::clone(&registry),
             )),
         };
         Ok(Self {
@@ -76,7 +76,7 @@ impl Link {
             timeout,
             confirmation: None,
             bounds,
-            roll,
+            registry,
         })
     }
 
@@ -86,7 +86,7 @@ impl Link {
     }
 
     /// Such connections for what is no request, and bounds itself.
-    pub(crate) fn aside(&self) -> Self {
+    pub(crate) fn background(&self) -> Self {
         self.bounded(Bounds::NONE, true)
     }
 
@@ -103,7 +103,7 @@ impl Link {
             timeout: self.timeout,
             confirmation: self.confirmation.clone(),
             bounds,
-            roll: Arc::clone(&self.roll),
+            registry: Arc::clone(&self.registry),
         }
     }
 
@@ -123,7 +123,7 @@ impl Link {
         };
         Links {
             open,
-            ..self.roll.count()
+            ..self.registry.count()
         }
     }
 
@@ -155,7 +155,7 @@ impl Calls<'_> {
 
     /// Calls such a command for an operation that goes on without a reply: where there are several
     /// servers, it does not take all of its time.
-    pub(crate) async fn glance(&self, cmd: Command) -> Result<Value, StoreError> {
+    pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let hurried = Self {
             link: self.link,
@@ -284,7 +284,7 @@ impl Calls<'_> {
     }
 
     /// Calls a command that changes something, and nothing more when it is done again.
-    pub(crate) async fn write_again(&self, cmd: Command) -> Result<Value, StoreError> {
+    pub(crate) async fn write_idempotent(&self, cmd: Command) -> Result<Value, StoreError> {
         match &self.link.confirmation {
             None => self.read(cmd).await,
             Some(_) => self.write(cmd).await,
@@ -300,7 +300,7 @@ impl Calls<'_> {
     }
 
     /// Calls such a command, and one that only looks something up after it.
-    pub(crate) async fn write_and_look(
+    pub(crate) async fn write_then_read(
         &self,
         write: Command,
         look: Command,
@@ -366,7 +366,7 @@ impl Calls<'_> {
                 StoreError::Unconfirmed { confirmed, wanted }
             }
             Fault::Refused { why, .. } => {
-                self.link.roll.refused(&why);
+                self.link.registry.refused(&why);
                 StoreError::Unavailable(Box::new(why))
             }
         }

@@ -3,28 +3,28 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::limiter::{Bounds, Turns};
+use super::limiter::{Bounds, CallLimiter};
 use crate::store::{Links, NotAsked};
 
-/// The turns of all connections, and how often there was none. What is counted is counted when
+/// The permits of all connections, and how often there was none. What is counted is counted when
 /// somebody wants to know it, so no call pays for it.
 #[derive(Debug, Default)]
-pub(crate) struct Roll {
-    turns: Mutex<Vec<Weak<Turns>>>,
+pub(crate) struct ConnectionRegistry {
+    limiter: Mutex<Vec<Weak<CallLimiter>>>,
     opened: AtomicU64,
     open: AtomicU64,
     full: AtomicU64,
     late: AtomicU64,
 }
 
-impl Roll {
-    /// The turns of a connection more.
-    pub(super) fn turns(&self, bounds: Bounds) -> Arc<Turns> {
-        let turns = Arc::new(Turns::new(bounds));
-        let mut all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|turns| turns.strong_count() > 0);
-        all.push(Arc::downgrade(&turns));
-        turns
+impl ConnectionRegistry {
+    /// The permits of a connection more.
+    pub(super) fn limiter(&self, bounds: Bounds) -> Arc<CallLimiter> {
+        let limiter = Arc::new(CallLimiter::new(bounds));
+        let mut all = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|limiter| limiter.strong_count() > 0);
+        all.push(Arc::downgrade(&limiter));
+        limiter
     }
 
     /// A server was found not to answer.
@@ -44,16 +44,17 @@ impl Roll {
 
     /// All but how many servers are open.
     pub(crate) fn count(&self) -> Links {
-        let all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
         let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
-        let sum = |of: fn(&Turns) -> usize| all.iter().map(|turns| of(turns) as u64).sum();
+        let sum =
+            |of: fn(&CallLimiter) -> usize| all.iter().map(|limiter| of(limiter) as u64).sum();
         Links {
             opened: self.opened.load(Ordering::Relaxed),
             refused_open: self.open.load(Ordering::Relaxed),
             refused_full: self.full.load(Ordering::Relaxed),
             refused_late: self.late.load(Ordering::Relaxed),
-            in_flight: sum(Turns::in_flight),
-            waiting: sum(Turns::waiting),
+            in_flight: sum(CallLimiter::in_flight),
+            waiting: sum(CallLimiter::waiting),
             ..Links::default()
         }
     }

@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout_at};
 use super::address::Host;
 use super::commands::{Command, key_of};
 use super::confirmation::Confirmation;
-use super::node::{Bounds, Fault, Node, Roll};
+use super::node::{Bounds, ConnectionRegistry, Fault, Node};
 use crate::store::redis::keys::slot_of;
 use topology::Topology;
 use unit::{Outcome, To, Unit};
@@ -42,7 +42,7 @@ struct Nodes {
     used: Mutex<HashMap<Host, Arc<Node>>>,
     bounds: Bounds,
     is_shared: bool,
-    roll: Arc<Roll>,
+    registry: Arc<ConnectionRegistry>,
 }
 
 /// Whether what may have been run may be run again, once.
@@ -75,11 +75,11 @@ impl Cluster {
         like: Box<ConnectionInfo>,
         timeout: Duration,
         bounds: Bounds,
-        roll: Arc<Roll>,
+        registry: Arc<ConnectionRegistry>,
     ) -> Self {
         Self {
             topology: Arc::new(Topology::new(seeds, like, timeout)),
-            nodes: Nodes::new(bounds, true, roll),
+            nodes: Nodes::new(bounds, true, registry),
             timeout,
         }
     }
@@ -88,7 +88,7 @@ impl Cluster {
     pub(super) fn another(&self, bounds: Bounds, is_shared: bool) -> Self {
         Self {
             topology: Arc::clone(&self.topology),
-            nodes: Nodes::new(bounds, is_shared, Arc::clone(&self.nodes.roll)),
+            nodes: Nodes::new(bounds, is_shared, Arc::clone(&self.nodes.registry)),
             timeout: self.timeout,
         }
     }
@@ -383,12 +383,12 @@ impl Round {
 }
 
 impl Nodes {
-    fn new(bounds: Bounds, is_shared: bool, roll: Arc<Roll>) -> Self {
+    fn new(bounds: Bounds, is_shared: bool, registry: Arc<ConnectionRegistry>) -> Self {
         Self {
             used: Mutex::default(),
             bounds,
             is_shared,
-            roll,
+            registry,
         }
     }
 
@@ -399,7 +399,7 @@ impl Nodes {
             return Arc::clone(node);
         }
         nodes.retain(|host, _| topology.knows(host));
-        let server = topology.server(host, &self.roll);
+        let server = topology.server(host, &self.registry);
         let node = Arc::new(Node::new(server, self.bounds, self.is_shared));
         nodes.insert(host.clone(), Arc::clone(&node));
         node

@@ -13,7 +13,7 @@ use super::Nodes;
 use super::slots::SlotMap;
 use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::commands::command;
-use crate::store::redis::transport::node::{Fault, Node, Origin, Roll, Server};
+use crate::store::redis::transport::node::{ConnectionRegistry, Fault, Node, Origin, Server};
 
 /// How often the nodes are asked at most.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -57,14 +57,14 @@ impl Topology {
 
     /// The server at that host, which all share who connect to it. One that nobody connects to any
     /// more is forgotten.
-    pub(super) fn server(&self, host: &Host, roll: &Arc<Roll>) -> Arc<Server> {
+    pub(super) fn server(&self, host: &Host, registry: &Arc<ConnectionRegistry>) -> Arc<Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = servers.get(host).and_then(Weak::upgrade) {
             return server;
         }
         servers.retain(|_, server| server.strong_count() > 0);
         let origin = Origin::Server(Box::new(host.reached_like(&self.like)));
-        let server = Arc::new(Server::new(origin, self.timeout, Arc::clone(roll)));
+        let server = Arc::new(Server::new(origin, self.timeout, Arc::clone(registry)));
         servers.insert(host.clone(), Arc::downgrade(&server));
         server
     }
@@ -117,7 +117,7 @@ impl Topology {
             return;
         }
         *asked = Some(Instant::now());
-        if let Some(map) = self.ask(nodes).await {
+        if let Some(map) = self.send_unlimited(nodes).await {
             *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
             self.settled.store(doubts, Ordering::Relaxed);
         }
@@ -125,7 +125,7 @@ impl Topology {
 
     /// Asks one node after the other, each time another one first: one that hangs, or that was cut
     /// off and tells how it was, does not do so to everybody.
-    async fn ask(&self, nodes: &Nodes) -> Option<SlotMap> {
+    async fn send_unlimited(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();
         let known: Vec<_> = map.nodes().collect();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
@@ -152,7 +152,7 @@ impl Topology {
         slots.arg("SLOTS");
         let patience = self.timeout / 8;
         let deadline = Instant::now() + 2 * patience;
-        let replies = timeout(patience, node.ask(&[slots], deadline)).await;
+        let replies = timeout(patience, node.send_unlimited(&[slots], deadline)).await;
         let reply = match replies {
             Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
             Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),

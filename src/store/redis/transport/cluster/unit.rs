@@ -314,8 +314,8 @@ mod tests {
     fn errors_tell_what_to_do_next() {
         let unit = Unit::of(command("PING"));
 
-        let ask = read(&unit, true, &[b"+OK\r\n", b"-ASK 7 b:7001\r\n"]);
-        assert!(matches!(ask, Outcome::Ask(host) if host == Host::new("b", 7001)));
+        let send_unlimited = read(&unit, true, &[b"+OK\r\n", b"-ASK 7 b:7001\r\n"]);
+        assert!(matches!(send_unlimited, Outcome::Ask(host) if host == Host::new("b", 7001)));
         for later in [
             "TRYAGAIN",
             "CLUSTERDOWN",

@@ -16,7 +16,7 @@ use super::server::Server;
 use crate::store::redis::scripts;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::fault::Fault;
-use crate::store::redis::transport::wire::{Failure, Wire};
+use crate::store::redis::transport::wire::{Failure, Multiplexer};
 
 /// How long what came of one attempt to reach a server stands before another is made: one that is
 /// not there, or takes no writes, gets no storm of connections.
@@ -24,10 +24,10 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A connection and whether it is known to be of no more use.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Connection {
     /// It is being made, or it is made. All who wait for it wait for the same attempt, which goes on
     /// when one of them gives up: a Redis that hangs gets one connection, not one for each request.
-    connection: Shared<BoxFuture<'static, Result<Wire, RedisError>>>,
+    connection: Shared<BoxFuture<'static, Result<Multiplexer, RedisError>>>,
     is_given_up: AtomicBool,
     /// The server said that it takes no writes.
     is_unwilling: AtomicBool,
@@ -36,7 +36,7 @@ pub(super) struct Line {
     silences: u64,
 }
 
-impl Line {
+impl Connection {
     /// A connection that is made when it is first waited for, on the runtime of who does.
     pub(super) fn new(server: &Arc<Server>, after: Option<&Self>) -> Self {
         let made = after.map_or_else(Instant::now, Self::next_attempt);
@@ -145,7 +145,7 @@ impl Line {
         loaded.map_err(|error| self.fault(error))
     }
 
-    async fn connection_by(&self, deadline: Instant) -> Result<Wire, Fault> {
+    async fn connection_by(&self, deadline: Instant) -> Result<Multiplexer, Fault> {
         match self.connection.peek() {
             Some(made) => made.clone().map_err(Fault::Connect),
             // in a box: it is so once for each connection
@@ -155,7 +155,7 @@ impl Line {
         }
     }
 
-    async fn connection(&self) -> Result<Wire, Fault> {
+    async fn connection(&self) -> Result<Multiplexer, Fault> {
         self.connection.clone().await.map_err(Fault::Connect)
     }
 
@@ -180,7 +180,7 @@ impl Line {
 }
 
 /// Makes the connection, not before that time, and tells the breaker what came of it.
-async fn connect(server: Arc<Server>, at: Instant) -> Result<Wire, RedisError> {
+async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisError> {
     if at > Instant::now() {
         sleep_until(at.into()).await;
     }
@@ -193,7 +193,7 @@ async fn connect(server: Arc<Server>, at: Instant) -> Result<Wire, RedisError> {
 }
 
 /// Makes a connection to a server that has the scripts.
-async fn connect_ready(server: &Server) -> Result<Wire, RedisError> {
+async fn connect_ready(server: &Server) -> Result<Multiplexer, RedisError> {
     let connection = server.origin.connect().await?;
     match load(&connection).await {
         Ok(()) => Ok(connection),
@@ -219,7 +219,7 @@ fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
     matches!(reply, Err(error) if error.kind() == missing)
 }
 
-async fn load(connection: &Wire) -> Result<(), RedisError> {
+async fn load(connection: &Multiplexer) -> Result<(), RedisError> {
     let loaded = connection.call(&scripts::load_all()).await?;
     all(loaded, usize::MAX).map(drop)
 }

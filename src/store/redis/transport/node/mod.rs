@@ -20,12 +20,12 @@ use tokio::time::timeout_at;
 use super::breaker::Verdict;
 pub(super) use super::fault::Fault;
 pub use super::limiter::Bounds;
-use super::limiter::{Turn, Turns};
-pub(super) use super::registry::Roll;
-use connection::Line;
+use super::limiter::{CallLimiter, Permit};
+pub(super) use super::registry::ConnectionRegistry;
+use connection::Connection;
 pub(super) use origin::Origin;
 use outcome::until;
-use pool::{Alone, Pool};
+use pool::{ExclusiveConnection, Pool};
 use probe::Probe;
 pub(super) use sentinel::Sentinels;
 pub(super) use server::Server;
@@ -38,10 +38,10 @@ pub(super) use super::wire::Reader;
 #[derive(Debug)]
 pub(super) struct Node {
     server: Arc<Server>,
-    current: Mutex<Option<Arc<Line>>>,
+    current: Mutex<Option<Arc<Connection>>>,
     /// Whether several runtimes call by it, of which one drives it.
     is_shared: bool,
-    turns: Arc<Turns>,
+    limiter: Arc<CallLimiter>,
     /// Besides, connections for calls that keep one to themselves, where there are such calls.
     pool: OnceLock<Arc<Pool>>,
 }
@@ -49,7 +49,7 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn new(server: Arc<Server>, bounds: Bounds, is_shared: bool) -> Self {
         Self {
-            turns: server.roll.turns(bounds),
+            limiter: server.registry.limiter(bounds),
             server,
             current: Mutex::default(),
             is_shared,
@@ -69,9 +69,13 @@ impl Node {
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, pin!(line.call(commands, deadline)))
-            .await
+        let (connection, _permit) = self.permitted(deadline).await?;
+        self.until(
+            deadline,
+            &connection,
+            pin!(connection.call(commands, deadline)),
+        )
+        .await
     }
 
     /// Calls commands until that time; their replies as they came, one after the other, be they
@@ -81,9 +85,13 @@ impl Node {
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Bytes, Fault> {
-        let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, pin!(line.call_raw(commands, deadline)))
-            .await
+        let (connection, _permit) = self.permitted(deadline).await?;
+        self.until(
+            deadline,
+            &connection,
+            pin!(connection.call_raw(commands, deadline)),
+        )
+        .await
     }
 
     /// Calls commands until that time; all replies, be they errors.
@@ -92,53 +100,68 @@ impl Node {
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let (line, _turn) = self.in_turn(deadline).await?;
-        self.until(deadline, &line, pin!(line.send(commands, deadline)))
-            .await
+        let (connection, _permit) = self.permitted(deadline).await?;
+        self.until(
+            deadline,
+            &connection,
+            pin!(connection.send(commands, deadline)),
+        )
+        .await
     }
 
     /// Sends commands as [`Self::send`] does, but not in turn: what others wait for.
-    pub(super) async fn ask(
+    pub(super) async fn send_unlimited(
         &self,
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let line = self.line(deadline).await?;
-        self.until(deadline, &line, pin!(line.send(commands, deadline)))
-            .await
+        let connection = self.connection(deadline).await?;
+        self.until(
+            deadline,
+            &connection,
+            pin!(connection.send(commands, deadline)),
+        )
+        .await
     }
 
     /// A connection that nobody else uses, by that time, unless the server is known not to answer.
-    pub(super) async fn alone(&self, deadline: Instant) -> Result<Alone<'_>, Fault> {
+    pub(super) async fn exclusive(
+        &self,
+        deadline: Instant,
+    ) -> Result<ExclusiveConnection<'_>, Fault> {
         self.admit(deadline).await?;
         let pool = self
             .pool
-            .get_or_init(|| Arc::new(Pool::new(&self.server, self.turns.bounds())));
+            .get_or_init(|| Arc::new(Pool::new(&self.server, self.limiter.bounds())));
         pool.take(deadline).await
     }
 
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
-        let line = self.line(deadline).await?;
-        self.until(deadline, &line, pin!(line.load(deadline))).await
+        let connection = self.connection(deadline).await?;
+        self.until(deadline, &connection, pin!(connection.load(deadline)))
+            .await
     }
 
     /// A connection, and the right to use it.
-    async fn in_turn(&self, deadline: Instant) -> Result<(Arc<Line>, Turn<'_>), Fault> {
+    async fn permitted(&self, deadline: Instant) -> Result<(Arc<Connection>, Permit<'_>), Fault> {
         // before it waits: who would be refused has nothing to wait for
-        let line = self.line(deadline).await?;
-        if let Some(turn) = self.turns.take() {
-            return Ok((line, turn));
+        let connection = self.connection(deadline).await?;
+        if let Some(permit) = self.limiter.take() {
+            return Ok((connection, permit));
         }
-        let turn = self.turns.wait(Turns::last_of_use(deadline)).await?;
+        let permit = self
+            .limiter
+            .wait(CallLimiter::last_of_use(deadline))
+            .await?;
         // which may have broken meanwhile
-        Ok((self.line(deadline).await?, turn))
+        Ok((self.connection(deadline).await?, permit))
     }
 
     /// A connection, unless the server is known not to answer.
-    async fn line(&self, deadline: Instant) -> Result<Arc<Line>, Fault> {
+    async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, Fault> {
         self.admit(deadline).await?;
-        Ok(self.usable_line())
+        Ok(self.usable_connection())
     }
 
     /// Refuses when the server is known not to answer, after a probe if one is on its way.
@@ -169,47 +192,49 @@ impl Node {
         let Some(probe) = Probe::begin(&self.server) else {
             return;
         };
-        let line = Arc::new(Line::new(&self.server, None));
+        let connection = Arc::new(Connection::new(&self.server, None));
         if !probe.spares_connections() || !self.has_connection() {
-            *self.current() = Some(Arc::clone(&line));
+            *self.current() = Some(Arc::clone(&connection));
         }
-        tokio::spawn(probe.run(line));
+        tokio::spawn(probe.run(connection));
     }
 
     fn has_connection(&self) -> bool {
         let current = self.current();
-        current.as_ref().is_some_and(|line| line.is_made())
+        current
+            .as_ref()
+            .is_some_and(|connection| connection.is_made())
     }
 
-    fn usable_line(&self) -> Arc<Line> {
+    fn usable_connection(&self) -> Arc<Connection> {
         let mut current = self.current();
         match &*current {
-            Some(line) if line.is_trusted(&self.server) => Arc::clone(line),
+            Some(connection) if connection.is_trusted(&self.server) => Arc::clone(connection),
             before => {
-                let line = Arc::new(Line::new(&self.server, before.as_deref()));
-                *current = Some(Arc::clone(&line));
-                line
+                let connection = Arc::new(Connection::new(&self.server, before.as_deref()));
+                *current = Some(Arc::clone(&connection));
+                connection
             }
         }
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Line>>> {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn until<T>(
         &self,
         deadline: Instant,
-        line: &Line,
+        connection: &Connection,
         call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
     ) -> Result<T, Fault> {
         let called = match self.is_shared {
-            false => until(&self.server, line, call).await,
+            false => until(&self.server, connection, call).await,
             // a runtime that is stuck is not to keep those of others
             true => {
                 let call = timeout_at(deadline.into(), call);
                 let call = pin!(call.map(|called| called.unwrap_or(Err(Fault::Timeout))));
-                until(&self.server, line, call).await
+                until(&self.server, connection, call).await
             }
         };
         if matches!(called, Err(Fault::Timeout)) {

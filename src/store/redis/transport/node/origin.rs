@@ -5,7 +5,7 @@ use std::fmt;
 use redis::{ConnectionInfo, RedisError};
 
 use super::sentinel::Sentinels;
-use crate::store::redis::transport::wire::Wire;
+use crate::store::redis::transport::wire::Multiplexer;
 
 /// Where a connection is made to.
 pub(crate) enum Origin {
@@ -25,9 +25,9 @@ impl Origin {
     }
 
     /// Makes a connection.
-    pub(super) async fn connect(&self) -> Result<Wire, RedisError> {
+    pub(super) async fn connect(&self) -> Result<Multiplexer, RedisError> {
         match self {
-            Self::Server(info) => Wire::connect(info).await,
+            Self::Server(info) => Multiplexer::connect(info).await,
             Self::Sentinels(sentinels) => sentinels.connect().await,
         }
     }

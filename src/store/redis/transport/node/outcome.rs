@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Instant;
 
-use super::connection::Line;
+use super::connection::Connection;
 use super::server::Server;
 use crate::store::redis::transport::fault::Fault;
 
@@ -23,7 +23,7 @@ struct Unheard<'a> {
 /// The call stays where it is: it is large, and would be moved with every request.
 pub(super) async fn until<T>(
     server: &Server,
-    line: &Line,
+    connection: &Connection,
     call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
 ) -> Result<T, Fault> {
     let mut unheard = Unheard::of(server);
@@ -31,7 +31,7 @@ pub(super) async fn until<T>(
     unheard.is_over = true;
     match &called {
         Err(Fault::Timeout) => {
-            line.give_up();
+            connection.give_up();
             server.breaker.unanswered();
         }
         Err(fault) if !fault.is_an_answer() => {}

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use redis::Value;
 use tokio::time::{sleep, timeout_at};
 
-use super::connection::Line;
+use super::connection::Connection;
 use super::outcome::until;
 use super::server::Server;
 use crate::store::NotAsked;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::fault::Fault;
-use crate::store::redis::transport::limiter::{Bounds, Turn, Turns};
+use crate::store::redis::transport::limiter::{Bounds, CallLimiter, Permit};
 
 /// Connections of one user of the store to one server, at most.
 const MOST: usize = 16;
@@ -28,89 +28,96 @@ const UNUSED: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Pool {
     server: Arc<Server>,
-    turns: Arc<Turns>,
-    lines: Mutex<Lines>,
+    limiter: Arc<CallLimiter>,
+    connections: Mutex<Connections>,
 }
 
 /// Those that nobody uses.
 #[derive(Debug, Default)]
-struct Lines {
+struct Connections {
     /// And since when; the one that was used last is the last.
-    idle: Vec<(Arc<Line>, Instant)>,
+    idle: Vec<(Arc<Connection>, Instant)>,
     /// The one that is made, or is to be made next, and since when. All who find none idle wait for
     /// it, and one of them has it then.
-    next: Option<(Arc<Line>, Instant)>,
+    next: Option<(Arc<Connection>, Instant)>,
     is_swept: bool,
 }
 
-/// A connection that nobody else uses. It is used again only by way of [`Alone::call`]: what is
+/// A connection that nobody else uses. It is used again only by way of [`ExclusiveConnection::call`]: what is
 /// dropped before may be in the midst of a reply.
 #[derive(Debug)]
-pub(crate) struct Alone<'a> {
+pub(crate) struct ExclusiveConnection<'a> {
     pool: &'a Arc<Pool>,
-    line: Arc<Line>,
-    _turn: Turn<'a>,
+    connection: Arc<Connection>,
+    _permit: Permit<'a>,
 }
 
 impl Pool {
     pub(super) fn new(server: &Arc<Server>, bounds: Bounds) -> Self {
         Self {
             server: Arc::clone(server),
-            turns: server.roll.turns(Bounds {
+            limiter: server.registry.limiter(Bounds {
                 in_flight: MOST,
                 ..bounds
             }),
-            lines: Mutex::default(),
+            connections: Mutex::default(),
         }
     }
 
     /// A connection, if there is one by that time. Nothing was sent if not.
-    pub(super) async fn take(self: &Arc<Self>, deadline: Instant) -> Result<Alone<'_>, Fault> {
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        deadline: Instant,
+    ) -> Result<ExclusiveConnection<'_>, Fault> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let by = Turns::last_of_use(deadline);
+        let by = CallLimiter::last_of_use(deadline);
         let taken = timeout_at(by.into(), self.find(by, left.max(ATTEMPT))).await;
         taken.unwrap_or_else(|_| Err(NotAsked::Late.into()))
     }
 
-    async fn find(self: &Arc<Self>, by: Instant, patience: Duration) -> Result<Alone<'_>, Fault> {
-        let turn = match self.turns.take() {
-            Some(turn) => turn,
-            None => self.turns.wait(by).await?,
+    async fn find(
+        self: &Arc<Self>,
+        by: Instant,
+        patience: Duration,
+    ) -> Result<ExclusiveConnection<'_>, Fault> {
+        let permit = match self.limiter.take() {
+            Some(permit) => permit,
+            None => self.limiter.wait(by).await?,
         };
-        let alone = |line| Alone {
+        let exclusive = |connection| ExclusiveConnection {
             pool: self,
-            line,
-            _turn: turn,
+            connection,
+            _permit: permit,
         };
         loop {
-            let next = match self.lines().idle_or_next(&self.server, patience) {
-                Found::Idle(line) => return Ok(alone(line)),
-                Found::Next(line) => line,
+            let next = match self.connections().idle_or_next(&self.server, patience) {
+                Found::Idle(connection) => return Ok(exclusive(connection)),
+                Found::Next(connection) => connection,
             };
             next.ready().await?;
-            if self.lines().claim(&next) {
-                return Ok(alone(next));
+            if self.connections().claim(&next) {
+                return Ok(exclusive(next));
             }
         }
     }
 
     /// Keeps one for the next who wants it.
-    fn put_back(self: &Arc<Self>, line: Arc<Line>) {
-        let mut lines = self.lines();
-        lines.idle.push((line, Instant::now()));
-        if !mem::replace(&mut lines.is_swept, true) {
+    fn put_back(self: &Arc<Self>, connection: Arc<Connection>) {
+        let mut connections = self.connections();
+        connections.idle.push((connection, Instant::now()));
+        if !mem::replace(&mut connections.is_swept, true) {
             tokio::spawn(Self::sweep(Arc::downgrade(self)));
         }
     }
 
     /// Keeps none that was there with one that is of no more use.
-    fn drop_with(&self, line: &Line) {
-        let mut lines = self.lines();
-        lines.idle.clear();
-        if lines.next.is_none() {
+    fn drop_with(&self, connection: &Connection) {
+        let mut connections = self.connections();
+        connections.idle.clear();
+        if connections.next.is_none() {
             // who it was is known here alone: it may have to be waited for
-            let next = Line::new(&self.server, Some(line));
-            lines.next = Some((Arc::new(next), Instant::now()));
+            let next = Connection::new(&self.server, Some(connection));
+            connections.next = Some((Arc::new(next), Instant::now()));
         }
     }
 
@@ -121,55 +128,59 @@ impl Pool {
             let Some(pool) = pool.upgrade() else {
                 return;
             };
-            let mut lines = pool.lines();
-            lines
+            let mut connections = pool.connections();
+            connections
                 .idle
-                .retain(|(line, since)| line.is_usable() && since.elapsed() < UNUSED);
-            if lines.idle.is_empty() {
-                lines.is_swept = false;
+                .retain(|(connection, since)| connection.is_usable() && since.elapsed() < UNUSED);
+            if connections.idle.is_empty() {
+                connections.is_swept = false;
                 return;
             }
         }
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 enum Found {
-    Idle(Arc<Line>),
-    Next(Arc<Line>),
+    Idle(Arc<Connection>),
+    Next(Arc<Connection>),
 }
 
-impl Lines {
+impl Connections {
     fn idle_or_next(&mut self, server: &Arc<Server>, patience: Duration) -> Found {
-        while let Some((line, _)) = self.idle.pop() {
-            if line.is_trusted(server) {
-                return Found::Idle(line);
+        while let Some((connection, _)) = self.idle.pop() {
+            if connection.is_trusted(server) {
+                return Found::Idle(connection);
             }
         }
         match &self.next {
-            Some((line, since)) if line.is_trusted(server) && since.elapsed() < patience => {
-                Found::Next(Arc::clone(line))
+            Some((connection, since))
+                if connection.is_trusted(server) && since.elapsed() < patience =>
+            {
+                Found::Next(Arc::clone(connection))
             }
             before => {
-                let before = before.as_ref().map(|(line, _)| &**line);
-                let line = Arc::new(Line::new(server, before));
-                self.next = Some((Arc::clone(&line), Instant::now()));
-                Found::Next(line)
+                let before = before.as_ref().map(|(connection, _)| &**connection);
+                let connection = Arc::new(Connection::new(server, before));
+                self.next = Some((Arc::clone(&connection), Instant::now()));
+                Found::Next(connection)
             }
         }
     }
 
     /// Whether it was still to be had, and is the caller's now.
-    fn claim(&mut self, line: &Arc<Line>) -> bool {
-        let is_it = |(next, _): &mut (Arc<Line>, Instant)| Arc::ptr_eq(next, line);
-        self.next.take_if(is_it).is_some() && line.is_usable()
+    fn claim(&mut self, connection: &Arc<Connection>) -> bool {
+        let is_it = |(next, _): &mut (Arc<Connection>, Instant)| Arc::ptr_eq(next, connection);
+        self.next.take_if(is_it).is_some() && connection.is_usable()
     }
 }
 
-impl Alone<'_> {
+impl ExclusiveConnection<'_> {
     /// Calls commands until that time; all replies, or the first that is an error of the first so
     /// many. Errors after these are among the replies.
     pub(crate) async fn call(
@@ -178,13 +189,13 @@ impl Alone<'_> {
         leading: usize,
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        let line = Arc::clone(&self.line);
-        let call = pin!(line.call_led(commands, leading, deadline));
-        let replies = until(&self.pool.server, &line, call).await;
-        if self.line.is_usable() {
-            self.pool.put_back(self.line);
+        let connection = Arc::clone(&self.connection);
+        let call = pin!(connection.call_led(commands, leading, deadline));
+        let replies = until(&self.pool.server, &connection, call).await;
+        if self.connection.is_usable() {
+            self.pool.put_back(self.connection);
         } else {
-            self.pool.drop_with(&self.line);
+            self.pool.drop_with(&self.connection);
         }
         replies
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::time::timeout;
 
-use super::connection::Line;
+use super::connection::Connection;
 use super::server::Server;
 use crate::store::redis::transport::breaker::Begun;
 use crate::store::redis::transport::commands::command;
@@ -36,10 +36,10 @@ impl Probe {
     /// Asks by a new connection, as who is in trouble may be the old one, for as long as a call may
     /// take: where it takes that long to connect, a shorter probe would never succeed. But a quarter
     /// of that is enough to suspect a server for which others have waited in vain.
-    pub(super) async fn run(self, line: Arc<Line>) {
+    pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];
-        let mut ping = Box::pin(line.send(&ping, deadline));
+        let mut ping = Box::pin(connection.send(&ping, deadline));
         if self.begun.is_suspicion {
             match timeout(self.server.timeout / 4, &mut ping).await {
                 Ok(answered) => return self.tell(answered.is_ok()),
@@ -47,7 +47,7 @@ impl Probe {
             }
         }
         match ping.await {
-            Err(Fault::Timeout) => line.give_up(),
+            Err(Fault::Timeout) => connection.give_up(),
             answered => self.tell(answered.is_ok()),
         }
     }

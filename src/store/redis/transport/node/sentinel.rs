@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::commands::{Command, command};
-use crate::store::redis::transport::wire::Wire;
+use crate::store::redis::transport::wire::Multiplexer;
 
 /// Who knows where the master is, and how it is reached then.
 pub(crate) struct Sentinels {
@@ -44,8 +44,11 @@ impl Sentinels {
 
     /// Connects to the master. All sentinels are asked at once; the first server that they name and
     /// that says of itself that it is a master is it. One that was cut off may name an old one.
-    pub(super) async fn connect(&self) -> Result<Wire, RedisError> {
-        let asked = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
+    pub(super) async fn connect(&self) -> Result<Multiplexer, RedisError> {
+        let asked = self
+            .sentinels
+            .iter()
+            .map(|sentinel| self.send_unlimited(sentinel));
         let mut answers: FuturesUnordered<_> = asked.collect();
         let mut tried = HashSet::new();
         let mut failure = None;
@@ -67,15 +70,15 @@ impl Sentinels {
         Err(failure.unwrap_or_else(|| failed("there are no sentinels")))
     }
 
-    async fn ask(&self, sentinel: &ConnectionInfo) -> Result<Host, RedisError> {
-        let ask = async {
-            let connection = Wire::connect(sentinel).await?;
+    async fn send_unlimited(&self, sentinel: &ConnectionInfo) -> Result<Host, RedisError> {
+        let send_unlimited = async {
+            let connection = Multiplexer::connect(sentinel).await?;
             let mut address = command("SENTINEL");
             address.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.master);
             let address = one(&connection, address).await?;
             Ok(from_redis_value::<Option<(String, u16)>>(address)?)
         };
-        match timeout(self.patience, ask).await {
+        match timeout(self.patience, send_unlimited).await {
             Ok(Ok(Some((name, port)))) => Ok(Host::new(name, port)),
             Ok(Ok(None)) => Err(failed("the sentinel knows no master of that name")),
             Ok(Err(error)) => Err(error),
@@ -83,10 +86,10 @@ impl Sentinels {
         }
     }
 
-    async fn connect_to(&self, host: &Host) -> Result<Wire, RedisError> {
+    async fn connect_to(&self, host: &Host) -> Result<Multiplexer, RedisError> {
         let server = host.reached_like(&self.server);
         let connecting = async {
-            let connection = Wire::connect(&server).await?;
+            let connection = Multiplexer::connect(&server).await?;
             match has_role(&connection, b"master").await? {
                 true => Ok(connection),
                 false => Err(failed("the server that a sentinel names is no master")),
@@ -100,7 +103,7 @@ impl Sentinels {
 }
 
 /// Whether a server says that it is a `master`, a `slave` or a `sentinel`.
-pub(super) async fn has_role(connection: &Wire, wanted: &[u8]) -> Result<bool, RedisError> {
+pub(super) async fn has_role(connection: &Multiplexer, wanted: &[u8]) -> Result<bool, RedisError> {
     let role = one(connection, command("ROLE")).await?;
     let Value::Array(role) = role else {
         return Ok(false);
@@ -108,7 +111,7 @@ pub(super) async fn has_role(connection: &Wire, wanted: &[u8]) -> Result<bool, R
     Ok(matches!(role.first(), Some(Value::BulkString(role)) if role == wanted))
 }
 
-async fn one(connection: &Wire, command: Command) -> Result<Value, RedisError> {
+async fn one(connection: &Multiplexer, command: Command) -> Result<Value, RedisError> {
     let reply = connection.call(&[command]).await?.pop();
     reply.unwrap_or(Value::Nil).extract_error()
 }

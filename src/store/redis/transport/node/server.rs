@@ -5,23 +5,27 @@ use std::time::{Duration, Instant};
 
 use super::origin::Origin;
 use crate::store::redis::transport::breaker::Breaker;
-use crate::store::redis::transport::registry::Roll;
+use crate::store::redis::transport::registry::ConnectionRegistry;
 
 /// A server: how it is reached, and whether it is there.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(super) origin: Origin,
     pub(super) breaker: Breaker,
-    pub(super) roll: Arc<Roll>,
+    pub(super) registry: Arc<ConnectionRegistry>,
     /// How long a call may take, and a probe.
     pub(super) timeout: Duration,
 }
 
 impl Server {
-    pub(crate) fn new(origin: Origin, timeout: Duration, roll: Arc<Roll>) -> Self {
+    pub(crate) fn new(
+        origin: Origin,
+        timeout: Duration,
+        registry: Arc<ConnectionRegistry>,
+    ) -> Self {
         Self {
-            breaker: Breaker::new(origin.name(), Arc::clone(&roll), Instant::now()),
-            roll,
+            breaker: Breaker::new(origin.name(), Arc::clone(&registry), Instant::now()),
+            registry,
             origin,
             timeout,
         }

@@ -2,11 +2,14 @@
 
 use redis::{ErrorKind, RedisConnectionInfo, RedisError};
 
-use super::Wire;
+use super::Multiplexer;
 use crate::store::redis::transport::commands::command;
 
 /// Says who connects, and takes the database.
-pub(super) async fn greet(wire: &Wire, settings: &RedisConnectionInfo) -> Result<(), RedisError> {
+pub(super) async fn greet(
+    wire: &Multiplexer,
+    settings: &RedisConnectionInfo,
+) -> Result<(), RedisError> {
     let mut hello = command("HELLO");
     hello.arg(3);
     if let Some(password) = settings.password() {

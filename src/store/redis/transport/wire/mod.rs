@@ -32,7 +32,7 @@ pub(crate) use reader::Reader;
 
 /// A connection that is used by all its clones, until the last of them is dropped.
 #[derive(Debug, Clone)]
-pub(super) struct Wire {
+pub(super) struct Multiplexer {
     /// Counted here, beside the task's own, so that the last one's end is seen.
     caller: Arc<Caller>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Wire {
 #[derive(Debug)]
 struct Caller(Arc<Queue>);
 
-impl Wire {
+impl Multiplexer {
     /// Makes a connection.
     pub(super) async fn connect(info: &ConnectionInfo) -> Result<Self, RedisError> {
         let queue = stream::open(info.addr()).await?;

@@ -10,16 +10,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use super::driver::Driver;
 use super::queue::Queue;
 use super::scan::Scan;
-use super::{Caller, Failure, Wire, value};
+use super::{Caller, Failure, Multiplexer, value};
 use crate::store::redis::transport::commands::{Command, command};
 
 /// A connection and its other end.
-fn connected(buffer_bytes: usize) -> (Wire, DuplexStream) {
+fn connected(buffer_bytes: usize) -> (Multiplexer, DuplexStream) {
     let (ours, theirs) = duplex(buffer_bytes);
     let queue = Arc::<Queue>::default();
     tokio::spawn(Driver::new(ours, Arc::clone(&queue)).run());
     let caller = Arc::new(Caller(queue));
-    (Wire { caller }, theirs)
+    (Multiplexer { caller }, theirs)
 }
 
 fn ping(count: usize) -> Vec<Command> {
