@@ -39,10 +39,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let events = Events::start(Arc::clone(&backend), EventSettings::default());
     let ends = [EventType::ThreadDestroyed].into_iter().collect();
     events.subscribe("goodbyes", ends, say_goodbye).await?;
-    let service = ThreadService::new(backend, Policy::THREAD, Duration::from_secs(2));
+    let service = ThreadService::new(
+        Arc::clone(&backend) as _,
+        Policy::THREAD,
+        Duration::from_secs(2),
+    );
     let key = SigningKey::new("main", b"a secret that only this app knows");
     let identity = Identity::new(KeyRing::new(vec![key])?, CookieSettings::default());
-    let threads = Threads::new(service, identity).with_events(events.clone());
+    let threads = Threads::new(service, identity)
+        .with_backend(backend)
+        .with_events(events.clone());
     let shared = threads.clone();
     let server = HttpServer::new(move || App::new().wrap(shared.clone()).service(chat));
     server.bind("127.0.0.1:3000")?.run().await?;

@@ -1,22 +1,35 @@
 //! The services that a request works with.
 
+use std::sync::Arc;
+
 use crate::service::{ScopeService, ThreadService};
+use crate::store::Backend;
 
 /// Threads, and scopes if the app has them.
 #[derive(Debug, Clone)]
 pub(super) struct Services {
     pub(super) threads: ThreadService,
     pub(super) scopes: Option<ScopeService>,
+    /// What each worker takes a connection of its own from; none: all use that of the app.
+    pub(super) backend: Option<Arc<dyn Backend>>,
 }
 
 impl Services {
     /// The same with the worker's own connection to the store.
     pub(super) fn for_worker(&self) -> Self {
-        let threads = self.threads.for_worker();
-        let scopes = self.scopes.as_ref();
+        let Some(backend) = &self.backend else {
+            return self.clone();
+        };
+        let worker = backend.for_worker();
+        let threads = self.threads.over(Arc::clone(&worker) as _);
+        let over_worker = |scopes: &ScopeService| {
+            let scopes = scopes.over(Arc::clone(&worker) as _);
+            scopes.with_threads(threads.clone())
+        };
         Self {
-            scopes: scopes.map(|scopes| scopes.for_worker(&threads)),
+            scopes: self.scopes.as_ref().map(over_worker),
             threads,
+            backend: None,
         }
     }
 }

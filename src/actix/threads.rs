@@ -1,5 +1,6 @@
 //! The middleware as an app makes it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::background::Background;
@@ -14,11 +15,11 @@ use crate::domain::{self, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
 use crate::service::{ScopeService, ThreadService};
-use crate::store::millis;
+use crate::store::{Backend, millis};
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
 ///
-/// Made once and cloned into each worker, where it takes a connection to the store of its own. It
+/// Made once and cloned into each worker. It
 /// is wrapped around an app or a scope, once for each route.
 ///
 /// Every response gets `x-session-id`; `x-thread-id` and `Set-Cookie` with the signed id, except
@@ -48,6 +49,7 @@ impl Threads {
             services: Services {
                 threads: service,
                 scopes: None,
+                backend: None,
             },
             identity,
             callbacks: Callbacks::new(background.clone(), FIRST_PAUSE),
@@ -55,6 +57,14 @@ impl Threads {
             events: None,
             endings: None,
         }
+    }
+
+    /// The same with a connection to the store for each worker, which saves a wake-up of another thread for
+    /// each request. It has to be the back end of the service that this was made with.
+    #[must_use]
+    pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.services.backend = Some(backend);
+        self
     }
 
     /// The same with the events of the store, which [`Thread::on_destroyed`] needs. If their

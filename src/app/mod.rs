@@ -3,8 +3,8 @@
 mod connections;
 mod cors;
 mod metrics;
-mod rates;
 mod store;
+mod worker;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -22,26 +22,20 @@ use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-use crate::config::{CorsOrigins, McpSettings, Settings, own_origin};
+use crate::config::{CorsOrigins, Settings, own_origin};
 use crate::domain::{BODY_MAX_BYTES, KeyRing, SigningKey};
 use crate::events::{EventSettings, Events};
-use crate::http::{Api, Readiness, count_by_address, envelope};
+use crate::http::{Readiness, count_by_address, envelope};
 use crate::identity::Identity;
-use crate::protocols::agentuity::{Agentuity, SocketCounters};
-use crate::protocols::mcp::Mcp;
-use crate::protocols::modelrelay::ModelRelay;
-use crate::service::tools::Toolbox;
-use crate::service::{
-    ArchiveService, NamespaceService, RunService, ScopeService, SessionService, StateHandleService,
-    ThreadService,
-};
-use crate::store::{Backend, Clock, StoreError};
+use crate::protocols::agentuity::SocketCounters;
+use crate::store::StoreError;
 use crate::telemetry::{
-    Connections, HttpMetrics, ObservedStore, Observer, StoreMetrics, register_events,
-    register_links, register_memory, register_process, register_sockets,
+    Connections, HttpMetrics, Observer, StoreMetrics, register_events, register_links,
+    register_memory, register_process, register_rates, register_sockets,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
+use worker::Shared;
 
 /// How often it is looked whether those who have left are served.
 const GLANCE: Duration = Duration::from_millis(10);
@@ -84,7 +78,7 @@ impl Application {
         register_process(&mut registry);
         let own = registry.sub_registry_with_prefix("threadkeep");
         let http_metrics = HttpMetrics::register(own);
-        let store_metrics = StoreMetrics::register(own);
+        let store_metrics = Arc::new(StoreMetrics::register(own));
         let connections = Connections::register(own);
 
         let backend = store::open(&settings.store).await?;
@@ -92,45 +86,32 @@ impl Application {
         register_events(own, events.counters());
         register_links(own, Arc::clone(&backend) as _);
         register_memory(own, Arc::clone(&backend) as _);
-        let store = Arc::new(ObservedStore::new(Arc::clone(&backend) as _, store_metrics));
-        let patience = settings.store.timeout;
         let has_rates = !settings.rates.are_off();
-        let (store, scopes) = match has_rates {
-            true => rates::limited(&settings, &backend, store, own),
-            false => (store as _, Arc::clone(&backend) as _),
-        };
-        let service = ThreadService::new(store, settings.policy, patience);
-        let readiness = Readiness::default();
-        let api = Api {
-            scopes: ScopeService::new(scopes, service.clone(), settings.scopes, patience),
-            service,
-            archives: ArchiveService::new(Arc::clone(&backend) as _, settings.policy),
-            namespaces: NamespaceService::new(Arc::clone(&backend) as _, settings.entries),
+        let rates = Arc::default();
+        if has_rates {
+            register_rates(own, &rates);
+        }
+        let sockets = Arc::default();
+        register_sockets(own, &sockets);
+        let registry = Arc::new(registry);
+        let shared = Shared {
             webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),
             events: events.clone(),
             identity: identity(&settings),
-            api_keys: settings.api_keys.clone(),
-            readiness: readiness.clone(),
+            readiness: Readiness::default(),
+            backend,
+            store_metrics,
+            rates,
+            sockets: Arc::clone(&sockets),
+            settings: settings.clone(),
         };
-        let agentuity = Agentuity::new(&api);
-        let sockets = Arc::clone(&agentuity.counters);
-        register_sockets(own, &sockets);
-        let registry = Arc::new(registry);
-        let relay = modelrelay(&api, &backend);
-        let McpSettings {
-            allowed_hosts,
-            allowed_origins,
-        } = settings.mcp.clone();
-        let mcp = Mcp::new(&api, allowed_hosts, allowed_origins);
-        let origins = settings.cors.clone();
+        let readiness = shared.readiness.clone();
         let listener = Listener::bind(settings.listen);
         let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;
         let address = listener.address();
+        let origins = settings.cors.clone();
         let app = move || {
-            let api = api.for_worker();
-            let agentuity = agentuity.for_worker(&api);
-            let relay = relay.for_worker(&api.scopes);
-            let mcp = mcp.for_worker(&api.scopes);
+            let worker = shared.worker();
             let observer = Observer::new(http_metrics.clone());
             let has_cors = origins != CorsOrigins::None;
             // the last one is the outermost: it measures all others, and the envelope makes the
@@ -140,11 +121,7 @@ impl Application {
                 .wrap(Condition::new(has_rates, from_fn(count_by_address)))
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
-                // the router tries what comes first before all else
-                .configure(|config| api.configure(config))
-                .configure(|config| agentuity.configure(config))
-                .configure(|config| relay.configure(config))
-                .configure(|config| mcp.configure(config))
+                .configure(|config| worker.configure(config))
                 .service(metrics::resource(Arc::clone(&registry)))
         };
         let largest_body_bytes = BODY_MAX_BYTES.max(settings.entries.max_bytes);
@@ -234,21 +211,6 @@ impl fmt::Debug for Application {
 async fn until_none_is_left(sockets: &SocketCounters) {
     while sockets.left() > 0 {
         sleep(GLANCE).await;
-    }
-}
-
-/// The protocol for `ModelRelay`'s clients, to the same scopes.
-fn modelrelay(api: &Api, backend: &Arc<dyn Backend>) -> ModelRelay {
-    let listings = || Arc::clone(backend) as _;
-    let clock = Clock::system;
-    ModelRelay {
-        handles: StateHandleService::new(api.scopes.clone(), listings(), clock()),
-        sessions: SessionService::new(api.scopes.clone(), listings(), clock()),
-        runs: RunService::new(api.scopes.clone()),
-        tools: Toolbox::new(api.scopes.clone()),
-        events: api.events.clone(),
-        ring: api.identity.ring().clone(),
-        api_keys: api.api_keys.clone(),
     }
 }
 

@@ -70,16 +70,4 @@ impl Api {
     pub fn tools(&self) -> Toolbox {
         Toolbox::new(self.scopes.clone())
     }
-
-    /// The API as one worker thread should use it; see [`ThreadService::for_worker`].
-    #[must_use]
-    pub fn for_worker(&self) -> Self {
-        let service = self.service.for_worker();
-        Self {
-            scopes: self.scopes.for_worker(&service),
-            namespaces: self.namespaces.for_worker(),
-            service,
-            ..self.clone()
-        }
-    }
 }

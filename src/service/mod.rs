@@ -62,11 +62,11 @@ impl ThreadService {
         }
     }
 
-    /// The service as one worker thread should use it; see [`Store::for_worker`].
+    /// The same service over another store.
     #[must_use]
-    pub fn for_worker(&self) -> Self {
+    pub fn over(&self, store: Arc<dyn Store>) -> Self {
         Self {
-            store: self.store.for_worker(),
+            store,
             ..self.clone()
         }
     }

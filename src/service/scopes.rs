@@ -53,21 +53,20 @@ impl ScopeService {
         }
     }
 
-    /// The service as one worker thread should use it, beside that worker's threads.
-    #[must_use]
-    pub fn for_worker(&self, threads: &ThreadService) -> Self {
-        Self {
-            scopes: self.scopes.scopes_for_worker(),
-            threads: threads.clone(),
-            ..self.clone()
-        }
-    }
-
     /// The same service over other scopes.
     #[must_use]
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {
             scopes,
+            ..self.clone()
+        }
+    }
+
+    /// The same service, which makes threads by that one.
+    #[must_use]
+    pub fn with_threads(&self, threads: ThreadService) -> Self {
+        Self {
+            threads,
             ..self.clone()
         }
     }

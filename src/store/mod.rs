@@ -14,7 +14,6 @@ mod tls;
 mod traits;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -106,11 +105,6 @@ pub struct Destroyed {
 /// clock.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The store as one worker thread should use it: a store with connections gives each worker
-    /// its own, made on the worker's runtime, which saves a wake-up of another thread for each
-    /// request.
-    fn for_worker(&self) -> Arc<dyn Store>;
-
     /// The whole state as compact JSON, its keys sorted by their bytes. None: no such thread.
     ///
     /// # Errors

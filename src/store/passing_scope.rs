@@ -41,10 +41,6 @@ impl PassingScope {
 
 #[async_trait]
 impl Scopes for PassingScope {
-    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
-        Arc::new(self.clone())
-    }
-
     async fn read_scope(
         &self,
         _: &ScopeId,
@@ -129,7 +125,7 @@ mod tests {
         let [one, other] = [(); 2].map(|()| PassingScope::new(Clock::system()));
 
         one.write_scope(&scope, &write).await.unwrap();
-        let again = one.scopes_for_worker().write_scope(&scope, &write).await;
+        let again = one.clone().write_scope(&scope, &write).await;
         let again = again.unwrap();
         let elsewhere = other.write_scope(&scope, &write).await.unwrap();
 

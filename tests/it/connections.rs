@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use threadkeep::store::{Clock, RedisSettings, RedisStore, StoreError};
+use threadkeep::store::{Backend as _, Clock, RedisSettings, RedisStore, StoreError};
 
 use crate::conformance::room::{Subject, push, set};
 use crate::support::cluster::{self, RedisCluster};
@@ -31,10 +31,10 @@ async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> 
 /// Writes and reads by a connection of each kind that a store makes.
 async fn assert_works(url: &str) {
     let store = connect(url, &unique_prefix()).await.unwrap();
-    let thread = Subject::of(Arc::new(store));
+    let thread = Subject::of(Arc::new(store.clone()));
     thread.merge(&[push("k", "1")]).await;
     let by_worker = Subject {
-        store: thread.store.for_worker(),
+        store: store.for_worker(),
         ..thread.clone()
     };
     by_worker.merge(&[push("k", "2")]).await;

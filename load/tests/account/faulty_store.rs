@@ -130,15 +130,6 @@ fn with<'a>(write: &Write<'a>, operations: &'a [Operation]) -> Write<'a> {
 
 #[async_trait]
 impl Store for FaultyStore {
-    fn for_worker(&self) -> Arc<dyn Store> {
-        Arc::new(Self {
-            inner: self.inner.for_worker(),
-            fault: self.fault,
-            pushes: Arc::clone(&self.pushes),
-            faults: Arc::clone(&self.faults),
-        })
-    }
-
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         self.inner.get_state(id).await
     }

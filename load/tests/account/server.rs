@@ -43,7 +43,6 @@ impl Server {
                 let api = api(fault, counted);
                 let events = api.events.clone();
                 let server = HttpServer::new(move || {
-                    let api = api.for_worker();
                     App::new()
                         .wrap(from_fn(envelope))
                         .configure(|config| api.configure(config))

@@ -42,24 +42,14 @@ pub struct Agentuity {
 impl Agentuity {
     /// The protocol to what the API is about, for those who may come in by it.
     #[must_use]
-    pub fn new(api: &Api) -> Self {
+    pub fn new(api: &Api, counters: Arc<SocketCounters>) -> Self {
         Self {
             threads: api.service.clone(),
             namespaces: kv::namespaces(&api.namespaces),
             api_keys: api.api_keys.clone(),
             events: api.events.clone(),
-            counters: Arc::default(),
+            counters,
             timing: SocketTiming::DEFAULT,
-        }
-    }
-
-    /// The protocol as one worker thread should use it, over that worker's API.
-    #[must_use]
-    pub fn for_worker(&self, api: &Api) -> Self {
-        Self {
-            threads: api.service.clone(),
-            namespaces: kv::namespaces(&api.namespaces),
-            ..self.clone()
         }
     }
 

@@ -68,15 +68,6 @@ impl Mcp {
         }
     }
 
-    /// The protocol as one worker thread should use it, over that worker's scopes.
-    #[must_use]
-    pub fn for_worker(&self, scopes: &ScopeService) -> Self {
-        Self {
-            scopes: scopes.clone(),
-            ..self.clone()
-        }
-    }
-
     /// Adds `/mcp` to an app, which has [`crate::http::envelope`] around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
         let server = Server::new(self.scopes.clone());

@@ -33,7 +33,7 @@ use crate::domain::KeyRing;
 use crate::events::Events;
 use crate::identity::ApiKeys;
 use crate::service::tools::Toolbox;
-use crate::service::{RunService, ScopeService, SessionService, StateHandleService};
+use crate::service::{RunService, SessionService, StateHandleService};
 
 pub use error::RelayError;
 
@@ -57,18 +57,4 @@ pub struct ModelRelay {
     pub ring: KeyRing,
     /// Who may come in.
     pub api_keys: ApiKeys,
-}
-
-impl ModelRelay {
-    /// The protocol as one worker thread should use it, over that worker's scopes.
-    #[must_use]
-    pub fn for_worker(&self, scopes: &ScopeService) -> Self {
-        Self {
-            handles: self.handles.over(scopes),
-            sessions: self.sessions.over(scopes),
-            runs: RunService::new(scopes.clone()),
-            tools: Toolbox::new(scopes.clone()),
-            ..self.clone()
-        }
-    }
 }

@@ -83,15 +83,6 @@ impl NamespaceService {
         Self { namespaces, policy }
     }
 
-    /// The service as one worker thread should use it; see [`Namespaces::namespaces_for_worker`].
-    #[must_use]
-    pub fn for_worker(&self) -> Self {
-        Self {
-            namespaces: self.namespaces.namespaces_for_worker(),
-            ..*self
-        }
-    }
-
     /// The same namespaces under another policy, such as that of a protocol with another default
     /// lifetime.
     #[must_use]

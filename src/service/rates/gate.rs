@@ -45,35 +45,16 @@ impl RateGate {
         rates: Arc<dyn Rates>,
         threads: Arc<dyn Store>,
         limits: RateLimits,
+        counters: Arc<RateCounters>,
         timeout: Duration,
     ) -> Self {
         Self {
             rates,
             threads,
             limits,
-            counters: Arc::default(),
+            counters,
             timeout,
         }
-    }
-
-    /// What it came to.
-    #[must_use]
-    pub fn counters(&self) -> &Arc<RateCounters> {
-        &self.counters
-    }
-
-    /// The gate as one worker thread should use it; see [`Store::for_worker`].
-    #[must_use]
-    pub(super) fn for_worker(&self) -> Self {
-        Self {
-            rates: self.rates.rates_for_worker(),
-            ..self.clone()
-        }
-    }
-
-    /// The same over the threads of a worker.
-    pub(super) fn over(self, threads: Arc<dyn Store>) -> Self {
-        Self { threads, ..self }
     }
 
     /// Does a write once it is let through, and both within the time that a request may take.

@@ -28,13 +28,6 @@ impl LimitedScopes {
 
 #[async_trait]
 impl Scopes for LimitedScopes {
-    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
-        Arc::new(Self {
-            scopes: self.scopes.scopes_for_worker(),
-            gate: self.gate.for_worker(),
-        })
-    }
-
     async fn read_scope(
         &self,
         scope: &ScopeId,

@@ -27,12 +27,6 @@ impl LimitedStore {
 
 #[async_trait]
 impl Store for LimitedStore {
-    fn for_worker(&self) -> Arc<dyn Store> {
-        let store = self.store.for_worker();
-        let gate = self.gate.for_worker().over(Arc::clone(&store));
-        Arc::new(Self { store, gate })
-    }
-
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         self.store.get_state(id).await
     }

@@ -118,13 +118,6 @@ impl Catalog {
         }
     }
 
-    pub(crate) fn over(&self, scopes: &ScopeService) -> Self {
-        Self {
-            scopes: scopes.clone(),
-            ..self.clone()
-        }
-    }
-
     pub(crate) fn scope(&self, id: Uuid) -> ScopeId {
         (self.kind.scope)(id)
     }

@@ -72,12 +72,6 @@ impl SessionService {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// The same over the scopes of one worker thread.
-    #[must_use]
-    pub fn over(&self, scopes: &ScopeService) -> Self {
-        Self(self.0.over(scopes))
-    }
-
     /// Makes a session. A repeat answers the one that was made.
     ///
     /// # Errors

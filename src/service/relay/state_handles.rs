@@ -39,12 +39,6 @@ impl StateHandleService {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// The same over the scopes of one worker thread.
-    #[must_use]
-    pub fn over(&self, scopes: &ScopeService) -> Self {
-        Self(self.0.over(scopes))
-    }
-
     /// Makes a handle, which ends after `ttl`. A repeat answers the one that was made.
     ///
     /// # Errors

@@ -21,7 +21,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Usage, Whole, WriteError,
+    Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Usage, Whole,
+    WriteError,
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
@@ -260,12 +261,14 @@ fn part(value: &Value, slice: Option<Slice>) -> Part {
     }
 }
 
-#[async_trait]
-impl Store for MemoryStore {
-    fn for_worker(&self) -> Arc<dyn Store> {
+impl Backend for MemoryStore {
+    fn for_worker(&self) -> Arc<dyn Backend> {
         Arc::new(self.clone())
     }
+}
 
+#[async_trait]
+impl Store for MemoryStore {
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         Ok(self.read(id, state))
     }

@@ -25,7 +25,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError};
+use super::{
+    Backend, Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError,
+};
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use keys::KeyNames;
 use log::interest::Interest;
@@ -78,7 +80,7 @@ impl RedisSettings {
     }
 }
 
-/// Threads in Redis. Clones share one connection; [`Store::for_worker`] makes another.
+/// Threads in Redis. Clones share one connection; [`Backend::for_worker`] makes another.
 #[derive(Clone)]
 pub struct RedisStore {
     link: Arc<Link>,
@@ -120,13 +122,6 @@ impl RedisStore {
             unconfirmed,
             unreadable: Arc::default(),
         })
-    }
-
-    fn with_another_link(&self) -> Self {
-        Self {
-            link: Arc::new(self.link.another()),
-            ..self.clone()
-        }
     }
 
     fn ahead(&self) -> u64 {
@@ -199,12 +194,17 @@ impl RedisStore {
 /// How long the key of a probe of readiness stays. It is set again at the next probe.
 const PROBE_MS: u64 = 60_000;
 
+impl Backend for RedisStore {
+    fn for_worker(&self) -> Arc<dyn Backend> {
+        Arc::new(Self {
+            link: Arc::new(self.link.another()),
+            ..self.clone()
+        })
+    }
+}
+
 #[async_trait]
 impl Store for RedisStore {
-    fn for_worker(&self) -> Arc<dyn Store> {
-        Arc::new(self.with_another_link())
-    }
-
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         match self.fields(id).await? {
             Some(fields) => threads::state::assemble(&fields.pairs()?),

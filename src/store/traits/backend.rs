@@ -1,5 +1,7 @@
 //! All that a back end does.
 
+use std::sync::Arc;
+
 use crate::store::{
     Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Rates, Registry, Scopes, Store,
     Upkeep,
@@ -20,19 +22,8 @@ pub trait Backend:
     + Namespaces
     + Rates
 {
-}
-
-impl<T> Backend for T where
-    T: Store
-        + EventLog
-        + Archives
-        + Upkeep
-        + Leases
-        + Ledgers
-        + Registry
-        + Scopes
-        + Listings
-        + Namespaces
-        + Rates
-{
+    /// The back end as one worker thread should use it: one with connections gives each worker its
+    /// own, made on the worker's runtime, which saves a wake-up of another thread for each request. All
+    /// that a worker does goes over it, so that commands of several requests are sent at once.
+    fn for_worker(&self) -> Arc<dyn Backend>;
 }

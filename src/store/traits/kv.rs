@@ -1,7 +1,6 @@
 //! Entries in namespaces: data of applications that outlives threads.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -138,11 +137,6 @@ pub struct Usage {
 /// millisecond. Expiry goes by the store's own clock.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
-    /// The namespaces as one worker thread should use them; see [`Store::for_worker`].
-    ///
-    /// [`Store::for_worker`]: crate::store::Store::for_worker
-    fn namespaces_for_worker(&self) -> Arc<dyn Namespaces>;
-
     /// An entry; none when there is no such entry. What it does beside reading is done in the same
     /// step in which the entry is found to live; a put that comes right after may be what is read.
     ///

@@ -1,7 +1,6 @@
 //! How often something was done.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -22,11 +21,6 @@ pub enum Counted<'a> {
 /// one scope, change together. A counter of what was not done for long takes no room.
 #[async_trait]
 pub trait Rates: fmt::Debug + Send + Sync {
-    /// The counters as one worker thread should use them; see [`Store::for_worker`].
-    ///
-    /// [`Store::for_worker`]: crate::store::Store::for_worker
-    fn rates_for_worker(&self) -> Arc<dyn Rates>;
-
     /// Takes one of each of these rates, or none of any when one has none left: which, and for how
     /// long. Of several that have none left it is the one with the longest wait.
     ///

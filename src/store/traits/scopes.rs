@@ -1,7 +1,6 @@
 //! Scopes.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -148,11 +147,6 @@ impl From<RateLimited> for ScopeWriteError {
 /// That keys or tasks have changed is logged, in the same step, while all threads are watched.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
-    /// The scopes as one worker thread should use them; see [`Store::for_worker`].
-    ///
-    /// [`Store::for_worker`]: crate::store::Store::for_worker
-    fn scopes_for_worker(&self) -> Arc<dyn Scopes>;
-
     /// Some parts of a scope, at one version. None: there is no such scope.
     ///
     /// # Errors

@@ -9,7 +9,11 @@ use super::room::{Room, Subject, increment, numbered_once, push, push_window};
 const WRITERS: usize = 8;
 
 /// Runs the same thing on several threads, each with the store as a worker uses it.
-fn at_once<T: Send>(subject: &Subject, work: impl AsyncFn(usize, Subject) -> T + Sync) -> Vec<T> {
+fn at_once<T: Send>(
+    room: &Room,
+    subject: &Subject,
+    work: impl AsyncFn(usize, Subject) -> T + Sync,
+) -> Vec<T> {
     thread::scope(|scope| {
         let workers: Vec<_> = (0..WRITERS)
             .map(|writer| {
@@ -20,7 +24,7 @@ fn at_once<T: Send>(subject: &Subject, work: impl AsyncFn(usize, Subject) -> T +
                         .build()
                         .unwrap();
                     runtime.block_on(async {
-                        let store = subject.store.for_worker();
+                        let store = room.backend.for_worker();
                         let subject = Subject {
                             store,
                             ..subject.clone()
@@ -49,7 +53,7 @@ fn sorted_versions(written: &[Written]) -> Vec<u64> {
 async fn pushes_at_once_are_all_there_in_the_order_of_versions(room: Room) {
     let thread = room.subject();
 
-    let written = at_once(&thread, async |writer, thread| {
+    let written = at_once(&room, &thread, async |writer, thread| {
         let mut written = Vec::new();
         for place in 0..50 {
             let element = format!("{}", writer * 50 + place);
@@ -74,7 +78,7 @@ async fn pushes_at_once_are_all_there_in_the_order_of_versions(room: Room) {
 async fn windows_hold_under_pushes_at_once(room: Room) {
     let thread = room.subject();
 
-    at_once(&thread, async |writer, thread| {
+    at_once(&room, &thread, async |writer, thread| {
         for _ in 0..50 {
             let element = format!("\"{}\"", writer.to_string().repeat(100));
             thread.merge(&[push_window("k", &element, 30)]).await;
@@ -93,7 +97,7 @@ async fn windows_hold_under_pushes_at_once(room: Room) {
 async fn increments_at_once_lose_nothing(room: Room) {
     let thread = room.subject();
 
-    at_once(&thread, async |_, thread| {
+    at_once(&room, &thread, async |_, thread| {
         for _ in 0..50 {
             thread.merge(&[increment("k", 3)]).await;
         }
@@ -107,7 +111,7 @@ async fn of_writes_on_one_version_one_is_done(room: Room) {
     let thread = room.subject();
 
     for version in 0..20 {
-        let written = at_once(&thread, async |_, thread| {
+        let written = at_once(&room, &thread, async |_, thread| {
             thread
                 .merge_if(Precondition::Version(version), &[])
                 .await
@@ -123,7 +127,7 @@ async fn of_writes_with_one_idempotency_key_one_is_done(room: Room) {
     let thread = room.subject();
 
     for round in 0..20 {
-        let written = at_once(&thread, async |_, thread| {
+        let written = at_once(&room, &thread, async |_, thread| {
             let key = numbered_once(round);
             thread.merge_once(key, &[push("k", "1")]).await.unwrap()
         });
@@ -139,7 +143,9 @@ async fn of_ends_at_once_one_finds_the_thread(room: Room) {
         let thread = room.subject();
         thread.merge(&[]).await;
 
-        let ended = at_once(&thread, async |_, thread| thread.destroy().await.existed);
+        let ended = at_once(&room, &thread, async |_, thread| {
+            thread.destroy().await.existed
+        });
 
         assert_eq!(ended.iter().filter(|existed| **existed).count(), 1);
     }

@@ -246,7 +246,7 @@ async fn a_use_prolongs_a_lifetime_of_which_less_than_half_is_left(room: Room) {
 }
 
 async fn by_worker(room: &Room, space: &Space) -> Option<threadkeep::store::Entry> {
-    let namespaces = room.backend.namespaces_for_worker();
+    let namespaces = room.backend.for_worker();
     let key = super::space::key("k");
     let entry = namespaces.get_entry(&space.namespace, &key, Reading::Plain);
     entry.await.unwrap()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use threadkeep::domain::scope::ScopeId;
 use threadkeep::domain::{Fingerprint, Rate, RateLimited, RateName, ThreadId};
-use threadkeep::store::{Counted, Rates};
+use threadkeep::store::Counted;
 
 use super::room::Room;
 
@@ -163,9 +163,9 @@ async fn a_narrower_limit_holds_at_once(room: Room) {
 
 async fn of_many_who_come_at_once_no_more_are_let_through(room: Room) {
     let (room, address) = (Arc::new(room), an_address());
-    let workers: Vec<_> = (0..4).map(|_| room.backend.rates_for_worker()).collect();
+    let workers: Vec<_> = (0..4).map(|_| room.backend.for_worker()).collect();
     let all = (0..40).map(|number: usize| {
-        let rates: Arc<dyn Rates> = Arc::clone(&workers[number % workers.len()]);
+        let rates = Arc::clone(&workers[number % workers.len()]);
         tokio::spawn(async move {
             let rate = [writes("7/1d")];
             rates

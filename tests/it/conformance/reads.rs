@@ -161,7 +161,7 @@ async fn threads_are_apart_even_if_their_ids_look_alike(room: Room) {
 
 async fn a_store_that_is_up_answers_a_ping(room: Room) {
     assert!(room.store.ping().await.is_ok());
-    assert!(room.store.for_worker().ping().await.is_ok());
+    assert!(room.backend.for_worker().ping().await.is_ok());
 }
 
 over_every_store! {

@@ -10,7 +10,11 @@ use super::scope_room::{Place, fill, increment, item, set, set_if_absent};
 const WRITERS: usize = 8;
 
 /// Runs the same thing on several threads, each with the scopes as a worker uses them.
-fn at_once<T: Send>(place: &Place, work: impl AsyncFn(usize, Place) -> T + Sync) -> Vec<T> {
+fn at_once<T: Send>(
+    room: &Room,
+    place: &Place,
+    work: impl AsyncFn(usize, Place) -> T + Sync,
+) -> Vec<T> {
     thread::scope(|scope| {
         let workers: Vec<_> = (0..WRITERS)
             .map(|writer| {
@@ -22,7 +26,7 @@ fn at_once<T: Send>(place: &Place, work: impl AsyncFn(usize, Place) -> T + Sync)
                         .unwrap();
                     runtime.block_on(async {
                         let place = Place {
-                            scopes: place.scopes.scopes_for_worker(),
+                            scopes: room.backend.for_worker(),
                             ..place.clone()
                         };
                         work(writer, place).await
@@ -48,7 +52,7 @@ async fn writers_at_the_edge_of_the_total_never_pass_it(room: Room) {
             .run(&["a", "b", "c"].map(|key| fill(key, 32_768)))
             .await;
 
-        let accepted = at_once(&place, async |writer, place| {
+        let accepted = at_once(&room, &place, async |writer, place| {
             let mut accepted = 0;
             for number in 0..20 {
                 let key = format!("{writer}-{number}");
@@ -74,7 +78,7 @@ async fn writers_at_the_edge_of_the_total_never_pass_it(room: Room) {
 
 async fn writers_at_the_edge_of_the_keys_never_pass_it(room: Room) {
     for place in both(&room).await {
-        let accepted = at_once(&place, async |writer, place| {
+        let accepted = at_once(&room, &place, async |writer, place| {
             let mut accepted = 0;
             for number in 0..40 {
                 let key = format!("{writer}-{number}");
@@ -91,7 +95,7 @@ async fn writers_at_the_edge_of_the_keys_never_pass_it(room: Room) {
 
 async fn increments_at_once_are_all_counted(room: Room) {
     for place in both(&room).await {
-        at_once(&place, async |_, place| {
+        at_once(&room, &place, async |_, place| {
             for _ in 0..50 {
                 place.run(&[increment("n", 1)]).await;
             }
@@ -104,7 +108,7 @@ async fn increments_at_once_are_all_counted(room: Room) {
 
 async fn of_sets_if_absent_at_once_one_wins(room: Room) {
     for place in both(&room).await {
-        let answers = at_once(&place, async |writer, place| {
+        let answers = at_once(&room, &place, async |writer, place| {
             place.step(set_if_absent("lock", &writer.to_string())).await
         });
 
@@ -118,7 +122,7 @@ async fn of_sets_if_absent_at_once_one_wins(room: Room) {
 async fn a_scope_that_is_made_at_once_is_made_once(room: Room) {
     let handle = room.handle();
 
-    let made = at_once(&handle, async |_, place| {
+    let made = at_once(&room, &handle, async |_, place| {
         let write = ScopeWrite {
             makes: true,
             ..place.blank()
@@ -134,7 +138,7 @@ async fn histories_stay_under_their_limit_and_without_gaps(room: Room) {
     for place in both(&room).await {
         let place = place.keeping(100 * 100, false);
 
-        let added = at_once(&place, async |writer, place| {
+        let added = at_once(&room, &place, async |writer, place| {
             let mut added = Vec::new();
             for number in 10..40 {
                 // 100 bytes as it is counted
@@ -157,7 +161,7 @@ async fn histories_stay_under_their_limit_and_without_gaps(room: Room) {
 
 async fn a_repeat_from_many_at_once_is_done_once(room: Room) {
     for place in both(&room).await {
-        let replayed = at_once(&place, async |_, place| {
+        let replayed = at_once(&room, &place, async |_, place| {
             let counts = [increment("n", 1)];
             let written = place.run_once(numbered_once(1), &counts).await;
             written.unwrap().replayed

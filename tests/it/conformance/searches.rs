@@ -198,8 +198,7 @@ async fn a_service_has_a_default_lifetime_of_its_own(room: Room) {
     });
     let lives = async |service: &NamespaceService| {
         let draft = EntryDraft::new(ContentType::unknown(), "x");
-        let put = service.for_worker();
-        let put = put.put(&space.namespace, &key("k"), draft, None).await;
+        let put = service.put(&space.namespace, &key("k"), draft, None).await;
         put.unwrap();
         space.get("k").await.unwrap().head.lifetime
     };

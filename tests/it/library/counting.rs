@@ -71,13 +71,6 @@ impl Calls {
 
 #[async_trait]
 impl Store for CountingStore {
-    fn for_worker(&self) -> Arc<dyn Store> {
-        Arc::new(Self {
-            inner: self.inner.for_worker(),
-            calls: Arc::clone(&self.calls),
-        })
-    }
-
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
         self.calls.read()?;
         self.inner.get_state(id).await

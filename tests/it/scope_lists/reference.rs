@@ -286,10 +286,6 @@ impl Held {
 
 #[async_trait]
 impl Scopes for Reference {
-    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
-        Arc::new(self.clone())
-    }
-
     async fn read_scope(
         &self,
         _: &ScopeId,

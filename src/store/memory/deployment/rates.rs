@@ -1,7 +1,5 @@
 //! Counters of how often something was done.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 
 use crate::domain::heap::Heap;
@@ -111,10 +109,6 @@ impl Counters {
 
 #[async_trait]
 impl Rates for MemoryStore {
-    fn rates_for_worker(&self) -> Arc<dyn Rates> {
-        Arc::new(self.clone())
-    }
-
     async fn take_rates(
         &self,
         whose: Counted<'_>,

@@ -1,8 +1,6 @@
 //! Namespaces, all behind one lock: each step under it takes microseconds, and a page of 1,000 entries
 //! half a millisecond.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::task::yield_now;
@@ -16,10 +14,6 @@ use crate::store::{
 
 #[async_trait]
 impl Namespaces for MemoryStore {
-    fn namespaces_for_worker(&self) -> Arc<dyn Namespaces> {
-        Arc::new(self.clone())
-    }
-
     async fn get_entry(
         &self,
         namespace: &Namespace,

@@ -1,7 +1,5 @@
 //! Scopes: that of a thread within the thread, any other by itself.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
@@ -42,10 +40,6 @@ impl MemoryStore {
 
 #[async_trait]
 impl Scopes for MemoryStore {
-    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
-        Arc::new(self.clone())
-    }
-
     async fn read_scope(
         &self,
         scope: &ScopeId,

@@ -1,7 +1,5 @@
 //! Counters of how often something was done.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use redis::Value;
 
@@ -30,10 +28,6 @@ impl RedisStore {
 
 #[async_trait]
 impl Rates for RedisStore {
-    fn rates_for_worker(&self) -> Arc<dyn Rates> {
-        Arc::new(self.with_another_link())
-    }
-
     async fn take_rates(
         &self,
         whose: Counted<'_>,

@@ -1,7 +1,5 @@
 //! Entries of namespaces, and the namespaces.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use redis::Value;
@@ -23,10 +21,6 @@ use crate::store::{
 
 #[async_trait]
 impl Namespaces for RedisStore {
-    fn namespaces_for_worker(&self) -> Arc<dyn Namespaces> {
-        Arc::new(self.with_another_link())
-    }
-
     async fn get_entry(
         &self,
         namespace: &Namespace,

@@ -1,7 +1,5 @@
 //! Scopes, as `lua/scopes/scope.lua` lays them out.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use redis::Value;
 
@@ -20,10 +18,6 @@ use crate::store::{
 
 #[async_trait]
 impl Scopes for RedisStore {
-    fn scopes_for_worker(&self) -> Arc<dyn Scopes> {
-        Arc::new(self.with_another_link())
-    }
-
     async fn read_scope(
         &self,
         scope: &ScopeId,

@@ -46,7 +46,7 @@ impl Local {
         let api = room.api(events, WebhookSettings::default());
         let protocol = Agentuity {
             timing,
-            ..Agentuity::new(&api)
+            ..Agentuity::new(&api, Arc::default())
         };
         let counters = Arc::clone(&protocol.counters);
         let server =

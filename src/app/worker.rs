@@ -1,0 +1,120 @@
+//! What a worker thread serves with.
+
+use std::sync::Arc;
+
+use actix_web::web::ServiceConfig;
+
+use crate::config::Settings;
+use crate::events::Events;
+use crate::http::{Api, Readiness};
+use crate::identity::Identity;
+use crate::protocols::agentuity::{Agentuity, SocketCounters};
+use crate::protocols::mcp::Mcp;
+use crate::protocols::modelrelay::ModelRelay;
+use crate::service::rates::{LimitedScopes, LimitedStore, RateCounters, RateGate};
+use crate::service::tools::Toolbox;
+use crate::service::{
+    ArchiveService, NamespaceService, RunService, ScopeService, SessionService, StateHandleService,
+    ThreadService,
+};
+use crate::store::{Backend, Clock, Scopes, Store};
+use crate::telemetry::{ObservedStore, StoreMetrics};
+use crate::webhooks::Webhooks;
+
+/// What all workers share.
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) events: Events,
+    pub(super) webhooks: Webhooks,
+    pub(super) identity: Identity,
+    pub(super) readiness: Readiness,
+    pub(super) store_metrics: Arc<StoreMetrics>,
+    pub(super) rates: Arc<RateCounters>,
+    pub(super) sockets: Arc<SocketCounters>,
+}
+
+/// The API and the other protocols over one worker's connection to the store.
+pub(super) struct Worker {
+    api: Api,
+    agentuity: Agentuity,
+    relay: ModelRelay,
+    mcp: Mcp,
+}
+
+impl Shared {
+    /// To be called on the worker's thread.
+    pub(super) fn worker(&self) -> Worker {
+        let backend = self.backend.for_worker();
+        let api = self.api(&backend);
+        let mcp = &self.settings.mcp;
+        Worker {
+            agentuity: Agentuity::new(&api, Arc::clone(&self.sockets)),
+            relay: relay(&api, &backend),
+            mcp: Mcp::new(&api, mcp.allowed_hosts.clone(), mcp.allowed_origins.clone()),
+            api,
+        }
+    }
+
+    fn api(&self, backend: &Arc<dyn Backend>) -> Api {
+        let settings = &self.settings;
+        let timeout = settings.store.timeout;
+        let (store, scopes) = self.stores(backend);
+        let service = ThreadService::new(store, settings.policy, timeout);
+        Api {
+            scopes: ScopeService::new(scopes, service.clone(), settings.scopes, timeout),
+            service,
+            archives: ArchiveService::new(Arc::clone(backend) as _, settings.policy),
+            namespaces: NamespaceService::new(Arc::clone(backend) as _, settings.entries),
+            events: self.events.clone(),
+            webhooks: self.webhooks.clone(),
+            identity: self.identity.clone(),
+            api_keys: settings.api_keys.clone(),
+            readiness: self.readiness.clone(),
+        }
+    }
+
+    /// Threads, measured, and scopes; both limited in how often clients write, if the settings say so.
+    fn stores(&self, backend: &Arc<dyn Backend>) -> (Arc<dyn Store>, Arc<dyn Scopes>) {
+        let metrics = Arc::clone(&self.store_metrics);
+        let store = Arc::new(ObservedStore::new(Arc::clone(backend) as _, metrics));
+        if self.settings.rates.are_off() {
+            return (store, Arc::clone(backend) as _);
+        }
+        let gate = RateGate::new(
+            Arc::clone(backend) as _,
+            Arc::clone(&store) as _,
+            self.settings.rates,
+            Arc::clone(&self.rates),
+            self.settings.store.timeout,
+        );
+        let scopes = LimitedScopes::new(Arc::clone(backend) as _, gate.clone());
+        (Arc::new(LimitedStore::new(store, gate)), Arc::new(scopes))
+    }
+}
+
+impl Worker {
+    /// Adds all paths to an app. The router tries what comes first before all else.
+    pub(super) fn configure(&self, config: &mut ServiceConfig) {
+        self.api.configure(config);
+        self.agentuity.configure(config);
+        self.relay.configure(config);
+        self.mcp.configure(config);
+    }
+}
+
+/// The protocol for `ModelRelay`'s clients, to the same scopes.
+fn relay(api: &Api, backend: &Arc<dyn Backend>) -> ModelRelay {
+    let listings = || Arc::clone(backend) as _;
+    let clock = Clock::system;
+    ModelRelay {
+        handles: StateHandleService::new(api.scopes.clone(), listings(), clock()),
+        sessions: SessionService::new(api.scopes.clone(), listings(), clock()),
+        runs: RunService::new(api.scopes.clone()),
+        tools: Toolbox::new(api.scopes.clone()),
+        events: api.events.clone(),
+        ring: api.identity.ring().clone(),
+        api_keys: api.api_keys.clone(),
+    }
+}
