@@ -9,13 +9,20 @@ use super::draft::Draft;
 use super::place::Place;
 use super::record::Record;
 use super::timing::Timing;
-use crate::domain::{Event, EventTypes, Fingerprint, Position};
+use crate::domain::heap::{Heap, block};
+use crate::domain::{Event, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position};
 use crate::store::{LedgerChange, millis};
 
 /// Events that are pending at most before no more of the log is read.
 pub(super) const PENDING_MAX: usize = 1_000;
 /// Events that were read and wait for their first attempt, at most before no more is read.
 const BUFFERED_MAX: usize = 256;
+/// Bytes of all these events, at most before no more of the log is read. An event may name 64 KiB of
+/// keys, so their number alone would let an endpoint that fails hold 80 MiB for each of its slots.
+const BYTES_MAX: u64 = 8 * 1_024 * 1_024;
+/// Bytes that an event takes at most. Reading makes room for that much, since the size of an event is
+/// known only when it is here.
+const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
 
 #[derive(Debug)]
 pub(super) struct Backlog {
@@ -29,6 +36,8 @@ pub(super) struct Backlog {
     draft: Draft,
     pending: usize,
     buffered: usize,
+    /// What the pending and the buffered events take together.
+    bytes: u64,
 }
 
 /// The events of a subject, in order.
@@ -76,6 +85,7 @@ impl Backlog {
             draft: Draft::default(),
             pending: 0,
             buffered: 0,
+            bytes: 0,
         }
     }
 
@@ -84,12 +94,14 @@ impl Backlog {
         self.places.get(&bucket).map(Place::read)
     }
 
-    /// How many more events may be read.
+    /// How many more events may be read, however large they are.
     pub(super) fn room(&self) -> usize {
         if self.pending >= PENDING_MAX {
             return 0;
         }
-        BUFFERED_MAX.saturating_sub(self.buffered)
+        let by_number = BUFFERED_MAX.saturating_sub(self.buffered);
+        let by_bytes = BYTES_MAX.saturating_sub(self.bytes) / EVENT_MAX_BYTES;
+        by_number.min(by_bytes as usize)
     }
 
     /// Takes events that were read from a log, in order.
@@ -151,6 +163,7 @@ impl Backlog {
 
     fn append(&mut self, subject: Fingerprint, record: Record, is_pending: bool) {
         let item = Item { record, is_pending };
+        self.bytes += item.bytes();
         match self.lines.get_mut(&subject) {
             Some(line) => line.items.push_back(item),
             None => {
@@ -175,7 +188,9 @@ impl Backlog {
             .partition_point(|item| item.record.event.id.position < position);
         // nothing overtakes what is on its way
         let place = place.max(usize::from(line.stage == Stage::Busy));
-        line.items.insert(place, Item { record, is_pending });
+        let item = Item { record, is_pending };
+        self.bytes += item.bytes();
+        line.items.insert(place, item);
         if line.stage != Stage::Busy {
             self.settle(subject, now_ms);
         }
@@ -314,6 +329,7 @@ impl Backlog {
 
     /// Counts an item no more.
     fn release(&mut self, item: &Item) {
+        self.bytes -= item.bytes();
         if item.is_pending {
             self.pending -= 1;
             return;
@@ -343,6 +359,13 @@ impl Backlog {
     }
 }
 
+impl Item {
+    /// What it takes; the same until it is released.
+    fn bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.record.event.heap_bytes()
+    }
+}
+
 impl Line {
     /// Whether all of it is pending. Behind one that is not, nothing may be: the cursor stays before
     /// that one, and who reads on from there would find it behind what came later.
@@ -367,7 +390,7 @@ impl Line {
 mod tests {
     use super::*;
     use crate::domain::scope::ScopeId;
-    use crate::domain::{Completed, EventId, EventKind, EventType, Life, ThreadId};
+    use crate::domain::{Completed, EventId, EventKind, EventType, Json, Life, ThreadId};
 
     const HOUR_MS: u64 = 3_600_000;
     const DAY_MS: u64 = 24 * HOUR_MS;
@@ -667,5 +690,66 @@ mod tests {
         take(&mut backlog, more.collect());
 
         assert_eq!(backlog.room(), 0);
+    }
+
+    /// An event that names as many bytes of keys as any may.
+    fn large_event(thread: ThreadId, ms: u64) -> Event {
+        let keys = format!(r#"["{}"]"#, "k".repeat(MOST_KEY_BYTES_NAMED - 4));
+        let kind = EventKind::Updated {
+            keys: Some(Json::parse(&keys).unwrap()),
+            metadata: false,
+        };
+        Event {
+            kind,
+            ..event(thread, 0, ms)
+        }
+    }
+
+    #[test]
+    fn large_events_never_take_more_bytes_than_a_slot_may_have() {
+        let (failing, other) = (ThreadId::random(), ThreadId::random());
+        let mut backlog = backlog();
+        let mut logged = 1;
+        let mut read_all = |backlog: &mut Backlog| {
+            while backlog.room() > 0 {
+                let read = (0..backlog.room() as u64).map(|place| {
+                    let ms = logged + place;
+                    let thread = if ms.is_multiple_of(2) { other } else { failing };
+                    large_event(thread, ms)
+                });
+                let read: Vec<_> = read.collect();
+                logged += read.len() as u64;
+                backlog.take(read, EventTypes::ALL);
+            }
+            let items = backlog.lines.values().flat_map(|line| &line.items);
+            let bytes: u64 = items.map(|item| item.record.event.heap_bytes()).sum();
+            assert!(bytes <= BYTES_MAX, "{bytes}");
+            assert!(bytes > BYTES_MAX / 2, "{bytes}");
+        };
+        read_all(&mut backlog);
+        assert_eq!(next_ms(&mut backlog, 0), Some(1));
+        fail(&mut backlog, failing, 0);
+        read_all(&mut backlog);
+
+        let mut expected = 2;
+        for _ in 0..1_000 {
+            read_all(&mut backlog);
+            let Some(ms) = next_ms(&mut backlog, 0) else {
+                break;
+            };
+            assert_eq!(ms, expected, "none is left out");
+            backlog.succeed(subject(other), 0);
+            expected += 2;
+        }
+
+        // the thread that fails has taken all the room, until it is delivered
+        assert_eq!(backlog.room(), 0);
+        let due_ms = backlog.next_due_ms().unwrap();
+        for expected in (1..logged).step_by(2) {
+            assert_eq!(next_ms(&mut backlog, due_ms), Some(expected));
+            backlog.succeed(subject(failing), due_ms);
+        }
+        assert!(backlog.room() > 0);
+        assert_eq!(backlog.bytes, 0);
     }
 }
