@@ -195,6 +195,7 @@ up() {
                 THREADKEEP_LISTEN="$(place_of "$replica"):$replica_port" \
                 THREADKEEP_REDIS_URL="unix://$dir/redis.sock" \
                 THREADKEEP_SIGNING_KEYS_FILE="$dir/keys/signing" \
+                THREADKEEP_SIGNING_KEY="${THREADKEEP_SIGNING_KEY:-}" \
                 THREADKEEP_API_KEYS_FILE="$dir/keys/api" \
                 THREADKEEP_TRUSTED_PROXIES=127.0.0.1 \
                 THREADKEEP_WORKERS=1 \

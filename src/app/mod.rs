@@ -31,7 +31,7 @@ use crate::protocols::agentuity::SocketCounters;
 use crate::store::StoreError;
 use crate::telemetry::{
     Connections, HttpMetrics, Observer, StoreMetrics, register_events, register_links,
-    register_memory, register_process, register_rates, register_sockets,
+    register_memory, register_process, register_rates, register_signing, register_sockets,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
@@ -93,11 +93,23 @@ impl Application {
         }
         let sockets = Arc::default();
         register_sockets(own, &sockets);
+        let identity = identity(&settings);
+        let ring = identity.ring();
+        // a process with a store of its own has nobody to agree with
+        let status = match settings.store.redis_url {
+            Some(_) => {
+                events
+                    .share_signing_keys(ring, settings.signing_key_wait)
+                    .await?
+            }
+            None => Arc::default(),
+        };
+        register_signing(own, ring.clone(), status);
         let registry = Arc::new(registry);
         let shared = Shared {
             webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),
             events: events.clone(),
-            identity: identity(&settings),
+            identity,
             readiness: Readiness::default(),
             backend,
             store_metrics,

@@ -41,12 +41,20 @@ pub(super) fn signing_keys(
         }
         warnings.push(Warning::ShortSigningKey);
     }
+    let chosen = values.take("signing_key");
     let keys = keys.iter();
-    Ok(KeyRing::new(
-        keys.map(|key| SigningKey::new(key.name, key.secret.as_bytes()))
-            .collect(),
-    )
-    .ok())
+    let keys = keys.map(|key| SigningKey::new(key.name, key.secret.as_bytes()));
+    match (KeyRing::new(keys.collect()), chosen.filled()) {
+        (Err(_), None) => Ok(None),
+        (Err(_), Some(_)) => Err(given.refuse(Fault::Needed("as `signing_key` names one of them"))),
+        (Ok(ring), None) => Ok(Some(ring)),
+        (Ok(ring), Some(name)) => {
+            let rule = "the name, without the secret, of one of `signing_keys`";
+            let ring = ring.choose(name);
+            ring.map(Some)
+                .map_err(|_| chosen.refuse(Fault::Expected(rule)))
+        }
+    }
 }
 
 pub(super) fn api_keys(

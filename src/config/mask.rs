@@ -11,6 +11,9 @@ pub(super) fn mask(name: &str, text: &str) -> String {
         mask_keys(text)
     } else if name == "webhooks" {
         mask_webhooks(text)
+    } else if name == "signing_key" && text.contains(':') {
+        // a key where only its name belongs
+        mask_keys(text)
     } else if name.ends_with("_secret") {
         MASK.into()
     } else if name.ends_with("_url") {
@@ -90,6 +93,8 @@ mod tests {
     fn keys_show_their_names_alone() {
         assert_eq!(mask("signing_keys", "new:abc,old:d:e"), "new:***,old:***");
         assert_eq!(mask("api_keys", "baresecret"), "***");
+        assert_eq!(mask("signing_key", "new"), "new");
+        assert_eq!(mask("signing_key", "new:abc"), "new:***");
         assert_eq!(mask("identity_secret", "abc"), "***");
         assert_eq!(mask("identity_secret", ""), "");
         assert_eq!(

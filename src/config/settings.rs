@@ -60,6 +60,8 @@ pub struct Settings {
     pub webhook_allow_private: bool,
     /// The keys that sign; none: a random one for this run.
     pub signing_keys: Option<KeyRing>,
+    /// For how long all replicas must have had a signing key before it signs.
+    pub signing_key_wait: Duration,
     /// Keys of back ends.
     pub api_keys: ApiKeys,
     /// How the cookie is set.
@@ -167,6 +169,7 @@ impl Settings {
             rates: rates::read(values)?,
             session_events: values.take("session_events").parse("true or false")?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
+            signing_key_wait: signing_key_wait(values)?,
             api_keys: identity::api_keys(values, listen, &mut warnings)?,
             cookie: identity::cookie(values)?,
             provider: identity::provider(values, has_proxies)?,
@@ -179,6 +182,12 @@ impl Settings {
 
 /// More than a machine has for a worker; far from what sums overflow at.
 const MEMORY_BYTES_MAX: u64 = 1 << 40;
+
+fn signing_key_wait(values: &mut Values) -> Result<Duration, SettingsError> {
+    let rule = "a number of seconds, 0 to 86400";
+    let wait = values.take("signing_key_wait_seconds");
+    Ok(Duration::from_secs(wait.within(0..=86_400, rule)?))
+}
 
 fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     let url = values.take("redis_url");

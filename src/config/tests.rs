@@ -228,6 +228,23 @@ fn secrets_come_from_a_file_or_a_setting_but_not_both() {
 }
 
 #[test]
+fn the_key_that_signs_is_one_of_the_keys() {
+    let keys = format!("old:{SECRET},new:{SECRET}");
+    let chosen = |name| environment(&[("SIGNING_KEYS", &keys), ("SIGNING_KEY", name)]);
+    let place = |layers| load(&layers).unwrap().signing_keys.unwrap().chosen();
+
+    assert_eq!(place(chosen("")), 0);
+    assert_eq!(place(chosen("new")), 1);
+    for unknown in ["newer", &format!("new:{SECRET}")] {
+        let refusal = refusal(&chosen(unknown));
+        assert!(refusal.contains("`signing_key`"), "{refusal}");
+        assert!(!refusal.contains(SECRET), "{refusal}");
+    }
+    let alone = environment(&[("SIGNING_KEY", "new")]);
+    assert!(refusal(&alone).contains("needed as `signing_key` names one"));
+}
+
+#[test]
 fn a_provider_needs_what_it_goes_by() {
     let header = ("IDENTITY", "header");
     let secret = ("IDENTITY_SECRET", SECRET);

@@ -44,7 +44,7 @@ pub use rfc3339::{parse_rfc3339, rfc3339};
 pub use threads::document::Document;
 pub use threads::key::{Key, KeyError};
 pub use threads::operation::{Answer, Mismatch, Operation};
-pub use threads::signature::{KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
+pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use threads::thread::{Life, Stamp, Thread};
 pub use threads::thread_id::{ThreadId, ThreadIdError};
 pub use threads::write::{

@@ -94,6 +94,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use async_trait::async_trait;
+    use bytes::Bytes;
 
     use super::*;
     use crate::store::StoreError;
@@ -117,6 +118,16 @@ mod tests {
                 sleep(2 * LASTS).await;
             }
             Ok(vec![0])
+        }
+
+        async fn introduce(
+            &self,
+            _: &str,
+            _: &str,
+            _: &[u8],
+            _: Duration,
+        ) -> Result<Vec<Option<Bytes>>, StoreError> {
+            Ok(Vec::new())
         }
 
         async fn release(&self, _: &str, _: &str) -> Result<(), StoreError> {

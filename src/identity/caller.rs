@@ -17,6 +17,8 @@ pub struct Caller {
     pub key_name: Option<Arc<str>>,
     /// Whether a cookie was passed over because it did not verify.
     pub ignored_cookie: bool,
+    /// Whether a signed id in a cookie did not verify under any key, so that a new one takes its place.
+    pub unverified_cookie: bool,
     /// The signed id in the form of the header, when it came just as it would be sent.
     pub(super) signed: Option<HeaderValue>,
 }
@@ -66,6 +68,7 @@ impl Caller {
             source,
             key_name: None,
             ignored_cookie: false,
+            unverified_cookie: false,
             signed: None,
         }
     }

@@ -14,10 +14,10 @@ impl Identity {
     #[must_use]
     pub fn client_network(&self, request: &HttpRequest) -> Option<Fingerprint> {
         let client = self.proxies.client(request)?;
-        let tag = |network: &[u8]| self.ring.tag("threadkeep client network", &[network]);
+        let digest = |network: &[u8]| self.ring.digest("threadkeep client network", &[network]);
         Some(Fingerprint(match client.to_canonical() {
-            IpAddr::V4(address) => tag(&address.octets()),
-            IpAddr::V6(address) => tag(&address.octets()[..8]),
+            IpAddr::V4(address) => digest(&address.octets()),
+            IpAddr::V6(address) => digest(&address.octets()[..8]),
         }))
     }
 }

@@ -7,7 +7,7 @@ use memchr::{memchr, memchr3, memchr3_iter};
 use percent_encoding::percent_decode;
 
 use super::caller::{Caller, Source};
-use crate::domain::KeyRing;
+use crate::domain::{KeyRing, ThreadId};
 
 const MAX_AGE_SECONDS: u32 = 604_800;
 
@@ -152,10 +152,10 @@ impl Cookie {
         }
     }
 
-    /// The first cookie of the name that verifies, and whether one was passed over. A browser may
-    /// send several, set for different paths or domains.
-    pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> (Option<Caller>, bool) {
-        let mut ignored = false;
+    /// The caller of the first cookie of the name that verifies, or else a new one. A browser may send
+    /// several, set for different paths or domains.
+    pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
+        let (mut ignored_cookie, mut unverified_cookie) = (false, false);
         // bytes: a cookie of another application that is not text must not hide ours
         let pairs = headers.get_all(COOKIE);
         for pair in pairs.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')) {
@@ -167,11 +167,18 @@ impl Cookie {
                 continue;
             }
             match verify(&pair[equals + 1..], ring) {
-                Some(caller) => return (Some(caller), ignored),
-                None => ignored = true,
+                Ok(caller) => return caller,
+                Err(Unverified { is_signed }) => {
+                    ignored_cookie = true;
+                    unverified_cookie |= is_signed;
+                }
             }
         }
-        (None, ignored)
+        Caller {
+            ignored_cookie,
+            unverified_cookie,
+            ..Caller::of(ThreadId::random(), Source::Minted)
+        }
     }
 
     /// The cookie for a signed id that is given in the form of the header.
@@ -209,12 +216,24 @@ impl Cookie {
     }
 }
 
-fn verify(value: &[u8], ring: &KeyRing) -> Option<Caller> {
-    let decoded = percent_decode(value).decode_utf8().ok()?;
-    let (id, signature) = decoded.split_once('.')?;
-    let signed = ring.verify(id, signature)?;
+/// A cookie that names no thread.
+struct Unverified {
+    /// Whether it has the form of a signed id, so that a key may be missing here.
+    is_signed: bool,
+}
+
+fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, Unverified> {
+    let decoded = percent_decode(value).decode_utf8();
+    let parts = decoded
+        .as_deref()
+        .ok()
+        .and_then(|text| text.split_once('.'));
+    let (id, signature) = parts.ok_or(Unverified { is_signed: false })?;
+    let signed = ring.verify(id, signature).ok_or_else(|| Unverified {
+        is_signed: KeyRing::is_well_formed(id, signature),
+    })?;
     let header = signed.is_current.then(|| format!("{id};{signature}"));
-    Some(Caller {
+    Ok(Caller {
         key_name: Some(Arc::clone(signed.key_name)),
         signed: header.and_then(|text| HeaderValue::try_from(text).ok()),
         ..Caller::of(signed.id, Source::Cookie)

@@ -147,22 +147,16 @@ impl Identity {
         if request.headers().contains_key(THREAD_ID) {
             return self.by_header(request.headers());
         }
-        let (caller, ignored) = self.cookie.find(request.headers(), &self.ring);
-        match caller {
-            Some(caller) => {
-                self.check_origin(request)?;
-                // that of every site adds it, so that one which does not say who it is must not
-                let is_cross_site = self.cookie.settings.same_site == SameSite::None;
-                if is_cross_site && is_write(request) && !has_origin(request) {
-                    return Err(IdentityError::OriginNotAllowed);
-                }
-                Ok(caller)
+        let caller = self.cookie.find(request.headers(), &self.ring);
+        if caller.source == Source::Cookie {
+            self.check_origin(request)?;
+            // that of every site adds it, so that one which does not say who it is must not
+            let is_cross_site = self.cookie.settings.same_site == SameSite::None;
+            if is_cross_site && is_write(request) && !has_origin(request) {
+                return Err(IdentityError::OriginNotAllowed);
             }
-            None => Ok(Caller {
-                ignored_cookie: ignored,
-                ..Caller::of(ThreadId::random(), Source::Minted)
-            }),
         }
+        Ok(caller)
     }
 
     /// Whether a provider knows the callers.

@@ -22,6 +22,7 @@ pub struct HttpMetrics {
     pub(super) errors: Family<ErrorCode, Counter>,
     pub(super) identities: Family<Identity, Counter>,
     pub(super) ignored_cookies: Counter,
+    pub(super) unverified_cookies: Counter,
     pub(super) refused_bytes: Family<Limit, Counter>,
 }
 
@@ -35,6 +36,7 @@ impl HttpMetrics {
             errors: Family::default(),
             identities: Family::default(),
             ignored_cookies: Counter::default(),
+            unverified_cookies: Counter::default(),
             refused_bytes: Family::default(),
         };
         let help = "Requests that were answered";
@@ -47,6 +49,12 @@ impl HttpMetrics {
         registry.register("identities", help, metrics.identities.clone());
         let help = "Cookies passed over, as their signature did not hold";
         registry.register("ignored_cookies", help, metrics.ignored_cookies.clone());
+        let help = "Requests whose signed cookie no key verifies, so that they got a new thread id";
+        registry.register(
+            "unverified_cookies",
+            help,
+            metrics.unverified_cookies.clone(),
+        );
         let (name, help) = ("refused", "Bytes that a limit has refused");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.refused_bytes.clone());
         metrics

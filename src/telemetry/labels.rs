@@ -29,6 +29,11 @@ pub(super) struct Identity {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Key {
+    pub(super) key: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Limit {
     pub(super) limit: &'static str,
 }

@@ -125,6 +125,9 @@ impl Observer {
         if caller.ignored_cookie {
             self.metrics.ignored_cookies.inc();
         }
+        if caller.unverified_cookie {
+            self.metrics.unverified_cookies.inc();
+        }
         let mut callers = self.callers.borrow_mut();
         let known = callers
             .iter()

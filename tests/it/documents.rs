@@ -5,6 +5,8 @@ use std::process::Command;
 
 use threadkeep::config::Setting;
 
+use crate::support::server::{Backend, Server};
+
 fn committed(name: &str) -> String {
     fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
@@ -34,5 +36,25 @@ fn the_readme_lists_every_setting_with_its_default() {
             default => format!("| `{name}` | `{default}` |"),
         };
         assert!(readme.contains(&row), "{row}");
+    }
+}
+
+#[tokio::test]
+async fn every_metric_of_the_alerts_exists() {
+    let server = Server::shared(Backend::Memory);
+    // a family is shown when it has a first member
+    server.client().get("/v1/threads/current").ok().await;
+    let page = server.client().get("/metrics").ok().await.text();
+    let alerts = committed("deploy/alerts.yml");
+
+    let words = alerts.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let metrics: Vec<_> = words
+        .filter(|word| word.starts_with("threadkeep_"))
+        .collect();
+
+    assert!(metrics.len() > 3);
+    for metric in metrics {
+        let family = metric.trim_end_matches("_total");
+        assert!(page.contains(&format!("# TYPE {family} ")), "{metric}");
     }
 }

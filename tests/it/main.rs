@@ -32,6 +32,8 @@ mod lost_data;
 mod memory;
 mod memory_limit;
 mod protocols;
+#[cfg(feature = "redis")]
+mod rotation;
 mod scope_lists;
 #[cfg(feature = "redis")]
 mod slots;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,14 +25,37 @@ pub struct SigningKey {
     mac: Hmac<Sha256>,
 }
 
-/// The keys of a deployment: the first signs, all verify.
+/// The keys of a deployment: one signs, all verify.
+///
+/// Clones share which key signs, so [`sign_with`](Self::sign_with) counts for all of them.
 #[derive(Debug, Clone)]
-pub struct KeyRing(Vec<SigningKey>);
+pub struct KeyRing {
+    keys: Arc<[SigningKey]>,
+    /// The place of the key that is to sign.
+    chosen: usize,
+    /// The place of the key that signs, which differs while other replicas lack the chosen one.
+    signing: Arc<AtomicUsize>,
+}
 
-/// A ring without a key.
+/// Keys that make no ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a key ring needs a signing key")]
-pub struct KeyRingError;
+pub enum KeyRingError {
+    /// There are none.
+    #[error("a key ring needs a signing key")]
+    Empty,
+    /// None has the name of the key that is to sign.
+    #[error("no signing key has that name")]
+    UnknownName,
+}
+
+/// A signing key as replicas tell each other of it: enough to compare keys, and nothing to sign with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeyPrint {
+    /// The name, for logs.
+    pub name: Arc<str>,
+    /// 16 hex digits that the secret determines and that do not reveal it.
+    pub digest: String,
+}
 
 /// A thread id whose signature holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +84,27 @@ impl SigningKey {
         &self.name
     }
 
+    /// What other replicas may know of the key. The digest is a truncated HMAC of a constant, which
+    /// tells no more about the secret than a signed id does, and is the signature of none.
+    #[must_use]
+    pub fn print(&self) -> KeyPrint {
+        let mac = self.mac(b"threadkeep print of a signing key");
+        KeyPrint {
+            name: Arc::clone(&self.name),
+            digest: hex::encode(&mac[..8]),
+        }
+    }
+
     fn mac(&self, message: &[u8]) -> [u8; MAC_BYTES] {
         let mut mac = self.mac.clone();
         mac.update(message);
         mac.finalize().into_bytes().into()
+    }
+}
+
+impl fmt::Display for KeyPrint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.digest, self.name)
     }
 }
 
@@ -76,40 +117,90 @@ impl fmt::Debug for SigningKey {
 }
 
 impl KeyRing {
-    /// A ring of these keys.
+    /// A ring of these keys, of which the first signs.
     ///
     /// # Errors
     /// When there is none.
     pub fn new(keys: Vec<SigningKey>) -> Result<Self, KeyRingError> {
         if keys.is_empty() {
-            return Err(KeyRingError);
+            return Err(KeyRingError::Empty);
         }
-        Ok(Self(keys))
+        Ok(Self {
+            keys: keys.into(),
+            chosen: 0,
+            signing: Arc::default(),
+        })
     }
 
-    /// The names of the keys, the signing one first.
+    /// The same keys, of which the one of that name signs.
+    ///
+    /// # Errors
+    /// When none has the name.
+    pub fn choose(self, name: &str) -> Result<Self, KeyRingError> {
+        let chosen = self.names().position(|known| known == name);
+        let chosen = chosen.ok_or(KeyRingError::UnknownName)?;
+        Ok(Self {
+            chosen,
+            signing: Arc::new(chosen.into()),
+            ..self
+        })
+    }
+
+    /// The names of the keys, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(SigningKey::name)
+        self.keys.iter().map(SigningKey::name)
     }
 
-    /// The signature of the first key over the id's bytes, as standard padded base64.
+    /// The keys.
+    #[must_use]
+    pub fn keys(&self) -> &[SigningKey] {
+        &self.keys
+    }
+
+    /// The place of the key that is to sign once all replicas have it.
+    #[must_use]
+    pub fn chosen(&self) -> usize {
+        self.chosen
+    }
+
+    /// The place of the key that signs now.
+    #[must_use]
+    pub fn signing(&self) -> usize {
+        // the keys never change, so there is nothing to be ordered with
+        self.signing.load(Ordering::Relaxed)
+    }
+
+    /// Signs with the key at that place from now on; a place without a key changes nothing.
+    pub fn sign_with(&self, place: usize) {
+        if place < self.keys.len() {
+            self.signing.store(place, Ordering::Relaxed);
+        }
+    }
+
+    /// The signature over the id's bytes, as standard padded base64.
     #[must_use]
     pub fn sign(&self, id: &ThreadId) -> String {
-        STANDARD.encode(self.0[0].mac(id.as_bytes()))
+        STANDARD.encode(self.signer().mac(id.as_bytes()))
     }
 
-    /// A keyed hash of a text in the form of a thread id: the same text has the same id for as
-    /// long as the first key stays.
+    /// A keyed hash of a text in the form of a thread id; see [`Self::digest`].
     #[must_use]
     pub fn derive(&self, purpose: &str, parts: &[&[u8]]) -> ThreadId {
-        ThreadId::from_entropy(self.tag(purpose, parts))
+        ThreadId::from_entropy(self.digest(purpose, parts))
     }
 
-    /// A keyed hash of a text by the first key, which shows that the text is of this service. No
-    /// purpose begins like a thread id, so that none is the signature of one.
+    /// A keyed hash of a text by the first key, whichever signs: the same text has the same hash on
+    /// every replica, for as long as the first key stays.
+    #[must_use]
+    pub fn digest(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
+        cut(self.keys[0].mac(&message(purpose, parts)))
+    }
+
+    /// A keyed hash of a text by the key that signs, which shows that the text is of this service.
+    /// No purpose begins like a thread id, so that none is the signature of one.
     #[must_use]
     pub fn tag(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
-        cut(self.0[0].mac(&message(purpose, parts)))
+        cut(self.signer().mac(&message(purpose, parts)))
     }
 
     /// Whether one of the keys has made that tag. It takes the same time for all tags.
@@ -117,7 +208,13 @@ impl KeyRing {
     pub fn has_made(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
         let message = message(purpose, parts);
         let is_by = |key: &SigningKey| bool::from(cut(key.mac(&message)).ct_eq(tag));
-        self.0.iter().any(is_by)
+        self.keys.iter().any(is_by)
+    }
+
+    /// Whether an id and a signature have the form of a signed id, whoever has signed it.
+    #[must_use]
+    pub fn is_well_formed(id: &str, signature: &str) -> bool {
+        id.parse::<ThreadId>().is_ok() && decode(signature).is_some()
     }
 
     /// Verifies an id and its signature, base64 or 64 hex digits, against every key.
@@ -128,14 +225,18 @@ impl KeyRing {
         let id: ThreadId = id.parse().ok()?;
         let (claimed, is_base64) = decode(signature)?;
         let signer = self
-            .0
+            .keys
             .iter()
             .position(|key| bool::from(key.mac(id.as_bytes()).ct_eq(&claimed)))?;
         Some(SignedId {
             id,
-            key_name: &self.0[signer].name,
-            is_current: signer == 0 && is_base64,
+            key_name: &self.keys[signer].name,
+            is_current: signer == self.signing() && is_base64,
         })
+    }
+
+    fn signer(&self) -> &SigningKey {
+        &self.keys[self.signing()]
     }
 }
 
@@ -194,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_verifies_and_only_the_first_is_current() {
+    fn every_key_verifies_and_only_the_one_that_signs_is_current() {
         let old = ring(&["old"]);
         let both = ring(&["new", "old"]);
         let id: ThreadId = ID.parse().unwrap();
@@ -205,6 +306,33 @@ mod tests {
         assert_eq!((&**by_old.key_name, by_old.is_current), ("old", false));
         assert_eq!((&**by_new.key_name, by_new.is_current), ("new", true));
         assert_eq!(old.verify(ID, &both.sign(&id)), None);
+
+        both.clone().sign_with(1);
+        assert_eq!(both.sign(&id), old.sign(&id));
+        assert!(both.verify(ID, &old.sign(&id)).unwrap().is_current);
+        both.sign_with(2);
+        assert_eq!(both.signing(), 1);
+    }
+
+    #[test]
+    fn the_chosen_key_signs_and_the_first_one_derives() {
+        let old = ring(&["old"]);
+        let chosen = ring(&["old", "new"]).choose("new").unwrap();
+        let id: ThreadId = ID.parse().unwrap();
+
+        assert_eq!(chosen.sign(&id), ring(&["new"]).sign(&id));
+        assert_eq!(chosen.derive("sub", &[b"a"]), old.derive("sub", &[b"a"]));
+        let unknown = ring(&["old"]).choose("new").unwrap_err();
+        assert_eq!(unknown, KeyRingError::UnknownName);
+    }
+
+    #[test]
+    fn keys_of_other_bytes_have_other_prints_whatever_they_are_called() {
+        let print = |secret: &[u8]| SigningKey::new("main", secret).print();
+
+        assert_eq!(print(b"a"), print(b"a"));
+        assert_ne!(print(b"a"), print(b"b"));
+        assert_eq!(print(b"a").digest.len(), 16);
     }
 
     #[test]

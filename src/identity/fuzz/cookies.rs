@@ -3,6 +3,7 @@
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
 use percent_encoding::percent_decode;
 
+use super::super::caller::Source;
 use super::super::cookie::{Cookie, CookieSettings};
 use crate::domain::{KeyRing, SigningKey, ThreadId};
 use crate::fuzzing::{Bound, fuzz};
@@ -27,14 +28,15 @@ fn a_cookie_is_believed_just_when_it_bears_the_signature_of_its_id() {
             headers.append(COOKIE, value);
         }
 
-        let (found, _) = VERIFY.hold(input.len(), || cookie.find(&headers, &ring));
+        let found = VERIFY.hold(input.len(), || cookie.find(&headers, &ring));
 
         let signed = headers
             .get_all(COOKIE)
             .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
             .filter_map(|pair| pair.trim_ascii().strip_prefix(b"atid="))
             .find_map(|value| signed_by(&[&ring, &old], value));
-        assert_eq!(found.as_ref().map(|caller| caller.id), signed);
+        let known = (found.source == Source::Cookie).then_some(found.id);
+        assert_eq!(known, signed);
         if let Some(id) = signed {
             is_found_again(&cookie, &ring, id);
         }
@@ -67,6 +69,6 @@ fn is_found_again(cookie: &Cookie, ring: &KeyRing, id: ThreadId) {
     let pair = set.to_str().unwrap().split(';').next().unwrap();
     let mut headers = HeaderMap::new();
     headers.insert(COOKIE, HeaderValue::from_str(pair).unwrap());
-    let (found, _) = cookie.find(&headers, ring);
-    assert_eq!(found.map(|caller| caller.id), Some(id));
+    let found = cookie.find(&headers, ring);
+    assert_eq!((found.source, found.id), (Source::Cookie, id));
 }

@@ -136,7 +136,10 @@ impl Asked {
             return Ok(Making::new());
         };
         let parts = [kind.as_bytes(), self.key_name(), key];
-        let entropy = self.relay.ring.tag("threadkeep made by modelrelay", &parts);
+        let entropy = self
+            .relay
+            .ring
+            .digest("threadkeep made by modelrelay", &parts);
         Ok(Making::recognized(entropy, self.fingerprint()))
     }
 

@@ -57,6 +57,7 @@ scripts! {
     Sweep = "threads/sweep.lua" [LOG],
     Hold = "deployment/hold.lua" [],
     Release = "deployment/release.lua" [],
+    Introduce = "deployment/introduce.lua" [],
     OpenLedger = "log/open_ledger.lua" [],
     Commit = "log/commit.lua" [],
     Replay = "log/replay.lua" [],

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use crate::store::StoreError;
 
@@ -28,7 +29,21 @@ pub trait Leases: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<Vec<u16>, StoreError>;
 
-    /// Gives all back and takes part no more.
+    /// Tells the other holders of a pool something about `holder`, which counts for `lasts` and
+    /// takes the place of what it said before. In the same step answers what each living holder has
+    /// said, this one included; None stands for a holder that takes part and has said nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn introduce(
+        &self,
+        pool: &str,
+        holder: &str,
+        words: &[u8],
+        lasts: Duration,
+    ) -> Result<Vec<Option<Bytes>>, StoreError>;
+
+    /// Gives all back, takes part no more, and takes back what was said.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::room::Room;
 
 const LASTS: Duration = Duration::from_secs(10);
@@ -124,6 +126,55 @@ async fn of_many_who_come_at_once_no_two_hold_the_same(room: Room) {
     assert_eq!(held, (0..16).collect::<Vec<_>>());
 }
 
+/// What all holders of the pool are heard to say when `holder` says its name.
+async fn introduce(room: &Room, pool: &str, holder: &str) -> Vec<Option<String>> {
+    let said = room
+        .backend
+        .introduce(pool, holder, holder.as_bytes(), LASTS);
+    let text = |words: Bytes| String::from_utf8(words.to_vec()).unwrap();
+    let mut said: Vec<_> = said
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|words| words.map(text))
+        .collect();
+    said.sort_unstable();
+    said
+}
+
+fn said(words: &[&str]) -> Vec<Option<String>> {
+    words.iter().map(|word| Some((*word).to_owned())).collect()
+}
+
+async fn what_a_holder_says_is_heard_by_all_until_it_ends(room: Room) {
+    assert_eq!(introduce(&room, "pool", "a").await, said(&["a"]));
+    hold(&room, 16, "a").await;
+    assert_eq!(
+        introduce(&room, "pool", "b\n b").await,
+        said(&["a", "b\n b"])
+    );
+    assert_eq!(introduce(&room, "other", "c").await, said(&["c"]));
+
+    room.advance(LASTS - MOMENT);
+    assert_eq!(introduce(&room, "pool", "a").await, said(&["a", "b\n b"]));
+    room.advance(MOMENT);
+    assert_eq!(introduce(&room, "pool", "a").await, said(&["a"]));
+
+    room.backend.release("pool", "a").await.unwrap();
+    assert_eq!(introduce(&room, "pool", "b").await, said(&["b"]));
+}
+
+async fn a_holder_that_says_nothing_is_known_to_be_there(room: Room) {
+    hold(&room, 16, "silent").await;
+
+    let heard = introduce(&room, "pool", "a").await;
+    room.advance(LASTS);
+    let later = introduce(&room, "pool", "a").await;
+
+    assert_eq!(heard, [None, Some("a".to_owned())]);
+    assert_eq!(later, said(&["a"]));
+}
+
 super::over_every_store! {
     one_holder_has_all,
     what_is_held_is_nobody_elses_until_it_is_given_back,
@@ -132,6 +183,8 @@ super::over_every_store! {
     who_renews_keeps_the_same_slots,
     what_is_not_renewed_is_free,
     what_is_given_back_is_free_at_once,
+    what_a_holder_says_is_heard_by_all_until_it_ends,
+    a_holder_that_says_nothing_is_known_to_be_there,
     pools_are_apart,
     of_many_who_come_at_once_no_two_hold_the_same,
 }

@@ -230,6 +230,12 @@ impl Builder {
         self
     }
 
+    /// The value of an environment variable of the server.
+    #[cfg(feature = "redis")]
+    pub(crate) fn value(&self, name: &str) -> &str {
+        &self.settings[name]
+    }
+
     /// Takes an environment variable away again.
     pub(crate) fn unset(mut self, name: &str) -> Self {
         self.settings.remove(name);

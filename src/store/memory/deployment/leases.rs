@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use crate::store::memory::MemoryStore;
 use crate::store::{Leases, StoreError, millis};
@@ -14,6 +15,8 @@ pub(crate) struct Pool {
     /// Until when each holder takes part.
     holders: HashMap<String, u64>,
     leases: BTreeMap<u16, Lease>,
+    /// What holders have said, and until when it counts.
+    said: HashMap<String, (u64, Bytes)>,
 }
 
 #[derive(Debug)]
@@ -51,14 +54,34 @@ impl Pool {
         lease.is_some_and(|lease| lease.holder == holder)
     }
 
+    /// Notes what a holder says, and gives what each living one has said.
+    fn introduce(
+        &mut self,
+        holder: &str,
+        words: Bytes,
+        ends_ms: u64,
+        now_ms: u64,
+    ) -> Vec<Option<Bytes>> {
+        self.said.insert(holder.to_owned(), (ends_ms, words));
+        self.said.retain(|_, (ends_ms, _)| *ends_ms > now_ms);
+        let said = self.said.values().map(|(_, words)| Some(words.clone()));
+        let living = self
+            .holders
+            .iter()
+            .filter(|(_, ends_ms)| **ends_ms > now_ms);
+        let silent = living.filter(|(holder, _)| !self.said.contains_key(*holder));
+        said.chain(silent.map(|_| None)).collect()
+    }
+
     fn release(&mut self, holder: &str) {
         self.holders.remove(holder);
+        self.said.remove(holder);
         self.leases.retain(|_, lease| lease.holder != holder);
     }
 
     /// Whether nobody takes part.
     fn is_unused(&self) -> bool {
-        self.holders.is_empty() && self.leases.is_empty()
+        self.holders.is_empty() && self.leases.is_empty() && self.said.is_empty()
     }
 
     /// Whether a slot is a holder's at that time.
@@ -82,6 +105,21 @@ impl Leases for MemoryStore {
         let ends_ms = now_ms.saturating_add(millis(lasts));
         let pool = work.pools.entry(pool.to_owned()).or_default();
         Ok(pool.hold(slots, holder, ends_ms, now_ms))
+    }
+
+    async fn introduce(
+        &self,
+        pool: &str,
+        holder: &str,
+        words: &[u8],
+        lasts: Duration,
+    ) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let mut work = self.0.work();
+        let now_ms = self.0.clock.now_ms();
+        let ends_ms = now_ms.saturating_add(millis(lasts));
+        let words = Bytes::copy_from_slice(words);
+        let pool = work.pools.entry(pool.to_owned()).or_default();
+        Ok(pool.introduce(holder, words, ends_ms, now_ms))
     }
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use redis::Value;
 
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{array, integer};
+use crate::store::redis::threads::replies::{UNKNOWN, array, integer};
 use crate::store::{Leases, StoreError, millis};
 
 #[async_trait]
@@ -26,6 +28,28 @@ impl Leases for RedisStore {
             .arg(millis(lasts));
         let held = array(self.background.calls().read(cmd).await?)?;
         held.iter().map(|slot| Ok(integer(slot)? as u16)).collect()
+    }
+
+    async fn introduce(
+        &self,
+        pool: &str,
+        holder: &str,
+        words: &[u8],
+        lasts: Duration,
+    ) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let mut cmd = Script::Introduce.call(1);
+        cmd.arg(self.names.pool(pool))
+            .arg(self.ahead())
+            .arg(holder)
+            .arg(millis(lasts))
+            .arg(words);
+        let said = array(self.background.calls().read(cmd).await?)?;
+        let words = |words| match words {
+            Value::BulkString(words) => Ok(Some(words.into())),
+            Value::Nil => Ok(None),
+            _ => Err(UNKNOWN),
+        };
+        said.into_iter().map(words).collect()
     }
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {

@@ -1,0 +1,276 @@
+//! Which key of a ring signs, by what the replicas say of theirs.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::card::{Card, digest_of, name_of};
+use crate::domain::KeyRing;
+
+/// The decision of one replica. What it says of the others is only what they said lately, so a new
+/// key has to be on all of them for a while before it signs.
+#[derive(Debug)]
+pub(super) struct Agreement {
+    ring: KeyRing,
+    /// In the order of the ring.
+    digests: Vec<String>,
+    wait: Duration,
+    /// Since when all replicas have had the chosen key, as far as this one has seen. By this
+    /// machine's monotonic clock: no clock that jumps makes it longer.
+    held_since: Option<Instant>,
+}
+
+/// How far the replicas agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Situation {
+    /// The chosen key signs, and all have it.
+    #[default]
+    Agreed,
+    /// All have the chosen key, but not for long enough yet.
+    Settling,
+    /// Some lack the chosen key, so another one signs that all have.
+    Withheld,
+    /// No key is on all replicas, as far as they say: whatever signs, some cannot verify it.
+    Apart,
+}
+
+/// What follows from what the replicas say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Verdict {
+    pub(super) situation: Situation,
+    /// Replicas that say that they lack the chosen key.
+    pub(super) without: usize,
+    /// Replicas that do not say which keys they have.
+    pub(super) silent: usize,
+    /// Names of keys that others sign with and this replica lacks.
+    pub(super) foreign: Vec<String>,
+}
+
+impl Agreement {
+    pub(super) fn new(ring: KeyRing, wait: Duration) -> Self {
+        let digests = ring.keys().iter().map(|key| key.print().digest).collect();
+        Self {
+            ring,
+            digests,
+            wait,
+            held_since: None,
+        }
+    }
+
+    /// Signs with the key that was in use before, if the ring has it.
+    pub(super) fn resume(&self, digest: &str) {
+        if let Some(place) = self.digests.iter().position(|known| known == digest) {
+            self.ring.sign_with(place);
+        }
+    }
+
+    /// Nothing was heard of the others for a time, so all have to show their keys for a while again.
+    pub(super) fn forget(&mut self) {
+        self.held_since = None;
+    }
+
+    /// Has the ring sign as follows from what the living replicas say, this one among them. None
+    /// stands for one that says nothing.
+    pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
+        let told: Vec<_> = cards.iter().flatten().collect();
+        let without = |place: usize| {
+            let lacks = |card: &&&Card| !card.has(&self.digests[place]);
+            told.iter().filter(lacks).count()
+        };
+        // a ring of one key has no other choice, so there is nothing to wait for
+        let silent = match self.digests.len() {
+            1 => 0,
+            _ => cards.len() - told.len(),
+        };
+        let is_on_all = |place: usize| silent == 0 && without(place) == 0;
+        let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
+        let held_since = is_on_all(chosen).then(|| self.held_since.unwrap_or(now));
+        let has_settled = held_since.is_some_and(|since| now - since >= self.wait);
+
+        let next = if has_settled {
+            chosen
+        } else if is_on_all(signing) {
+            signing
+        } else {
+            // what signs now is lost on some: rather any that is on all, at once
+            let others = std::iter::once(chosen).chain(0..self.digests.len());
+            others
+                .into_iter()
+                .find(|place| is_on_all(*place))
+                .unwrap_or(signing)
+        };
+        let situation = match (next == chosen, is_on_all(chosen)) {
+            (true, true) => Situation::Agreed,
+            (false, true) => Situation::Settling,
+            (false, false) if is_on_all(next) => Situation::Withheld,
+            (_, false) => Situation::Apart,
+        };
+        let verdict = Verdict {
+            situation,
+            without: without(chosen),
+            silent,
+            foreign: self.foreign(&told),
+        };
+        self.held_since = held_since;
+        self.ring.sign_with(next);
+        verdict
+    }
+
+    fn foreign(&self, cards: &[&Card]) -> Vec<String> {
+        let is_ours = |print: &str| self.digests.iter().any(|known| known == digest_of(print));
+        let signing = cards.iter().map(|card| card.signs.as_str());
+        let foreign = signing.filter(|print| !is_ours(print));
+        let mut names: Vec<_> = foreign.map(|print| name_of(print).to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SigningKey;
+
+    const WAIT: Duration = Duration::from_secs(600);
+
+    fn ring(names: &[&str]) -> KeyRing {
+        let key = |name: &&str| SigningKey::new(*name, name.as_bytes());
+        KeyRing::new(names.iter().map(key).collect()).unwrap()
+    }
+
+    fn card(names: &[&str]) -> Option<Card> {
+        Some(Card::of(&ring(names)))
+    }
+
+    /// A replica that was signing with `old` and is to sign with `new`.
+    fn rotating() -> Agreement {
+        let agreement = Agreement::new(ring(&["new", "old"]), WAIT);
+        agreement.resume(&agreement.digests[1].clone());
+        agreement
+    }
+
+    fn signs(agreement: &Agreement) -> &str {
+        agreement
+            .ring
+            .names()
+            .nth(agreement.ring.signing())
+            .unwrap()
+    }
+
+    #[test]
+    fn a_new_key_signs_when_all_have_had_it_for_long_enough() {
+        let mut agreement = rotating();
+        let now = Instant::now();
+        let both = [card(&["old", "new"]), card(&["new", "old"])];
+
+        let verdict = agreement.judge(&both, now);
+        assert_eq!(
+            (verdict.situation, signs(&agreement)),
+            (Situation::Settling, "old")
+        );
+        agreement.judge(&both, now + WAIT - Duration::from_millis(1));
+        assert_eq!(signs(&agreement), "old");
+        let verdict = agreement.judge(&both, now + WAIT);
+        assert_eq!(
+            (verdict.situation, signs(&agreement)),
+            (Situation::Agreed, "new")
+        );
+    }
+
+    #[test]
+    fn a_replica_that_comes_back_without_the_key_begins_the_wait_again() {
+        let mut agreement = rotating();
+        let now = Instant::now();
+        let alone = [card(&["new", "old"])];
+
+        agreement.judge(&alone, now);
+        let verdict = agreement.judge(&[card(&["new", "old"]), card(&["old"])], now + WAIT / 2);
+        assert_eq!(
+            (verdict.situation, verdict.without),
+            (Situation::Withheld, 1)
+        );
+        agreement.judge(&alone, now + WAIT);
+        assert_eq!(signs(&agreement), "old");
+        agreement.judge(&alone, now + WAIT * 2);
+        assert_eq!(signs(&agreement), "new");
+    }
+
+    #[test]
+    fn an_outage_of_the_store_begins_the_wait_again() {
+        let mut agreement = rotating();
+        let now = Instant::now();
+        let both = [card(&["new", "old"]), card(&["new", "old"])];
+
+        agreement.judge(&both, now);
+        agreement.forget();
+        agreement.judge(&both, now + WAIT);
+        assert_eq!(signs(&agreement), "old");
+    }
+
+    #[test]
+    fn a_replica_that_comes_without_the_key_in_use_brings_the_former_one_back_at_once() {
+        let mut agreement = Agreement::new(ring(&["new", "old"]), WAIT);
+        let now = Instant::now();
+
+        agreement.judge(&[card(&["new", "old"])], now);
+        assert_eq!(signs(&agreement), "new");
+        let verdict = agreement.judge(&[card(&["new", "old"]), card(&["old"])], now);
+        assert_eq!(
+            (verdict.situation, signs(&agreement)),
+            (Situation::Withheld, "old")
+        );
+    }
+
+    #[test]
+    fn a_replica_that_says_nothing_changes_no_key() {
+        for mut agreement in [rotating(), Agreement::new(ring(&["new", "old"]), WAIT)] {
+            let before = signs(&agreement).to_owned();
+            let now = Instant::now();
+
+            for later in [Duration::ZERO, WAIT * 2] {
+                let verdict = agreement.judge(&[card(&["new", "old"]), None], now + later);
+                assert_eq!((verdict.situation, verdict.silent), (Situation::Apart, 1));
+            }
+
+            assert_eq!(signs(&agreement), before);
+        }
+    }
+
+    #[test]
+    fn a_ring_of_one_key_takes_no_notice_of_replicas_that_say_nothing() {
+        let mut agreement = Agreement::new(ring(&["only"]), WAIT);
+
+        let verdict = agreement.judge(&[card(&["only"]), None], Instant::now());
+
+        assert_eq!(verdict, Verdict::default());
+    }
+
+    #[test]
+    fn replicas_without_a_common_key_are_told_of_and_keep_theirs() {
+        let mut agreement = Agreement::new(ring(&["ours"]), WAIT);
+
+        let verdict = agreement.judge(&[card(&["ours"]), card(&["theirs"])], Instant::now());
+
+        assert_eq!((verdict.situation, verdict.without), (Situation::Apart, 1));
+        assert_eq!(verdict.foreign, ["theirs"]);
+        assert_eq!(signs(&agreement), "ours");
+    }
+
+    #[test]
+    fn a_fleet_without_a_past_signs_with_the_chosen_key_at_once() {
+        let ring = ring(&["old", "new"]).choose("new").unwrap();
+        let mut agreement = Agreement::new(ring.clone(), WAIT);
+
+        agreement.judge(&[Some(Card::of(&ring))], Instant::now());
+
+        assert_eq!(signs(&agreement), "new");
+    }
+
+    #[test]
+    fn a_card_of_another_version_says_nothing() {
+        assert_eq!(Card::read(b"2 of something else"), None);
+        let card = br#"{"signs":"a:b","keys":["a:b:c"],"more":1}"#;
+        assert!(Card::read(card).unwrap().has("a"));
+    }
+}

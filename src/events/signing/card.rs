@@ -1,0 +1,52 @@
+//! What a replica tells the others about its signing keys.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::KeyRing;
+
+/// Prints of keys, each as `digest:name`. Members that a later version adds are passed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Card {
+    /// The one that signs.
+    pub(super) signs: String,
+    /// All that verify.
+    pub(super) keys: Vec<String>,
+}
+
+impl Card {
+    pub(super) fn of(ring: &KeyRing) -> Self {
+        let keys: Vec<_> = ring
+            .keys()
+            .iter()
+            .map(|key| key.print().to_string())
+            .collect();
+        Self {
+            signs: keys[ring.signing()].clone(),
+            keys,
+        }
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// None: another version wrote it, so nothing is known of that replica's keys.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    /// Whether the replica has a key, whatever it calls it.
+    pub(super) fn has(&self, digest: &str) -> bool {
+        self.keys.iter().any(|key| digest_of(key) == digest)
+    }
+}
+
+/// The digest of a print.
+pub(super) fn digest_of(print: &str) -> &str {
+    print.split(':').next().unwrap_or_default()
+}
+
+/// The name of a print.
+pub(super) fn name_of(print: &str) -> &str {
+    print.split_once(':').map_or("", |(_, name)| name)
+}

@@ -1,0 +1,43 @@
+//! How the agreement on a signing key stands, for metrics.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::agreement::{Situation, Verdict};
+
+/// How far the replicas agree on the signing key. By default, they do.
+#[derive(Debug, Default)]
+pub struct SigningStatus(Mutex<Verdict>);
+
+impl SigningStatus {
+    /// Whether another key signs in place of the chosen one.
+    #[must_use]
+    pub fn is_withheld(&self) -> bool {
+        let situation = self.lock().situation;
+        matches!(situation, Situation::Withheld | Situation::Settling)
+    }
+
+    /// Live replicas that lack the chosen key, or do not say.
+    #[must_use]
+    pub fn replicas_without(&self) -> usize {
+        let verdict = self.lock();
+        verdict.without + verdict.silent
+    }
+
+    /// Keys that other replicas sign with and this one does not have.
+    #[must_use]
+    pub fn foreign_keys(&self) -> usize {
+        self.lock().foreign.len()
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        self.lock().clone()
+    }
+
+    pub(super) fn set(&self, verdict: Verdict) {
+        *self.lock() = verdict;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Verdict> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

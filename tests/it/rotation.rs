@@ -1,0 +1,370 @@
+//! A new signing key comes to one replica after the other, and no client loses its conversation,
+//! whichever replica it meets next and in whatever order the operator goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use reqwest::Method;
+use tokio::sync::RwLock;
+use tokio::task::{JoinSet, spawn_blocking};
+
+use crate::support::client::{Answer, new_id, signature};
+use crate::support::server::{Backend, Builder, SIGNING_SECRET, Server};
+use crate::support::until;
+
+const NEW_SECRET: &str = "a-new-hmac-secret-of-the-tests-that-is-long-enough";
+
+/// Two replicas over one Redis.
+#[derive(Debug)]
+struct Fleet {
+    base: Builder,
+    /// None while it restarts.
+    replicas: [RwLock<Option<Server>>; 2],
+    turn: AtomicUsize,
+}
+
+/// How a client keeps its signed id.
+#[derive(Debug, Clone, Copy)]
+enum Keeps {
+    Cookie,
+    Header,
+}
+
+/// Conversations that go on until they are told to stop.
+struct Load {
+    fleet: Arc<Fleet>,
+    is_over: Arc<AtomicBool>,
+    done: Arc<AtomicUsize>,
+    clients: JoinSet<()>,
+}
+
+fn old_key() -> String {
+    format!("main:{SIGNING_SECRET}")
+}
+
+fn new_key() -> String {
+    format!("new:{NEW_SECRET}")
+}
+
+impl Fleet {
+    /// Both with the former key alone. A replica that has left counts for as long as `wait_seconds`.
+    fn start(wait_seconds: u64) -> Arc<Self> {
+        let base = Server::builder(Backend::Redis)
+            .set("THREADKEEP_SIGNING_KEY_WAIT_SECONDS", wait_seconds)
+            .set("THREADKEEP_WORKERS", 1);
+        let start = || RwLock::new(Some(base.clone().start()));
+        Arc::new(Self {
+            replicas: [start(), start()],
+            base,
+            turn: AtomicUsize::new(0),
+        })
+    }
+
+    /// Restarts one replica with these keys, while clients use the other.
+    async fn restart(&self, replica: usize, keys: &[String], signing_key: &str) {
+        let mut replica = self.replicas[replica].write().await;
+        let former = replica.take();
+        let builder = self
+            .base
+            .clone()
+            .set("THREADKEEP_SIGNING_KEYS", keys.join(","))
+            .set("THREADKEEP_SIGNING_KEY", signing_key);
+        let restarted = spawn_blocking(move || {
+            assert!(former.unwrap().stop().success());
+            builder.start()
+        });
+        *replica = Some(restarted.await.unwrap());
+    }
+
+    /// Sends a request to the replica whose turn it is, or to the other one while that restarts.
+    async fn send(&self, method: Method, path: &str, header: Option<(&str, &str)>) -> Answer {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        for place in turn.. {
+            let Ok(replica) = self.replicas[place % 2].try_read() else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            let client = replica.as_ref().unwrap().client();
+            let mut request = client
+                .request(method, &format!("/v1/threads/current/{path}"))
+                .json("1");
+            if let Some((name, value)) = header {
+                request = request.header(name, value);
+            }
+            return request.ok().await;
+        }
+        unreachable!()
+    }
+
+    /// Whether a replica signs with that secret at the moment.
+    async fn signs_with(&self, replica: usize, secret: &str) -> bool {
+        let replica = self.replicas[replica].read().await;
+        let client = replica.as_ref().unwrap().client();
+        let answer = client.get("/v1/threads/current").ok().await;
+        let (id, signed) = signed_id(&answer);
+        signed == signature(secret, id)
+    }
+
+    async fn await_signing_with(&self, secret: &str) {
+        until(async || self.signs_with(0, secret).await && self.signs_with(1, secret).await).await;
+    }
+
+    async fn metric(&self, replica: usize, name: &str) -> u64 {
+        let replica = self.replicas[replica].read().await;
+        replica.as_ref().unwrap().metric(name).await
+    }
+}
+
+fn signed_id(answer: &Answer) -> (&str, &str) {
+    let signed = answer.header("x-thread-id").unwrap();
+    signed.split_once(';').unwrap()
+}
+
+impl Keeps {
+    /// The header by which the client names its conversation the next time.
+    fn next(self, answer: &Answer) -> (&'static str, String) {
+        match self {
+            Self::Header => ("x-thread-id", answer.header("x-thread-id").unwrap().into()),
+            Self::Cookie => {
+                let cookie = answer.header("set-cookie").unwrap();
+                ("cookie", cookie.split(';').next().unwrap().into())
+            }
+        }
+    }
+}
+
+impl Load {
+    fn start(fleet: &Arc<Fleet>) -> Self {
+        let mut load = Self {
+            fleet: Arc::clone(fleet),
+            is_over: Arc::default(),
+            done: Arc::default(),
+            clients: JoinSet::new(),
+        };
+        for keeps in [Keeps::Cookie, Keeps::Header] {
+            for _ in 0..2 {
+                let (fleet, is_over) = (Arc::clone(fleet), Arc::clone(&load.is_over));
+                let done = Arc::clone(&load.done);
+                load.clients.spawn(async move {
+                    converse(&fleet, keeps, &is_over, &done).await;
+                });
+            }
+        }
+        load
+    }
+
+    /// Waits until there were some more messages.
+    async fn go_on(&self) {
+        let enough = self.done.load(Ordering::Relaxed) + 40;
+        until(async || self.done.load(Ordering::Relaxed) >= enough).await;
+    }
+
+    /// Ends the conversations, all of which must be whole.
+    async fn finish(mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        while let Some(client) = self.clients.join_next().await {
+            client.unwrap();
+        }
+        for replica in 0..2 {
+            let lost = self
+                .fleet
+                .metric(replica, "threadkeep_unverified_cookies_total");
+            assert_eq!(lost.await, 0);
+        }
+    }
+}
+
+/// One client, which pushes message after message and finds all of them in the end.
+async fn converse(fleet: &Fleet, keeps: Keeps, is_over: &AtomicBool, done: &AtomicUsize) {
+    let push = "state/messages/push";
+    let first = fleet.send(Method::POST, push, None).await;
+    let id = signed_id(&first).0.to_owned();
+    let mut known = keeps.next(&first);
+    let mut messages = 1;
+    while !is_over.load(Ordering::Relaxed) {
+        let header = Some((known.0, known.1.as_str()));
+        let answer = fleet.send(Method::POST, push, header).await;
+        messages += 1;
+        assert_eq!(
+            signed_id(&answer).0,
+            id,
+            "{keeps:?} after {messages} messages"
+        );
+        assert_eq!(answer.json()["length"], messages);
+        known = keeps.next(&answer);
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_documented_order_loses_no_conversation() {
+    let fleet = Fleet::start(1);
+    let load = Load::start(&fleet);
+    load.go_on().await;
+
+    for replica in [0, 1] {
+        fleet.restart(replica, &[old_key(), new_key()], "").await;
+        load.go_on().await;
+        assert!(fleet.signs_with(replica, SIGNING_SECRET).await);
+    }
+    for replica in [0, 1] {
+        fleet.restart(replica, &[old_key(), new_key()], "new").await;
+        load.go_on().await;
+    }
+    fleet.await_signing_with(NEW_SECRET).await;
+    load.go_on().await;
+    // by then each client has an id by the new key
+    for replica in [0, 1] {
+        fleet.restart(replica, &[new_key()], "new").await;
+        load.go_on().await;
+    }
+
+    load.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_signs_before_all_replicas_have_it_loses_no_conversation() {
+    let fleet = Fleet::start(1);
+    let load = Load::start(&fleet);
+    load.go_on().await;
+
+    fleet.restart(0, &[new_key(), old_key()], "").await;
+    load.go_on().await;
+    assert!(fleet.signs_with(0, SIGNING_SECRET).await);
+    assert_eq!(fleet.metric(0, "threadkeep_signing_key_withheld").await, 1);
+    assert_eq!(
+        fleet
+            .metric(0, "threadkeep_replicas_without_signing_key")
+            .await,
+        1
+    );
+    fleet.restart(1, &[new_key(), old_key()], "").await;
+    load.go_on().await;
+
+    fleet.await_signing_with(NEW_SECRET).await;
+    load.go_on().await;
+    assert_eq!(fleet.metric(0, "threadkeep_signing_key_withheld").await, 0);
+    load.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_is_away_for_a_while_still_counts() {
+    let fleet = Fleet::start(600);
+    let load = Load::start(&fleet);
+    fleet.restart(0, &[new_key(), old_key()], "").await;
+
+    // alone meanwhile, the other one has nobody to ask
+    fleet.restart(1, &[old_key()], "").await;
+
+    load.go_on().await;
+    for replica in [0, 1] {
+        assert!(fleet.signs_with(replica, SIGNING_SECRET).await);
+    }
+    load.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fleet_that_was_stopped_goes_on_with_the_key_that_was_in_use() {
+    let fleet = Fleet::start(600);
+    for replica in &fleet.replicas {
+        let server = replica.write().await.take().unwrap();
+        spawn_blocking(move || server.stop()).await.unwrap();
+    }
+    let both = [new_key(), old_key()].join(",");
+
+    let first = fleet.base.clone().set("THREADKEEP_SIGNING_KEYS", both);
+    *fleet.replicas[0].write().await = Some(first.start());
+
+    assert!(fleet.signs_with(0, SIGNING_SECRET).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_says_nothing_of_its_keys_holds_a_new_one_back() {
+    let fleet = Fleet::start(1);
+    let replica = fleet.replicas[0].read().await;
+    let settings = replica.as_ref().unwrap().settings();
+    drop(replica);
+    let redis = crate::support::redis::shared();
+    // as a replica of a version that only takes part in the common work
+    let pool = format!(
+        "{}:{{reaper}}:leases",
+        settings.value("THREADKEEP_KEY_PREFIX")
+    );
+    redis.call(&["HSET", &pool, "mof-a-former-version", "99999999999999"]);
+
+    for replica in [0, 1] {
+        fleet.restart(replica, &[new_key(), old_key()], "").await;
+    }
+    let is_held_back = async || {
+        let without = fleet
+            .metric(0, "threadkeep_replicas_without_signing_key")
+            .await;
+        assert!(fleet.signs_with(0, SIGNING_SECRET).await);
+        without == 1
+    };
+    until(is_held_back).await;
+
+    redis.call(&["HDEL", &pool, "mof-a-former-version"]);
+    fleet.await_signing_with(NEW_SECRET).await;
+}
+
+#[tokio::test]
+async fn another_key_of_the_same_name_is_told_apart() {
+    let first = Server::start(Backend::Redis);
+    let keys = format!("main:{NEW_SECRET},old:{SIGNING_SECRET}");
+    let second = first
+        .settings()
+        .set("THREADKEEP_SIGNING_KEYS", keys)
+        .start();
+
+    let answer = second.client().get("/v1/threads/current").ok().await;
+
+    let (id, signed) = signed_id(&answer);
+    assert_eq!(signed, signature(SIGNING_SECRET, id));
+    let line = second.await_log(|line| line.contains("signing key"));
+    assert!(line.contains("WARN") && line.contains("main"), "{line}");
+    let page = second.client().get("/metrics").ok().await.text();
+    let signs = r#"threadkeep_signing_key{key="old"} 1"#;
+    assert!(page.contains(signs), "{page}");
+}
+
+#[tokio::test]
+async fn the_announcement_does_not_hold_the_key() {
+    let server = Server::start(Backend::Redis);
+    let settings = server.settings();
+    let prefix = settings.value("THREADKEEP_KEY_PREFIX");
+    let redis = crate::support::redis::shared();
+
+    let pool = redis.call(&["HGETALL", &format!("{prefix}:{{reaper}}:leases")]);
+    let record = redis.call(&["HGET", &format!("{prefix}:r:signing"), "in_use"]);
+
+    for stored in [pool, record] {
+        assert!(stored.contains("main"), "{stored}");
+        assert!(!stored.contains(SIGNING_SECRET), "{stored}");
+    }
+}
+
+#[tokio::test]
+async fn a_cookie_that_no_key_verifies_is_counted() {
+    let server = Server::start(Backend::Memory);
+    let client = server.client();
+    let id = new_id();
+    let ask = |cookie: String| client.get("/v1/threads/current").header("cookie", cookie);
+    let foreign = signature(NEW_SECRET, &id);
+    let cookie = |signature: &str| format!("atid={id}.{}", signature.replace('+', "%2B"));
+
+    for ignored in ["atid=of another application".to_owned(), cookie("")] {
+        ask(ignored).ok().await;
+    }
+    ask(cookie(&signature(SIGNING_SECRET, &id))).ok().await;
+    assert_eq!(
+        server.metric("threadkeep_unverified_cookies_total").await,
+        0
+    );
+
+    ask(cookie(&foreign)).ok().await;
+    assert_eq!(
+        server.metric("threadkeep_unverified_cookies_total").await,
+        1
+    );
+}
