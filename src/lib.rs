@@ -15,4 +15,5 @@ pub mod protocols;
 pub mod service;
 pub mod store;
 pub mod telemetry;
+pub mod web;
 pub mod webhooks;

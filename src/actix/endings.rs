@@ -11,9 +11,9 @@ use tokio::time::sleep;
 use super::callbacks::{Callbacks, Repeatable};
 use crate::domain::{Event, EventType, Position, ThreadId};
 use crate::events::{Events, GlobalItem, GlobalStream, Notice};
-use crate::http::ApiError;
 use crate::service::ServiceError;
 use crate::store::{Backend, StoreError};
+use crate::web::ApiError;
 
 /// Callbacks that wait at most, in all and for one thread.
 const MOST: usize = 10_000;

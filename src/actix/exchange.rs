@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::completion::{Completed, Completion};
 use super::live::Live;
-use crate::http::SessionId;
+use crate::web::SessionId;
 
 pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 

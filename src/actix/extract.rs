@@ -9,7 +9,7 @@ use super::exchange::Exchange;
 use super::request_state::RequestState;
 use super::session::Session;
 use super::thread::Thread;
-use crate::http::ApiError;
+use crate::web::ApiError;
 
 fn of(request: &HttpRequest) -> Result<Arc<Exchange>, ApiError> {
     let extensions = request.extensions();

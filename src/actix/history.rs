@@ -6,9 +6,9 @@ use super::place::Place;
 use super::state::to_json;
 use crate::domain::Json;
 use crate::domain::scope::{Appended, HistoryItem};
-use crate::http::ApiError;
 use crate::service::WriteOptions;
 use crate::store::{HistoryFrom, HistoryPage};
+use crate::web::ApiError;
 
 /// How many items are added or read at once.
 const MOST: usize = 1_000;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::place::Place;
 use crate::domain::Precondition;
 use crate::domain::scope::{KvAnswer, KvOperation, ScopeId, ScopeKey, ScopeValue, ScopeWritten};
-use crate::http::ApiError;
 use crate::service::{ScopeService, WriteOptions};
 use crate::store::ScopeParts;
+use crate::web::ApiError;
 
 /// The keys of a thread or of another scope: text under text.
 ///

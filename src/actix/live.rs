@@ -11,10 +11,10 @@ use super::ledger::Ledger;
 use super::services::Services;
 use crate::domain::{Document, Json, Operation, ThreadId, Written};
 use crate::events::Notice;
-use crate::http::ApiError;
 use crate::identity::Caller;
 use crate::service::{ScopeService, ServiceError, ThreadService, WriteOptions};
 use crate::store::{Found, StoreError};
+use crate::web::ApiError;
 
 /// What the store answered to a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

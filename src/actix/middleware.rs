@@ -16,7 +16,7 @@ use super::live::Live;
 use super::response;
 use super::services::Services;
 use super::threads::Threads;
-use crate::http::{ApiError, SessionId};
+use crate::web::{ApiError, SessionId};
 
 /// [`Threads`] around the services of a worker.
 #[derive(Debug)]

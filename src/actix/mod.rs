@@ -7,7 +7,7 @@
 //! ```
 //! use actix_web::{HttpResponse, post};
 //! use threadkeep::actix::Thread;
-//! use threadkeep::http::ApiError;
+//! use threadkeep::web::ApiError;
 //!
 //! #[post("/visits")]
 //! async fn visit(thread: Thread) -> Result<HttpResponse, ApiError> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::live::Live;
 use crate::domain::scope::ScopeId;
-use crate::http::ApiError;
 use crate::service::ScopeService;
+use crate::web::ApiError;
 
 /// The scope of a request's thread, whichever that is by then, or a scope of the app's choice, from
 /// a request or from outside of one.

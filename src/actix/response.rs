@@ -8,8 +8,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
 
 use super::exchange::Exchange;
-use crate::http::{ApiError, SESSION_ID, SessionId, with_problem};
 use crate::identity::{Caller, Identity, Source};
+use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
 
 /// Writes what the handler has queued, and answers with its response only if that is done.
 pub(super) async fn settle<B: MessageBody + 'static>(

@@ -4,8 +4,8 @@ use super::history::History;
 use super::kv::Kv;
 use super::place::Place;
 use super::tasks::Tasks;
-use crate::http::ApiError;
 use crate::service::WriteOptions;
+use crate::web::ApiError;
 
 /// A scope that the app names: keys, a task list and a history, which all who name it share.
 ///

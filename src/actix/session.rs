@@ -13,7 +13,7 @@ use super::exchange::Exchange;
 use super::place::Place;
 use super::scope::ScopeHandle;
 use crate::domain::scope::ScopeId;
-use crate::http::SessionId;
+use crate::web::SessionId;
 
 /// The session of a request: an extractor of [`Threads`](super::Threads). Cheap to clone.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::live::Live;
 use crate::domain::{Document, Json, Key, Mismatch, Operation, Value};
-use crate::http::ApiError;
+use crate::web::ApiError;
 
 /// The state of a [`Thread`](super::Thread).
 ///

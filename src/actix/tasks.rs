@@ -3,9 +3,9 @@
 use super::place::Place;
 use crate::domain::Precondition;
 use crate::domain::scope::{NewTask, Task, TaskChange, TaskRef};
-use crate::http::ApiError;
 use crate::service::WriteOptions;
 use crate::store::ScopeParts;
+use crate::web::ApiError;
 
 /// The task list of a thread or of another scope: at most 1,000 tasks, and 131,072 bytes as JSON.
 ///

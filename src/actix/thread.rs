@@ -15,7 +15,7 @@ use super::state::{ThreadState, from_json, to_json};
 use super::tasks::Tasks;
 use crate::domain::{Json, ThreadId};
 use crate::events::Notice;
-use crate::http::ApiError;
+use crate::web::ApiError;
 
 /// The caller's own thread: the extractor of [`Threads`](super::Threads).
 ///

@@ -9,7 +9,7 @@ use actix_web::{Error, HttpResponse, Resource, web};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-use crate::http::ApiError;
+use crate::web::ApiError;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

@@ -14,14 +14,13 @@ use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
 use super::answer::memory::{AnswerMemory, NoRoom};
-use super::error::{ApiError, with_problem};
 use super::request::body::{Body, is_endless};
 use super::request::exchange::{About, Exchange, Streaming, Successor};
-use super::request::session::{SESSION_ID, SessionId};
 use super::request::{early, head};
 use super::turn::Turn;
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
+use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
 
 /// The page at `/docs` may load and do this: its own files, calls of this server, and the styles and
 /// images that Swagger UI writes into its elements. No other page may show it in a frame, where a

@@ -4,8 +4,8 @@ use std::future::ready;
 
 use actix_web::{Route, web};
 
-use super::error::ApiError;
 use super::request::target::Target;
+use crate::web::ApiError;
 
 /// Refuses a path that is none.
 pub(super) fn not_found() -> Route {

@@ -3,7 +3,6 @@
 mod admin;
 mod answer;
 mod envelope;
-mod error;
 mod events;
 mod fallback;
 #[cfg(test)]
@@ -28,7 +27,6 @@ use crate::webhooks::Webhooks;
 pub use admin::readiness::Readiness;
 pub use answer::memory::AnswerMemory;
 pub use envelope::envelope;
-pub use error::{ApiError, with_problem};
 pub(crate) use kv::content::{EntryContent, entry_body, entry_head};
 pub use openapi::openapi_json;
 pub use request::asker::count_by_address;
@@ -38,7 +36,6 @@ pub use request::body_memory::BodyMemory;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
 pub(crate) use request::exchange::About;
 pub use request::exchange::session_of;
-pub use request::session::{SESSION_ID, SessionId};
 pub use turn::Turn;
 
 /// What the handlers work with.

@@ -17,11 +17,12 @@ use tracing::field::{debug, display};
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{ErrorCode, Identity, Limit, method_label};
-use crate::http::{ApiError, session_of};
+use crate::http::session_of;
 use crate::identity::{Caller, Source};
 use crate::protocols::agentuity::AgentuityError;
 use crate::protocols::modelrelay::RelayError;
 use crate::store::NotAsked;
+use crate::web::ApiError;
 
 /// The code of errors that are told in the words of another protocol, without one of ours.
 const NO_CODE: &str = "other";

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("alarm", &[]),
     ("domain", &[]),
     ("store", &["domain", "alarm"]),
@@ -14,18 +14,24 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("webhooks", &["domain", "store", "events"]),
     ("identity", &["domain"]),
     (
+        "web",
+        &["domain", "store", "service", "identity", "webhooks"],
+    ),
+    (
         "http",
         &[
-            "domain", "alarm", "store", "service", "events", "webhooks", "identity",
+            "domain", "alarm", "store", "service", "events", "webhooks", "identity", "web",
         ],
     ),
     (
         "protocols",
-        &["domain", "store", "service", "events", "identity", "http"],
+        &[
+            "domain", "store", "service", "events", "identity", "web", "http",
+        ],
     ),
     (
         "actix",
-        &["domain", "store", "service", "events", "identity", "http"],
+        &["domain", "store", "service", "events", "identity", "web"],
     ),
     (
         "telemetry",
@@ -35,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "service",
             "events",
             "identity",
+            "web",
             "http",
             "protocols",
         ],
@@ -53,6 +60,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "events",
             "webhooks",
             "identity",
+            "web",
             "http",
             "protocols",
             "actix",
@@ -69,6 +77,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "events",
             "webhooks",
             "identity",
+            "web",
             "http",
             "protocols",
             "actix",
@@ -94,6 +103,7 @@ const NAMES: [(&str, &[&str]); 11] = [
         "actix_web::",
         &[
             "identity",
+            "web",
             "http",
             "protocols",
             "actix",
@@ -128,6 +138,7 @@ const NAMES: [(&str, &[&str]); 11] = [
         &[
             "webhooks",
             "identity",
+            "web",
             "http",
             "telemetry",
             "config",

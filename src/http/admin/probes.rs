@@ -3,8 +3,8 @@
 use actix_web::{HttpResponse, web};
 
 use crate::http::Api;
-use crate::http::error::ApiError;
 use crate::http::schemas::{Health, Problem};
+use crate::web::ApiError;
 
 /// Whether the process is up
 #[utoipa::path(

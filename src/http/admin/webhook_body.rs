@@ -1,9 +1,9 @@
 //! Bodies about webhook endpoints.
 
 use crate::domain::{EventId, EventType, EventTypes, elements};
-use crate::http::error::ApiError;
 use crate::http::request::members::{required, string};
 use crate::http::request::shape::{body_members, read_body, read_optional_body};
+use crate::web::ApiError;
 use crate::webhooks::{EndpointChange, EndpointUrl, Secret};
 
 /// Levels around a value: the body.

@@ -10,12 +10,12 @@ use super::webhook_object::{
     WebhookPatchBody,
 };
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Page, Query};
 use crate::http::schemas::{Problem, WebhookProblems};
+use crate::web::ApiError;
 use crate::webhooks::WebhookId;
 
 /// Makes a webhook endpoint

@@ -1,6 +1,5 @@
 //! How answers are put together.
 
-pub(super) mod etag;
 pub(super) mod json;
 pub(super) mod memory;
 pub(super) mod negotiation;

@@ -6,7 +6,7 @@ use actix_web::http::header::{
 };
 use actix_web::mime::{self, Mime};
 
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// The type of most answers.
 const JSON: &str = "application/json";

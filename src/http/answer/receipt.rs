@@ -5,10 +5,9 @@ use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
-use super::etag::etag;
 use crate::domain::{Answer, Stamp, Written};
-use crate::http::error::ApiError;
 use crate::http::request::conditions::ReadConditions;
+use crate::web::{ApiError, etag};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 

@@ -9,13 +9,13 @@ use crate::events::{GlobalItem, GlobalStream, Watermark};
 use crate::http::Api;
 use crate::http::admin::webhook_object::EventTypeName;
 use crate::http::answer::negotiation::accepts_events;
-use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::query::Query;
 use crate::http::schemas::StreamProblems;
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use crate::web::ApiError;
 
 /// What the cursors are about.
 const ALL: &[u8] = b"all";

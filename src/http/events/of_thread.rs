@@ -10,15 +10,14 @@ use super::query::{LastEvent, Resume};
 use crate::domain::{Completed, ThreadId};
 use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
 use crate::http::Api;
-use crate::http::error::ApiError;
 use crate::http::request::cursor;
 use crate::http::request::exchange::{Streaming, session_of};
 use crate::http::request::query::Query;
-use crate::http::request::session::SessionId;
 use crate::http::request::target::Listened;
 use crate::http::schemas::StreamProblems;
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use crate::web::{ApiError, SessionId};
 
 /// The events of a thread as they are sent.
 struct ThreadFeed {

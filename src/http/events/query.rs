@@ -6,8 +6,8 @@ use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use crate::domain::{EventType, EventTypes};
-use crate::http::error::ApiError;
 use crate::http::request::query::{Parameters, set_once, unknown};
+use crate::web::ApiError;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

@@ -10,15 +10,14 @@ use super::object::{EntryDeletion, EntryReceipt};
 use super::path::EntryPath;
 use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
-use crate::http::answer::etag::etag;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::schemas::{EntryProblems, Problem};
 use crate::service::EntryDraft;
 use crate::store::Reading;
+use crate::web::{ApiError, etag};
 
 /// An entry
 ///

@@ -11,13 +11,13 @@ use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
 use crate::domain::EntryKey;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::schemas::{EntryProblems, Problem};
 use crate::store::NamespacePlace;
+use crate::web::ApiError;
 
 /// The namespaces, with what is in them
 ///

@@ -5,10 +5,10 @@ use utoipa::ToSchema;
 
 use super::query::lifetime;
 use crate::domain::{EntryKey, Lifetime, rfc3339};
-use crate::http::error::ApiError;
 use crate::http::request::shape::{body_members, read_optional_body};
 use crate::service::NamespaceView;
 use crate::store::{EntryHead, Put};
+use crate::web::ApiError;
 
 /// What was put.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,8 +1,8 @@
 //! Which entries and namespaces are asked for, and how long one lives.
 
 use crate::domain::{EntryKey, Lifetime, Namespace};
-use crate::http::error::ApiError;
 use crate::http::request::query::{Page, Parameters, set_once, unknown, whole};
+use crate::web::ApiError;
 
 /// `?ttl_seconds=`.
 #[derive(Debug, Default)]

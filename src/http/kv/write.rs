@@ -8,9 +8,9 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
 use super::content::EntryContent;
 use crate::domain::Precondition;
-use crate::http::error::ApiError;
 use crate::http::request::conditions::precondition;
 use crate::http::request::exchange::Exchange;
+use crate::web::ApiError;
 
 /// `If-Match`, or `If-None-Match: *`, of a write.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use actix_web::http::header::HeaderValue;
 
 use crate::domain::ThreadId;
 use crate::http::Api;
-use crate::http::error::ApiError;
 use crate::identity::Caller;
+use crate::web::ApiError;
 
 /// The shortest idempotency key that is taken for a random one: 128 bits in hex.
 const RANDOM_KEY_BYTES: usize = 32;

@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 use actix_web::{FromRequest, HttpRequest, Route, dev, web};
 
 use crate::http::Api;
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// Someone with an api key; everybody else is refused before anything is looked at.
 #[derive(Debug)]

@@ -24,8 +24,8 @@ use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
 use super::early::announced_bytes;
 use crate::alarm::Alarm;
 use crate::domain::BODY_MAX_BYTES;
-use crate::http::error::ApiError;
 use crate::http::turn::Turn;
+use crate::web::ApiError;
 
 /// A body that takes longer than this to arrive is given up.
 const TIME: Duration = Duration::from_secs(30);

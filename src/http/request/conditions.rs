@@ -8,8 +8,8 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
 use super::exchange::Exchange;
 use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp};
-use crate::http::error::ApiError;
 use crate::service::{ServiceError, WriteOptions};
+use crate::web::ApiError;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

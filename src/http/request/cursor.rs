@@ -8,8 +8,8 @@ use crate::domain::{
     EntryKey, EventId, KeyRing, Life, Namespace, Position, Stamp, TAG_BYTES, ThreadId,
 };
 use crate::events::{ThreadCursor, Watermark};
-use crate::http::error::ApiError;
 use crate::store::{ArchivePlace, NamespacePlace};
+use crate::web::ApiError;
 
 /// A place in something that a client reads on in.
 pub(crate) trait Cursor: Sized {

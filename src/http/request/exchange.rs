@@ -3,9 +3,9 @@
 use actix_web::{HttpMessage, HttpRequest};
 
 use super::body::Body;
-use super::session::SessionId;
 use crate::domain::ThreadId;
 use crate::identity::Caller;
+use crate::web::SessionId;
 
 /// Put into a request's extensions by the envelope. One thing and not two: each costs an allocation.
 pub(crate) struct Exchange {

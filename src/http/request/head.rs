@@ -2,7 +2,7 @@
 
 use actix_web::dev::ServiceRequest;
 
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// What the URL may have: 20 of the longest keys in a query, percent-encoded.
 const URL_BYTES: usize = 16_384;

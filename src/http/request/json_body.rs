@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 use super::exchange::Exchange;
 use crate::domain::JsonError;
 use crate::http::answer::negotiation::BodyType;
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// UTF-8 text of a body whose type is JSON.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::decode::path_part;
 use crate::domain::{Key, KeyError};
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// `/v1/threads/{thread}/state/{key}`: the sixth part, the first being empty.
 const PLACE: usize = 5;

@@ -1,7 +1,7 @@
 //! Members of a body as values of a type.
 
 use crate::domain::{add, elements};
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// A member that has to be there.
 ///

@@ -15,6 +15,5 @@ pub(super) mod json_body;
 pub(super) mod key_path;
 pub(super) mod members;
 pub(super) mod query;
-pub(super) mod session;
 pub(super) mod shape;
 pub(super) mod target;

@@ -7,7 +7,7 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::decode::{decode_parameter, parameters};
 use crate::domain::{Excerpt, Key, KeyError, Slice};
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// A set of parameters that a path knows.
 pub(crate) trait Parameters: Default {

@@ -5,7 +5,7 @@
 //! object is not taken for one.
 
 use crate::domain::{Excerpt, Json, ObjectError, is_named, members};
-use crate::http::error::ApiError;
+use crate::web::ApiError;
 
 /// Why an object does not have the members that it should.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 use crate::domain::ThreadId;
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
-use crate::http::error::ApiError;
 use crate::identity::{Caller, Source};
+use crate::web::ApiError;
 
 /// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, once the request has shown
 /// that it may, and takes the answers there are.

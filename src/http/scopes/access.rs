@@ -8,8 +8,8 @@ use crate::domain::ThreadId;
 use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::error::ApiError;
 use crate::http::request::exchange::About;
+use crate::web::ApiError;
 
 /// The caller's own thread, in place of its id.
 const CURRENT: &str = "thread:current";

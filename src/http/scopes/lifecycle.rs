@@ -9,13 +9,13 @@ use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader, ScopeProblem
 use crate::domain::scope::ScopeWritten;
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::mark_replay;
-use crate::http::error::ApiError;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::members::{flag, whole};
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::shape::{body_members, read_body};
 use crate::store::ScopeParts;
+use crate::web::ApiError;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;

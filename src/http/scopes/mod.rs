@@ -1,7 +1,6 @@
 //! Scopes: their keys, values and task lists.
 
 pub(super) mod access;
-pub(super) mod errors;
 pub(super) mod lifecycle;
 mod object;
 pub(super) mod schemas;

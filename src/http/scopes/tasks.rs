@@ -8,13 +8,13 @@ use super::object::{ScopeReceipt, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, ScopeProblems, SetTasks, UpdateTask};
 use super::tasks_body::{read_change, read_tasks, read_which};
 use crate::http::answer::json::json;
-use crate::http::error::ApiError;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::members::{flag, required, whole};
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::shape::{body_members, read_body};
 use crate::store::ScopeParts;
+use crate::web::ApiError;
 
 /// Levels around a value: the body, a list and a task.
 const AROUND: usize = 3;

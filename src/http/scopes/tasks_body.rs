@@ -1,9 +1,9 @@
 //! Tasks in bodies.
 
 use crate::domain::scope::{NewTask, TASKS_MAX, TaskChange, TaskRef, TaskStatus};
-use crate::http::error::ApiError;
 use crate::http::request::members::{list, required_string, string, whole, wrong};
 use crate::http::request::shape::read_members;
+use crate::web::ApiError;
 
 /// A list of tasks.
 ///

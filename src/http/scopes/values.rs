@@ -12,13 +12,13 @@ use super::schemas::{
 use super::values_body::{read_entries, read_key, read_keys};
 use crate::domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use crate::http::answer::json::json;
-use crate::http::error::ApiError;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::members::{addend, string, whole};
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::shape::{body_members, read_body};
 use crate::store::ScopeParts;
+use crate::web::ApiError;
 
 /// Levels around a value: the body, a list and an entry.
 const AROUND: usize = 3;

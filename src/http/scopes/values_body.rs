@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::domain::TTL_MAX;
 use crate::domain::scope::{KV_MAX_KEYS, KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
-use crate::http::error::ApiError;
 use crate::http::request::members::{flag, list, required, required_string, string, whole};
 use crate::http::request::shape::read_members;
+use crate::web::ApiError;
 
 /// As many as a scope may have.
 const ENTRIES: (usize, usize) = (1, KV_MAX_KEYS as usize);

@@ -1,8 +1,8 @@
 //! Which archives are asked for.
 
 use crate::domain::{Life, parse_rfc3339};
-use crate::http::error::ApiError;
 use crate::http::request::query::{Page, Parameters, set_once, unknown};
+use crate::web::ApiError;
 
 /// `?since=&cursor=&limit=`.
 #[derive(Debug, Default)]

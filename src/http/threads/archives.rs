@@ -7,9 +7,7 @@ use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
 use crate::domain::ThreadId;
-use crate::http::answer::etag::etag;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::exchange::About;
@@ -17,6 +15,7 @@ use crate::http::request::query::Query;
 use crate::http::schemas::{ArchiveProblems, Problem};
 use crate::identity::THREAD_ID;
 use crate::store::{Archive, ArchivePlace};
+use crate::web::{ApiError, etag};
 
 /// The archives
 ///

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::domain::{Json, TTL_MAX, TTL_MIN, keyed_values};
-use crate::http::error::ApiError;
 use crate::http::request::shape::{body_members, read_body, read_optional_body};
 use crate::service::{NewThread, ThreadPatch};
+use crate::web::ApiError;
 
 /// Levels around a value: the body, and the state or metadata.
 const AROUND: usize = 2;

@@ -10,7 +10,6 @@ use super::history_page::{HistoryObject, page_json};
 use super::history_query::{FinalPart, HistoryPart};
 use crate::domain::scope::ScopeId;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
@@ -19,6 +18,7 @@ use crate::http::request::target::Target;
 use crate::http::schemas::{ArchiveProblems, Problem, ReadProblems};
 use crate::http::scopes::lifecycle::answer;
 use crate::http::scopes::schemas::{NewItems, RepeatHeader, ScopeProblems};
+use crate::web::ApiError;
 
 /// What was added.
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,9 +2,9 @@
 
 use crate::domain::Json;
 use crate::domain::scope::HistoryItem;
-use crate::http::error::ApiError;
 use crate::http::request::members::{list, required, string};
 use crate::http::request::shape::{body_members, read_body, read_members};
+use crate::web::ApiError;
 
 /// Levels around a value: the body, the list and the item.
 const AROUND: usize = 3;

@@ -1,9 +1,9 @@
 //! Which part of a history is asked for.
 
 use super::archive_query::OfLife;
-use crate::http::error::ApiError;
 use crate::http::request::query::{Page, Parameters, set_once, unknown, whole};
 use crate::store::HistoryFrom;
+use crate::web::ApiError;
 
 /// `?after=&limit=`, `?before=&limit=` or `?order=&limit=`.
 #[derive(Debug, Default)]

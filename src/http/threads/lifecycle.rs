@@ -8,10 +8,8 @@ use super::body::{read_new_thread, read_patch};
 use super::object::ThreadObject;
 use crate::domain::{Stamp, ThreadId, Written};
 use crate::http::Api;
-use crate::http::answer::etag::etag;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::{content, mark_replay, respond};
-use crate::http::error::ApiError;
 use crate::http::request::asking::Asking;
 use crate::http::request::conditions::{ReadConditions, WriteConditions};
 use crate::http::request::exchange::{About, Successor};
@@ -22,6 +20,7 @@ use crate::http::schemas::{
     NewThreadBody, ReadProblems, ThreadPatchBody, WriteHeaders, WriteProblems,
 };
 use crate::identity::THREAD_ID;
+use crate::web::{ApiError, etag};
 
 /// Makes a thread
 ///

@@ -1,9 +1,9 @@
 //! Operations as they come in bodies.
 
 use crate::domain::{Json, JsonError, Key, Mismatch, Operation, Value, add, elements};
-use crate::http::error::ApiError;
 use crate::http::request::members::addend;
 use crate::http::request::shape::{body_members, read_body, read_members, read_optional_body};
+use crate::web::ApiError;
 
 const MOST: usize = 1_000;
 const NO_INTEGER: &str = "`by` has to be an integer of 64 bits";

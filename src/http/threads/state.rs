@@ -4,12 +4,12 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
 
 use crate::http::answer::receipt::content;
-use crate::http::error::ApiError;
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::key_path::KeyPath;
 use crate::http::request::query::{Keys, Nothing, Part, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::{KeyParam, Problem, ReadProblems};
+use crate::web::ApiError;
 
 const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 

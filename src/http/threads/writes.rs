@@ -7,7 +7,6 @@ use actix_web::HttpResponse;
 use super::operations::{read_increment, read_operations};
 use crate::domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
 use crate::http::answer::receipt::{merge_receipt, receipt};
-use crate::http::error::ApiError;
 use crate::http::request::conditions::WriteConditions;
 use crate::http::request::json_body::{JsonBody, PatchBody};
 use crate::http::request::key_path::KeyPath;
@@ -16,6 +15,7 @@ use crate::http::request::target::Target;
 use crate::http::schemas::{
     Increment, KeyParam, Merge, MergeReceipt, Receipt, WriteHeaders, WriteProblems,
 };
+use crate::web::ApiError;
 
 /// Sets a key
 #[utoipa::path(

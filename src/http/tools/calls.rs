@@ -8,7 +8,6 @@ use super::schemas::{ToolCallsBody, ToolMessages};
 use super::single::marked;
 use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::http::answer::json::json;
-use crate::http::error::ApiError;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::members::flag;
@@ -17,6 +16,7 @@ use crate::http::request::shape::{body_members, read_body};
 use crate::http::scopes::access::ScopeAccess;
 use crate::http::scopes::schemas::{RepeatCallsHeader, ScopeProblems};
 use crate::service::tools::{Call, Outcome};
+use crate::web::ApiError;
 
 /// Levels around a value: the body, the list, a call, its function and the arguments.
 const AROUND: usize = 5;

@@ -12,7 +12,6 @@ use crate::domain::scope::Scope;
 use crate::domain::{TTL_MAX, rfc3339};
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::error::ApiError;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::members::{required_string, whole};
@@ -21,6 +20,7 @@ use crate::http::request::shape::{body_members, read_body};
 use crate::http::schemas::problems;
 use crate::identity::ScopeGrant;
 use crate::store::Clock;
+use crate::web::ApiError;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;

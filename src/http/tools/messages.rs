@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::domain::{Excerpt, elements, is_named, members};
-use crate::http::error::ApiError;
 use crate::http::request::members::{required_string, wrong};
 use crate::service::tools::{Outcome, Tool};
+use crate::web::ApiError;
 
 /// More than any model asks for at once.
 const CALLS_MAX: usize = 128;

@@ -7,7 +7,6 @@ use super::schemas::{ToolCallBody, ToolList, ToolProblems, ToolResult};
 use crate::http::answer::json::json as answer;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::mark_replay;
-use crate::http::error::ApiError;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Parameters, Query, set_once, unknown};
@@ -15,6 +14,7 @@ use crate::http::request::shape::{body_members, read_body};
 use crate::http::scopes::access::ScopeAccess;
 use crate::http::scopes::schemas::{RepeatCallsHeader, ScopeProblems};
 use crate::service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
+use crate::web::ApiError;
 
 /// Levels around a value: the body, and the arguments.
 const AROUND: usize = 2;

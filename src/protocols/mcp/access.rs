@@ -7,9 +7,9 @@ use serde::Deserialize;
 use super::Mcp;
 use crate::domain::ThreadId;
 use crate::domain::scope::{Scope, ScopeError, ScopeId};
-use crate::http::ApiError;
 use crate::identity::{IdentityError, ScopeGrant, THREAD_ID};
 use crate::store::Clock;
+use crate::web::ApiError;
 
 /// The headers that name a scope of that kind, for who has an api key. As a header of a request,
 /// `x-session-id` names a session's scope, though that of an answer is the request's own id.

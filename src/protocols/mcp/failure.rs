@@ -5,8 +5,8 @@ use std::error::Error;
 use rmcp::model::ErrorData;
 use serde_json::json;
 
-use crate::http::ApiError;
 use crate::service::ServiceError;
+use crate::web::ApiError;
 
 /// What a client is told, with the stable code of the API as `data.code`. What broke inside is for
 /// the log alone.

@@ -11,8 +11,9 @@ use bytes::Bytes;
 use super::message::{MESSAGE_MAX_BYTES, Message, MessageFault};
 use super::{Mcp, Opened};
 use crate::domain::scope::Scope;
-use crate::http::{About, ApiError, Body};
+use crate::http::{About, Body};
 use crate::service::rates::Asker;
+use crate::web::ApiError;
 
 /// The middleware around the protocol. Without a credential nothing of it is answered, and nobody is
 /// told that it does not take a method.

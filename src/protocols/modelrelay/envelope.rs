@@ -9,8 +9,9 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
 use super::{ModelRelay, RelayError};
-use crate::http::{Body, SessionId, session_of};
+use crate::http::{Body, session_of};
 use crate::service::rates::Asker;
+use crate::web::SessionId;
 
 /// The id of a request, chosen by the client or by us.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-modelrelay-request-id");

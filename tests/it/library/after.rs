@@ -11,8 +11,8 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use futures_util::{FutureExt, stream};
 use threadkeep::actix::{RequestState, Session, Thread};
 use threadkeep::domain::ThreadId;
-use threadkeep::http::ApiError;
 use threadkeep::identity::THREAD_ID;
+use threadkeep::web::ApiError;
 use tokio::sync::{Notify, oneshot};
 
 use super::{Bench, header};

@@ -7,8 +7,8 @@ use actix_web::{HttpResponse, error};
 use serde_json::{Value, json};
 use threadkeep::actix::{Session, Thread};
 use threadkeep::domain::ThreadId;
-use threadkeep::http::ApiError;
 use threadkeep::identity::THREAD_ID;
+use threadkeep::web::ApiError;
 
 use super::{Bench, Response, header, id_of};
 use crate::conformance::over_every_store;

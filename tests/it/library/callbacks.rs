@@ -9,7 +9,7 @@ use actix_web::HttpResponse;
 use threadkeep::actix::{CallbackCounts, Session, Thread};
 use threadkeep::domain::{EndReason, Event, EventKind, ThreadId};
 use threadkeep::events::{EventSettings, Events, Notice};
-use threadkeep::http::ApiError;
+use threadkeep::web::ApiError;
 
 use super::Bench;
 use crate::conformance::over_every_store;

@@ -7,7 +7,7 @@ use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 use threadkeep::actix::Thread;
 use threadkeep::domain::ThreadId;
-use threadkeep::http::ApiError;
+use threadkeep::web::ApiError;
 
 use super::Bench;
 use crate::conformance::over_every_store;

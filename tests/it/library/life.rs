@@ -8,8 +8,8 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 use threadkeep::actix::Thread;
 use threadkeep::domain::ThreadId;
-use threadkeep::http::ApiError;
 use threadkeep::identity::{ProviderError, ThreadIdProvider, TrustedProxies};
+use threadkeep::web::ApiError;
 use tokio::sync::Barrier;
 
 use super::{Bench, id_of};

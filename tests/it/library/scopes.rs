@@ -7,9 +7,9 @@ use actix_web::http::StatusCode;
 use threadkeep::actix::{Session, Thread};
 use threadkeep::domain::ThreadId;
 use threadkeep::domain::scope::{NewTask, ScopeId, TaskChange, TaskRef, TaskStatus};
-use threadkeep::http::ApiError;
 use threadkeep::service::ServiceError;
 use threadkeep::store::HistoryFrom;
+use threadkeep::web::ApiError;
 
 use super::{Bench, id_of};
 use crate::conformance::over_every_store;

@@ -10,9 +10,9 @@ use actix_web::http::header::{
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Map, Value, json};
 
-use super::answer::etag::etag;
-use super::request::session::SessionId;
-use super::scopes::errors::{part_members, part_row, scope_members, scope_row, task_row};
+use super::etag::etag;
+use super::scope_errors::{part_members, part_row, scope_members, scope_row, task_row};
+use super::session::SessionId;
 use crate::domain::scope::{ScopeError, ScopeRefusal};
 use crate::domain::{
     ContentError, EntryKeyError, EventTypeError, JsonError, KeyError, NamespaceError, ObjectError,
