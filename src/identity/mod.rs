@@ -6,6 +6,7 @@ mod client_network;
 mod cookie;
 #[cfg(test)]
 mod fuzz;
+#[cfg(feature = "jwt")]
 mod jwt;
 mod origins;
 mod provider;
@@ -25,6 +26,7 @@ pub use api_keys::{ApiKey, ApiKeys};
 pub use caller::{Caller, Source};
 use cookie::Cookie;
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
+#[cfg(feature = "jwt")]
 pub use jwt::{JwtError, JwtSettings, JwtSubject};
 use origins::{Origins, has_origin, is_cross_site};
 pub use provider::{ProviderError, ThreadIdProvider};

@@ -21,6 +21,7 @@ use crate::domain::{
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 use crate::store::StoreError;
+#[cfg(feature = "server")]
 use crate::webhooks::{EndpointUrlError, WebhookError};
 
 /// Why a request was not done.
@@ -80,6 +81,7 @@ pub enum ApiError {
     /// There are no events of that type.
     #[error("There is no such event type: {0}.")]
     InvalidEventType(#[from] EventTypeError),
+    #[cfg(feature = "server")]
     /// Deliveries cannot go to that URL.
     #[error("The URL cannot be delivered to: {0}.")]
     InvalidWebhookUrl(#[from] EndpointUrlError),
@@ -92,12 +94,15 @@ pub enum ApiError {
     /// No such path.
     #[error("There is nothing at this path.")]
     NotFound,
+    #[cfg(feature = "server")]
     /// No such endpoint.
     #[error("There is no such endpoint.")]
     WebhookNotFound,
+    #[cfg(feature = "server")]
     /// The endpoint is one of the settings.
     #[error("The endpoint is one of the server's settings, where alone it is changed.")]
     WebhookConfigured,
+    #[cfg(feature = "server")]
     /// There are as many endpoints as there may be.
     #[error("There are {limit} endpoints already.")]
     TooManyWebhooks {
@@ -186,14 +191,19 @@ impl ApiError {
             Self::ToolNotFound => (StatusCode::NOT_FOUND, "tool_not_found"),
             Self::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor"),
             Self::InvalidEventType(_) => (StatusCode::BAD_REQUEST, "invalid_event_type"),
+            #[cfg(feature = "server")]
             Self::InvalidWebhookUrl(_) => (StatusCode::BAD_REQUEST, "invalid_webhook_url"),
             Self::ApiKeyRequired => (StatusCode::UNAUTHORIZED, "api_key_required"),
             Self::Identity(IdentityError::OriginNotAllowed) => {
                 (StatusCode::FORBIDDEN, "origin_not_allowed")
             }
             Self::Identity(_) => (StatusCode::UNAUTHORIZED, "invalid_thread_signature"),
-            Self::NotFound | Self::WebhookNotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            #[cfg(feature = "server")]
+            Self::WebhookNotFound => (StatusCode::NOT_FOUND, "not_found"),
+            #[cfg(feature = "server")]
             Self::WebhookConfigured => (StatusCode::CONFLICT, "webhook_configured"),
+            #[cfg(feature = "server")]
             Self::TooManyWebhooks { .. } => (StatusCode::CONFLICT, "too_many_webhooks"),
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::NotAcceptable { .. } => (StatusCode::NOT_ACCEPTABLE, "not_acceptable"),
@@ -316,6 +326,7 @@ impl ApiError {
                 json!({"limit": limit, "limit_bytes": limit_bytes})
             }
             Self::ScopePart { error, index } => part_members(error, *index),
+            #[cfg(feature = "server")]
             Self::TooManyWebhooks { limit } => json!({"limit": limit}),
             Self::Service(ServiceError::EntryTooLarge { limit_bytes, .. }) => {
                 json!({"limit_bytes": limit_bytes})
@@ -411,6 +422,7 @@ fn refusal_members(refusal: &Refusal) -> Value {
     }
 }
 
+#[cfg(feature = "server")]
 impl From<WebhookError> for ApiError {
     fn from(error: WebhookError) -> Self {
         match error {
