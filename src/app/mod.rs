@@ -23,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use crate::config::{CorsOrigins, Settings, own_origin};
-use crate::domain::{BODY_MAX_BYTES, KeyRing, SigningKey};
+use crate::domain::{BODY_MAX_BYTES, KeyRing};
 use crate::events::{EventSettings, Events};
 use crate::http::{Readiness, count_by_address, envelope};
 use crate::identity::Identity;
@@ -243,7 +243,10 @@ fn webhook_settings(settings: &Settings) -> WebhookSettings {
 }
 
 fn identity(settings: &Settings) -> Identity {
-    let ring = settings.signing_keys.clone().unwrap_or_else(random_ring);
+    let ring = settings
+        .signing_keys
+        .clone()
+        .unwrap_or_else(KeyRing::random);
     let identity = Identity::new(ring, settings.cookie.clone())
         .trust(settings.proxies.clone())
         .allow_origins(settings.cors.named().iter().cloned());
@@ -255,10 +258,4 @@ fn identity(settings: &Settings) -> Identity {
         Some(provider) => identity.provide(Arc::clone(provider)),
         None => identity,
     }
-}
-
-/// A ring for this run: the ids that it signs are worth nothing after it.
-fn random_ring() -> KeyRing {
-    let key = SigningKey::new("random", &rand::random::<[u8; 32]>());
-    KeyRing::new(vec![key]).expect("the ring has a key")
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use actix_web::http::header::HeaderName;
 
 use super::error::{Fault, SettingsError};
-use super::keys::{SECRET_BYTES, named_secrets};
+use super::keys::named_secrets;
 use super::values::Values;
 use super::warning::Warning;
-use crate::domain::{KeyRing, SigningKey};
+use crate::domain::{KeyRing, SECRET_BYTES, SigningKey};
 use crate::identity::{
     ApiKey, ApiKeys, CookieSettings, JwtSettings, JwtSubject, SameSite, Secure, ThreadIdProvider,
     TrustedHeader, TrustedProxies,

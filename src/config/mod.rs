@@ -28,7 +28,6 @@ pub use catalog::{DEFAULT_FILE, Setting};
 pub use client::ClientSettings;
 pub use cors::CorsOrigins;
 pub use error::{Fault, SettingsError};
-pub(crate) use keys::is_name;
 pub use layers::Layers;
 pub use mcp::McpSettings;
 pub(crate) use public_url::own_origin;

@@ -10,7 +10,6 @@ use tracing_subscriber::EnvFilter;
 use super::cors::CorsOrigins;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
-use super::keys::is_name;
 use super::mcp::{self, McpSettings};
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::Values;
@@ -18,7 +17,7 @@ use super::warning::Warning;
 use super::{identity, machine, public_url, rates, webhooks};
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
-    BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention,
+    BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention, is_name,
 };
 use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
 use crate::webhooks::Endpoint;

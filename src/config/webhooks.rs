@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use super::error::{Fault, SettingsError};
 use super::given::Given;
-use super::keys::is_name;
 use super::values::Values;
-use crate::domain::{EventType, EventTypes};
+use crate::domain::{EventType, EventTypes, is_name};
 use crate::webhooks::{Endpoint, EndpointUrl, Secret};
 
 const FORM: &str = "it has to be a name, a URL and event types, with spaces between";

@@ -43,6 +43,8 @@ pub use retention::{LOG_HARD_FACTOR, Retention};
 pub use rfc3339::{parse_rfc3339, rfc3339};
 pub use threads::document::Document;
 pub use threads::key::{Key, KeyError};
+pub use threads::named_secrets::NamedSecretError;
+pub(crate) use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, named_secrets};
 pub use threads::operation::{Answer, Mismatch, Operation};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use threads::thread::{Life, Stamp, Thread};

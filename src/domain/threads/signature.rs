@@ -10,6 +10,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
+use super::named_secrets::{NamedSecretError, SECRET_BYTES, named_secrets};
 use super::thread_id::ThreadId;
 
 const BASE64_BYTES: usize = 44;
@@ -46,6 +47,15 @@ pub enum KeyRingError {
     /// None has the name of the key that is to sign.
     #[error("no signing key has that name")]
     UnknownName,
+    /// The text lists no named secrets.
+    #[error(transparent)]
+    List(#[from] NamedSecretError),
+    /// A secret is too short to sign.
+    #[error("the secret of key {number} has under 32 bytes")]
+    Short {
+        /// Which key, from 1 on.
+        number: usize,
+    },
 }
 
 /// A signing key as replicas tell each other of it: enough to compare keys, and nothing to sign with.
@@ -130,6 +140,37 @@ impl KeyRing {
             chosen: 0,
             signing: Arc::default(),
         })
+    }
+
+    /// The keys of a list, `name:secret,name:secret`, of which the first signs. A secret has at least 32
+    /// bytes and no comma.
+    ///
+    /// # Errors
+    /// [`KeyRingError`], which never shows a secret.
+    pub fn parse(list: &str) -> Result<Self, KeyRingError> {
+        let items = list
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty());
+        let keys = named_secrets(items)?;
+        if let Some(place) = keys.iter().position(|key| key.secret.len() < SECRET_BYTES) {
+            return Err(KeyRingError::Short { number: place + 1 });
+        }
+        let keys = keys.into_iter();
+        Self::new(
+            keys.map(|key| SigningKey::new(key.name, key.secret.as_bytes()))
+                .collect(),
+        )
+    }
+
+    /// A ring of one random key: what it signs is worth nothing after this process.
+    #[must_use]
+    pub fn random() -> Self {
+        Self {
+            keys: [SigningKey::new("random", &rand::random::<[u8; 32]>())].into(),
+            chosen: 0,
+            signing: Arc::default(),
+        }
     }
 
     /// The same keys, of which the one of that name signs.
