@@ -29,6 +29,7 @@
 //! the problem that the HTTP API would answer, so a success is always a success.
 
 mod background;
+mod builder;
 mod callbacks;
 mod completion;
 mod endings;
@@ -50,6 +51,7 @@ mod tasks;
 mod thread;
 mod threads;
 
+pub use builder::{BuildError, ThreadsBuilder};
 pub use callbacks::CallbackCounts;
 pub use completion::Completed;
 pub use history::History;

@@ -1,7 +1,6 @@
 //! The state of the caller's thread in a handler.
 
 use std::fmt;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -136,16 +135,22 @@ impl ThreadState {
     }
 
     /// Queues an element for an array, which is made if absent and then keeps its newest
-    /// `max_records`.
+    /// `max_records`, at least 1.
     ///
     /// # Errors
-    /// As [`Self::set`].
+    /// As [`Self::set`], and [`ApiError::InvalidOperation`] for a window of 0.
     pub fn push_window(
         &self,
         key: &str,
         value: impl Serialize,
-        max_records: NonZeroU64,
+        max_records: u64,
     ) -> Result<(), ApiError> {
+        if max_records == 0 {
+            return Err(ApiError::InvalidOperation {
+                detail: "a window has to keep at least 1 element".into(),
+                operation: None,
+            });
+        }
         self.queue_push(key, &value, Some(max_records))
     }
 
@@ -163,14 +168,14 @@ impl ThreadState {
         &self,
         key: &str,
         value: &impl Serialize,
-        max_records: Option<NonZeroU64>,
+        max_records: Option<u64>,
     ) -> Result<(), ApiError> {
         let key = to_key(key)?;
         let value = Json::parse(&to_json(value)?).map_err(ApiError::InvalidJson)?;
         self.0.queue(Operation::Push {
             key,
             value,
-            max_records: max_records.map(NonZeroU64::get),
+            max_records,
             mismatch: Mismatch::Refuse,
         });
         Ok(())

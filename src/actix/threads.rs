@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::background::Background;
+use super::builder::ThreadsBuilder;
 use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
 use super::completion::Completed;
 use super::endings::Endings;
@@ -11,7 +12,7 @@ use super::place::Place;
 use super::scope::ScopeHandle;
 use super::services::Services;
 use crate::domain::scope::ScopeId;
-use crate::domain::{self, ThreadId};
+use crate::domain::{self, KeyRing, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
 use crate::service::{ScopeService, ThreadService};
@@ -37,6 +38,21 @@ pub struct Threads {
 }
 
 impl Threads {
+    /// Begins to put threads together: where they are kept, what signs their ids, how long they live.
+    pub fn builder() -> ThreadsBuilder {
+        ThreadsBuilder::new()
+    }
+
+    /// Threads in the memory of this process, with a random signing key and all else at its default: for
+    /// tests and first tries. They end with the process.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        ThreadsBuilder::new().in_memory(KeyRing::random())
+    }
+
     /// Threads of that service, for callers of that identity.
     ///
     /// # Panics
@@ -106,6 +122,12 @@ impl Threads {
             callbacks: Callbacks::new(self.background.clone(), first_pause),
             ..self
         }
+    }
+
+    /// The events of the store, unless there are none: to subscribe to, and to stop with the app.
+    #[must_use]
+    pub fn events(&self) -> Option<&Events> {
+        self.events.as_ref()
     }
 
     /// What came of the callbacks of all requests so far.

@@ -1,7 +1,5 @@
 //! What a request costs at the store follows what its handler does.
 
-use std::num::NonZeroU64;
-
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
@@ -38,7 +36,7 @@ pub(super) async fn write(thread: Thread) -> Result<HttpResponse, ApiError> {
     let state = thread.state();
     state.set("a", 1)?;
     state.push("list", "x")?;
-    state.push_window("list", json!({"role": "user"}), NonZeroU64::MIN)?;
+    state.push_window("list", json!({"role": "user"}), 1)?;
     state.increment("count", 5)?;
     state.delete("gone")?;
     thread.set_metadata(json!({"title": "t"}))?;

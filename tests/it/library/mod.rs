@@ -3,6 +3,7 @@
 
 mod after;
 mod answers;
+mod builder;
 mod callbacks;
 #[cfg(feature = "redis")]
 mod commands;

@@ -1,0 +1,234 @@
+//! How an app gets its [`Threads`].
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::threads::Threads;
+use crate::domain::scope::ScopePolicies;
+use crate::domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
+use crate::events::{EventSettings, Events};
+use crate::identity::{CookieError, CookieSettings, Identity, ThreadIdProvider, TrustedProxies};
+use crate::service::{ScopeService, ThreadService};
+use crate::store::{Backend, Clock, MemoryStore, StoreError};
+#[cfg(feature = "redis")]
+use crate::store::{RedisSettings, RedisStore};
+
+/// How long a call to the store may take, with all that it does again.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The lifetimes that a thread may have.
+const TTLS: RangeInclusive<Duration> = TTL_MIN..=TTL_MAX;
+
+/// Puts [`Threads`] together. Whatever is not set has the default of the server's documentation.
+///
+/// ```no_run
+/// # #[cfg(feature = "redis")]
+/// # async fn build(keys: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use threadkeep::Threads;
+///
+/// let threads = Threads::builder()
+///     .redis("redis://127.0.0.1:6379")
+///     .signing_keys(keys) // main:<at least 32 bytes>
+///     .ttl(Duration::from_secs(30 * 60))
+///     .build()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct ThreadsBuilder {
+    source: Source,
+    ring: Result<KeyRing, KeyRingError>,
+    policy: Policy,
+    scopes: ScopePolicies,
+    events: Option<EventSettings>,
+    cookie: CookieSettings,
+    provider: Option<Arc<dyn ThreadIdProvider>>,
+    proxies: TrustedProxies,
+    origins: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Memory,
+    Backend(Arc<dyn Backend>),
+    #[cfg(feature = "redis")]
+    Redis(RedisSettings),
+}
+
+/// Why [`ThreadsBuilder::build`] failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The signing keys are no keys.
+    #[error("the signing keys cannot be used")]
+    SigningKeys(#[from] KeyRingError),
+    /// The lifetime is out of bounds.
+    #[error("the ttl has to be 60 s to 365 days")]
+    Ttl,
+    /// A browser would reject the cookie.
+    #[error("the cookie cannot be set")]
+    Cookie(#[from] CookieError),
+    /// The store does not answer, or refuses to be used so.
+    #[error("the store cannot be opened")]
+    Store(#[from] StoreError),
+}
+
+impl ThreadsBuilder {
+    /// Over the memory of this process, with a random signing key.
+    pub(super) fn new() -> Self {
+        Self {
+            source: Source::Memory,
+            ring: Ok(KeyRing::random()),
+            policy: Policy::THREAD,
+            scopes: ScopePolicies::DEFAULT,
+            events: Some(EventSettings::default()),
+            cookie: CookieSettings::default(),
+            provider: None,
+            proxies: TrustedProxies::default(),
+            origins: Vec::new(),
+        }
+    }
+
+    /// Keeps threads in Redis: `redis://`, `rediss://` or `unix://`, with user, password and database, or
+    /// one of the forms with several hosts. Replicas of an app that use the same Redis share threads.
+    #[cfg(feature = "redis")]
+    pub fn redis(self, url: impl Into<String>) -> Self {
+        self.redis_with(RedisSettings::new(url))
+    }
+
+    /// Keeps threads in Redis, as these settings say.
+    #[cfg(feature = "redis")]
+    pub fn redis_with(mut self, settings: RedisSettings) -> Self {
+        self.source = Source::Redis(settings);
+        self
+    }
+
+    /// Keeps threads in that back end.
+    pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.source = Source::Backend(backend);
+        self
+    }
+
+    /// Signs with the first key of a list, `name:secret,name:secret`, and accepts ids that any of them has
+    /// signed. A secret has at least 32 bytes. Without keys, one is made up, and ids end with the process.
+    pub fn signing_keys(mut self, list: &str) -> Self {
+        self.ring = KeyRing::parse(list);
+        self
+    }
+
+    /// Lets a thread live for so long after its last use: 60 s to 365 days, by default one hour.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.policy.ttl = ttl;
+        self
+    }
+
+    /// Sets all limits and lifetimes of threads at once.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the limits and lifetimes of scopes.
+    pub fn scope_policies(mut self, policies: ScopePolicies) -> Self {
+        self.scopes = policies;
+        self
+    }
+
+    /// Handles events as these settings say.
+    pub fn events(mut self, settings: EventSettings) -> Self {
+        self.events = Some(settings);
+        self
+    }
+
+    /// Starts nothing in the background. Threads still expire, but nobody is told, and
+    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. For apps beside others on the same
+    /// Redis, of which some handle events.
+    pub fn without_events(mut self) -> Self {
+        self.events = None;
+        self
+    }
+
+    /// Sets the cookie that browsers keep the id in.
+    pub fn cookie(mut self, cookie: CookieSettings) -> Self {
+        self.cookie = cookie;
+        self
+    }
+
+    /// Takes ids from that provider in place of signed ids.
+    pub fn provider(mut self, provider: Arc<dyn ThreadIdProvider>) -> Self {
+        self.provider = Some(provider);
+        self
+    }
+
+    /// Believes these proxies what they say of scheme and client.
+    pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
+        self.proxies = proxies;
+        self
+    }
+
+    /// Lets pages of these origins write by cookie, besides those of the app's own host.
+    pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = String>) -> Self {
+        self.origins = origins.into_iter().collect();
+        self
+    }
+
+    /// Opens the store. Work after a response runs on the Tokio runtime that this is called on, which has
+    /// to outlive the server.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub async fn build(self) -> Result<Threads, BuildError> {
+        let ring = self.ring.clone()?;
+        if !TTLS.contains(&self.policy.ttl) {
+            return Err(BuildError::Ttl);
+        }
+        self.cookie.check()?;
+        let (backend, timeout) = match &self.source {
+            Source::Memory => return Ok(self.in_memory(ring)),
+            Source::Backend(backend) => (Arc::clone(backend), TIMEOUT),
+            #[cfg(feature = "redis")]
+            Source::Redis(settings) => {
+                let store = RedisStore::connect(settings.clone(), Clock::system()).await?;
+                (Arc::new(store) as _, settings.timeout)
+            }
+        };
+        Ok(self.over(backend, ring, timeout))
+    }
+
+    /// Over the memory of this process, which cannot fail.
+    pub(super) fn in_memory(self, ring: KeyRing) -> Threads {
+        let store = MemoryStore::new(Clock::system());
+        self.over(Arc::new(store), ring, TIMEOUT)
+    }
+
+    /// Over that back end, with settings that hold.
+    fn over(self, backend: Arc<dyn Backend>, ring: KeyRing, timeout: Duration) -> Threads {
+        let service = ThreadService::new(Arc::clone(&backend) as _, self.policy, timeout);
+        let scopes = ScopeService::new(
+            Arc::clone(&backend) as _,
+            service.clone(),
+            self.scopes,
+            timeout,
+        );
+        let identity = Identity::new(ring, self.cookie)
+            .trust(self.proxies)
+            .allow_origins(self.origins);
+        let identity = match self.provider {
+            Some(provider) => identity.provide(provider),
+            None => identity,
+        };
+        let threads = Threads::new(service, identity)
+            .with_backend(Arc::clone(&backend))
+            .with_scopes(scopes);
+        match self.events {
+            Some(settings) => threads.with_events(Events::start(backend, settings)),
+            None => threads,
+        }
+    }
+}
