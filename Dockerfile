@@ -11,6 +11,11 @@ ARG DEBIAN_RELEASE=bookworm
 ARG BUILD=build
 
 FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS empty
+# The allocator, jemalloc, is built with make.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends make \
+    && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # The dependencies make layers of their own, built with empty packages: a change of the source does
 # not build them again. Examples and benchmarks are not here, so they are not mentioned; cargo wants

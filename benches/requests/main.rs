@@ -25,7 +25,7 @@ use measure::Plan;
 
 /// The server's own, so that the floor has it too.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The program as it was built with this.
 const OWN: &str = env!("CARGO_BIN_EXE_threadkeep");

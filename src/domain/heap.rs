@@ -9,12 +9,12 @@ pub(crate) trait Heap {
     fn heap_bytes(&self) -> u64;
 }
 
-/// A block of that many bytes. Allocators round up to size classes, an eighth apart in mimalloc and
+/// A block of that many bytes. Allocators round up to size classes, which are up to a quarter apart in
 /// jemalloc, and at least to 16 bytes.
 pub(crate) const fn block(bytes: usize) -> u64 {
     match bytes as u64 {
         0 => 0,
-        bytes => bytes + bytes / 8 + 16,
+        bytes => bytes + bytes / 4 + 16,
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 /// The same as the product has.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const COOKIE: &str = "session";
 const TTL_SECONDS: u64 = 3_600;
