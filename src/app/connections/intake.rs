@@ -6,8 +6,9 @@ use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Bytes that are passed on in a round: large bodies lose little by it, and the dispatcher of actix, which
-/// keeps all that it is given, has little to keep.
+/// Bytes that are passed on in a round at most. Large bodies lose little by it, and the dispatcher of actix,
+/// whose buffer grows with what it is given at once and never shrinks while the connection lasts, has little
+/// to keep.
 const ROUND_BYTES: usize = 16_384;
 
 /// Passes on what a client sends in rounds, and one request at a time.
@@ -26,7 +27,12 @@ pub(super) struct Intake {
 impl Intake {
     /// Whether nothing more is passed on in this round.
     pub(super) fn is_full(&self) -> bool {
-        self.round_bytes >= ROUND_BYTES
+        self.room() == 0
+    }
+
+    /// Bytes that may still be passed on in this round.
+    pub(super) fn room(&self) -> usize {
+        ROUND_BYTES.saturating_sub(self.round_bytes)
     }
 
     /// Whether a whole request was passed on. Nothing follows until [`Self::begin_request`].
@@ -55,7 +61,7 @@ impl Intake {
     /// # Errors
     /// [`HeadTooLarge`]. The connection can only be closed.
     pub(super) fn pass_backlog(&mut self, buffer: &mut ReadBuf<'_>) -> Result<(), HeadTooLarge> {
-        let count = self.backlog.len().min(buffer.remaining());
+        let count = self.backlog.len().min(buffer.remaining()).min(self.room());
         let end = self.framing.advance(&self.backlog[..count])?;
         buffer.put_slice(&self.backlog[..end]);
         self.backlog.advance(end);
@@ -90,7 +96,7 @@ mod tests {
     /// The bytes passed on in each round, when they are read in parts of this size.
     fn rounds(bytes: &[u8], part_bytes: usize) -> Vec<Vec<u8>> {
         let mut intake = Intake::default();
-        let mut parts = bytes.chunks(part_bytes);
+        let mut rest = bytes;
         let mut rounds = Vec::new();
         loop {
             intake.begin_round();
@@ -102,8 +108,12 @@ mod tests {
                 if intake.has_backlog() {
                     intake.pass_backlog(&mut buffer).unwrap();
                 } else {
-                    let Some(part) = parts.next() else { break };
-                    buffer.put_slice(part);
+                    let count = part_bytes.min(intake.room()).min(rest.len());
+                    if count == 0 {
+                        break;
+                    }
+                    buffer.put_slice(&rest[..count]);
+                    rest = &rest[count..];
                     intake.pass(&mut buffer, 0).unwrap();
                 }
                 round.extend_from_slice(buffer.filled());
@@ -139,7 +149,7 @@ mod tests {
         let rounds = rounds(&request, 1_000);
 
         assert_eq!(rounds.concat(), request);
-        assert_eq!(rounds[0].len(), 17_000);
+        assert_eq!(rounds[0].len(), ROUND_BYTES);
     }
 
     #[test]

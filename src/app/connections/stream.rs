@@ -227,11 +227,15 @@ impl AsyncRead for PacedStream {
         let passed = if this.intake.has_backlog() {
             this.intake.pass_backlog(buffer)
         } else {
-            let read = Pin::new(&mut *this.outlet.stream.borrow_mut()).poll_read(cx, buffer);
+            let room = this.intake.room().min(buffer.remaining());
+            let mut round = ReadBuf::new(buffer.initialize_unfilled_to(room));
+            let read = Pin::new(&mut *this.outlet.stream.borrow_mut()).poll_read(cx, &mut round);
             match read {
                 Poll::Pending => return this.idleness.poll(cx),
                 Poll::Ready(read) => read?,
             }
+            let read_bytes = round.filled().len();
+            buffer.advance(read_bytes);
             this.intake.pass(buffer, start)
         };
         if let Err(error) = passed {

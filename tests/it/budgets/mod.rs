@@ -4,6 +4,7 @@
 
 mod answers;
 mod bodies;
+mod idle;
 mod mcp;
 mod merge_patches;
 mod pipelines;

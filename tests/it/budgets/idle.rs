@@ -1,0 +1,91 @@
+//! Memory that stays behind while nobody asks for anything.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use tokio::time::{Instant, sleep};
+
+use crate::budgets::{MB, builder};
+use crate::support::server::{API_SECRET, Backend, Server};
+
+/// Threads of 2,000 values each, about 1 MB in all.
+const THREADS: usize = 120;
+const VALUES: usize = 2_000;
+/// Connections that each send bodies.
+const CONNECTIONS: usize = 300;
+const BODY_BYTES: usize = 900_000;
+/// What such a connection may keep.
+const CONNECTION_BYTES: u64 = 65_536;
+/// How long freed memory may take to go back: the allocator keeps it for 10 s, in case it is needed again.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The state of a thread. Values of many sizes lie in many blocks of the allocator.
+fn state(thread: usize) -> String {
+    let value = |number: usize| "x".repeat(50 + (number * 37 + thread * 101) % 900);
+    let members: Vec<_> = (0..VALUES)
+        .map(|number| format!(r#""{number}":"{}""#, value(number)))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// Each thread of the process allocates for itself, and values end on another one than they began on.
+#[tokio::test]
+async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
+    let server = builder(Backend::Memory)
+        .set("THREADKEEP_ARCHIVE_SECONDS", 1)
+        .set("THREADKEEP_EVENT_LOG_SECONDS", 1)
+        .set("THREADKEEP_TOMBSTONE_SECONDS", 1)
+        .start();
+    server.client().thread().put("state", &state(0)).ok().await;
+    let before = server.resident_bytes();
+    let threads: Vec<_> = (0..THREADS).map(|_| server.client().thread()).collect();
+    for (number, many) in threads.chunks(8).enumerate() {
+        let states = state(number);
+        join_all(many.iter().map(|thread| thread.put("state", &states).ok())).await;
+    }
+    let peak = server.resident_bytes();
+    assert!(peak > before + 60 * MB, "{before} before, {peak} at most");
+
+    let client = server.client();
+    for thread in &threads {
+        let path = format!("/v1/threads/{}", thread.id);
+        let end = client.request(Method::DELETE, &path);
+        end.bearer(API_SECRET).ok().await;
+    }
+
+    await_freed(&server, before, before * 3 / 2).await;
+}
+
+/// Each connection stays open, as one that a stranger keeps for the next request.
+#[tokio::test]
+async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
+    let server = builder(Backend::Memory).start();
+    let body = "x".repeat(BODY_BYTES);
+    let before = server.resident_bytes();
+    let threads: Vec<_> = (0..CONNECTIONS).map(|_| server.client().thread()).collect();
+
+    for many in threads.chunks(8) {
+        let sending = many.iter().map(async |thread| {
+            for _ in 0..2 {
+                let sent = thread.put("state/a", &body);
+                sent.refused(400, "invalid_json").await;
+            }
+        });
+        join_all(sending).await;
+    }
+
+    let most = CONNECTIONS as u64 * CONNECTION_BYTES + 12 * MB;
+    await_freed(&server, before, before + most).await;
+}
+
+/// Waits without a request, which would have the allocator look for memory to free.
+async fn await_freed(server: &Server, before: u64, most: u64) {
+    let start = Instant::now();
+    while server.resident_bytes() > most {
+        let now = server.resident_bytes();
+        let numbers = format!("{before} bytes before, {now} now");
+        assert!(start.elapsed() < PATIENCE, "memory stays: {numbers}");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
