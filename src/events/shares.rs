@@ -94,10 +94,9 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use async_trait::async_trait;
-    use bytes::Bytes;
 
     use super::*;
-    use crate::store::StoreError;
+    use crate::store::{Heard, StoreError};
 
     const LASTS: Duration = Duration::from_millis(100);
 
@@ -125,9 +124,10 @@ mod tests {
             _: &str,
             _: &str,
             _: &[u8],
+            _: Option<&[u8]>,
             _: Duration,
-        ) -> Result<Vec<Option<Bytes>>, StoreError> {
-            Ok(Vec::new())
+        ) -> Result<Heard, StoreError> {
+            Ok(Heard::default())
         }
 
         async fn release(&self, _: &str, _: &str) -> Result<(), StoreError> {

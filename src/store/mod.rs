@@ -41,7 +41,7 @@ pub use traits::kv::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
     NewEntry, Put, Reading, Usage,
 };
-pub use traits::leases::Leases;
+pub use traits::leases::{Heard, Leases};
 pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};

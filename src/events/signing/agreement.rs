@@ -118,7 +118,7 @@ impl Agreement {
 
     fn foreign(&self, cards: &[&Card]) -> Vec<String> {
         let is_ours = |print: &str| self.digests.iter().any(|known| known == digest_of(print));
-        let signing = cards.iter().map(|card| card.signs.as_str());
+        let signing = cards.iter().filter_map(|card| card.signs.as_deref());
         let foreign = signing.filter(|print| !is_ours(print));
         let mut names: Vec<_> = foreign.map(|print| name_of(print).to_owned()).collect();
         names.sort_unstable();

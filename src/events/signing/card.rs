@@ -7,22 +7,27 @@ use crate::domain::KeyRing;
 /// Prints of keys, each as `digest:name`. Members that a later version adds are passed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Card {
-    /// The one that signs.
-    pub(super) signs: String,
+    /// The one that signs, once that is decided.
+    pub(super) signs: Option<String>,
     /// All that verify.
     pub(super) keys: Vec<String>,
 }
 
 impl Card {
     pub(super) fn of(ring: &KeyRing) -> Self {
-        let keys: Vec<_> = ring
-            .keys()
-            .iter()
-            .map(|key| key.print().to_string())
-            .collect();
+        let signing = &ring.keys()[ring.signing()];
         Self {
-            signs: keys[ring.signing()].clone(),
-            keys,
+            signs: Some(signing.print().to_string()),
+            ..Self::undecided(ring)
+        }
+    }
+
+    /// That of a replica that does not sign yet.
+    pub(super) fn undecided(ring: &KeyRing) -> Self {
+        let keys = ring.keys().iter();
+        Self {
+            signs: None,
+            keys: keys.map(|key| key.print().to_string()).collect(),
         }
     }
 

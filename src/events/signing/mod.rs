@@ -8,13 +8,12 @@ mod status;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
 use super::outage::Outage;
 use super::{Events, reaper};
 use crate::domain::{KeyPrint, KeyRing};
-use crate::store::{Backend, StoreError};
+use crate::store::{Backend, Heard, StoreError};
 use agreement::{Agreement, Situation, Verdict};
 use card::{Card, digest_of};
 pub use status::SigningStatus;
@@ -24,10 +23,6 @@ const EVERY: Duration = Duration::from_secs(2);
 /// How long that counts: longer than a lease of the pool, so that a replica which has crashed does not
 /// look like one that says nothing.
 const LASTS: Duration = Duration::from_secs(15);
-
-/// The record of the key that signed last, for a fleet that was stopped as a whole.
-const KIND: &str = "signing";
-const NAME: &str = "in_use";
 
 impl Events {
     /// Tells the other replicas which signing keys this one has, now and from now on, and has the
@@ -40,7 +35,7 @@ impl Events {
     /// says nothing about its keys keeps the others from changing theirs.
     ///
     /// # Errors
-    /// [`StoreError`] when the other replicas cannot be asked.
+    /// [`StoreError`] when the ring has several keys and the other replicas cannot be asked.
     pub async fn share_signing_keys(
         &self,
         ring: &KeyRing,
@@ -53,10 +48,15 @@ impl Events {
             ring: ring.clone(),
             agreement: Agreement::new(ring.clone(), wait),
             status: Arc::clone(&status),
-            in_use: None,
         };
-        sharing.resume().await?;
-        sharing.look().await?;
+        match sharing.begin().await {
+            Ok(()) => {}
+            // a store that takes no writes yet is no reason not to serve reads
+            Err(error) if ring.keys().len() == 1 => {
+                tracing::warn!(%error, "the other replicas cannot be told of the signing key yet");
+            }
+            Err(error) => return Err(error),
+        }
         self.spawn_until_stopped(sharing.run());
         Ok(status)
     }
@@ -69,8 +69,6 @@ struct Sharing {
     ring: KeyRing,
     agreement: Agreement,
     status: Arc<SigningStatus>,
-    /// The record as this replica knows it.
-    in_use: Option<Bytes>,
 }
 
 impl Sharing {
@@ -90,26 +88,31 @@ impl Sharing {
         }
     }
 
-    /// Goes on with the key that was in use, if it is still there.
+    async fn begin(&mut self) -> Result<(), StoreError> {
+        self.resume().await?;
+        self.look().await
+    }
+
+    /// Goes on with the key that signed last, if it is still there. So a fleet that was stopped as a whole,
+    /// or whose first replica finds nobody, does not begin with a new key.
     async fn resume(&mut self) -> Result<(), StoreError> {
-        self.in_use = self.recorded().await?;
-        let recorded = self
-            .in_use
+        let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
+        let note = heard
+            .note
             .as_deref()
-            .and_then(|text| str::from_utf8(text).ok());
-        if let Some(recorded) = recorded {
-            self.agreement.resume(digest_of(recorded));
+            .and_then(|note| str::from_utf8(note).ok());
+        if let Some(note) = note {
+            self.agreement.resume(digest_of(note));
         }
         Ok(())
     }
 
     /// Tells the others, hears them, and signs as follows from that.
     async fn look(&mut self) -> Result<(), StoreError> {
-        let pool = reaper::pool().name;
-        let words = Card::of(&self.ring).to_bytes();
-        let said = self.backend.introduce(&pool, &self.holder, &words, LASTS);
-        let said = said.await?;
-        let cards: Vec<_> = said
+        let card = Card::of(&self.ring);
+        let heard = self.introduce(&card, card.signs.as_deref()).await?;
+        let cards: Vec<_> = heard
+            .said
             .iter()
             .map(|words| words.as_deref().and_then(Card::read))
             .collect();
@@ -119,31 +122,16 @@ impl Sharing {
             self.tell(&verdict);
         }
         self.status.set(verdict);
-        self.record().await
-    }
-
-    /// Keeps which key signs. When two replicas change it at once, either is right: both keys are held by
-    /// all.
-    async fn record(&mut self) -> Result<(), StoreError> {
-        let signing = self.print(self.ring.signing()).to_string();
-        if self.in_use.as_deref() == Some(signing.as_bytes()) {
-            return Ok(());
-        }
-        let expected = self.recorded().await?;
-        let new = signing.as_bytes();
-        let put = self
-            .backend
-            .put_record(KIND, NAME, expected.as_deref(), new, 1);
-        if put.await? {
-            self.in_use = Some(signing.into());
-        }
         Ok(())
     }
 
-    async fn recorded(&self) -> Result<Option<Bytes>, StoreError> {
-        let records = self.backend.records(KIND).await?;
-        let record = records.into_iter().find(|(name, _)| name == NAME);
-        Ok(record.map(|(_, record)| record))
+    async fn introduce(&self, card: &Card, in_use: Option<&str>) -> Result<Heard, StoreError> {
+        let pool = reaper::pool().name;
+        let (words, note) = (card.to_bytes(), in_use.map(str::as_bytes));
+        let heard = self
+            .backend
+            .introduce(&pool, &self.holder, &words, note, LASTS);
+        heard.await
     }
 
     fn print(&self, place: usize) -> KeyPrint {

@@ -8,6 +8,16 @@ use bytes::Bytes;
 
 use crate::store::StoreError;
 
+/// What the holders of a pool say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// What each living holder has said, the one that asks included; None stands for one that takes
+    /// part and has said nothing.
+    pub said: Vec<Option<Bytes>>,
+    /// The note that was there before, which stays for a year after all holders have gone.
+    pub note: Option<Bytes>,
+}
+
 /// Shares of common work, each held by one replica at a time.
 ///
 /// A pool is a kind of work, cut into slots that are numbered from 0. Its name has 1 to 64
@@ -30,8 +40,8 @@ pub trait Leases: fmt::Debug + Send + Sync {
     ) -> Result<Vec<u16>, StoreError>;
 
     /// Tells the other holders of a pool something about `holder`, which counts for `lasts` and
-    /// takes the place of what it said before. In the same step answers what each living holder has
-    /// said, this one included; None stands for a holder that takes part and has said nothing.
+    /// takes the place of what it said before, and leaves a note for those to come, in the place of
+    /// an earlier one. In the same step answers what is heard.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -40,8 +50,9 @@ pub trait Leases: fmt::Debug + Send + Sync {
         pool: &str,
         holder: &str,
         words: &[u8],
+        note: Option<&[u8]>,
         lasts: Duration,
-    ) -> Result<Vec<Option<Bytes>>, StoreError>;
+    ) -> Result<Heard, StoreError>;
 
     /// Gives all back, takes part no more, and takes back what was said.
     ///

@@ -128,16 +128,11 @@ async fn of_many_who_come_at_once_no_two_hold_the_same(room: Room) {
 
 /// What all holders of the pool are heard to say when `holder` says its name.
 async fn introduce(room: &Room, pool: &str, holder: &str) -> Vec<Option<String>> {
-    let said = room
-        .backend
-        .introduce(pool, holder, holder.as_bytes(), LASTS);
+    let backend = &room.backend;
+    let heard = backend.introduce(pool, holder, holder.as_bytes(), None, LASTS);
+    let said = heard.await.unwrap().said.into_iter();
     let text = |words: Bytes| String::from_utf8(words.to_vec()).unwrap();
-    let mut said: Vec<_> = said
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|words| words.map(text))
-        .collect();
+    let mut said: Vec<_> = said.map(|words| words.map(text)).collect();
     said.sort_unstable();
     said
 }
@@ -164,6 +159,24 @@ async fn what_a_holder_says_is_heard_by_all_until_it_ends(room: Room) {
     assert_eq!(introduce(&room, "pool", "b").await, said(&["b"]));
 }
 
+async fn a_note_outlives_those_who_left_it(room: Room) {
+    let note = async |holder: &str, new: Option<&str>| {
+        let new = new.map(str::as_bytes);
+        let heard = room.backend.introduce("pool", holder, b"", new, LASTS);
+        heard.await.unwrap().note
+    };
+
+    assert_eq!(note("a", None).await, None);
+    assert_eq!(note("a", Some("first")).await, None);
+    assert_eq!(note("b", Some("second")).await.unwrap(), "first");
+    room.backend.release("pool", "a").await.unwrap();
+    room.backend.release("pool", "b").await.unwrap();
+    room.advance(LASTS * 100);
+    hold(&room, 16, "c").await;
+
+    assert_eq!(note("c", None).await.unwrap(), "second");
+}
+
 async fn a_holder_that_says_nothing_is_known_to_be_there(room: Room) {
     hold(&room, 16, "silent").await;
 
@@ -185,6 +198,7 @@ super::over_every_store! {
     what_is_given_back_is_free_at_once,
     what_a_holder_says_is_heard_by_all_until_it_ends,
     a_holder_that_says_nothing_is_known_to_be_there,
+    a_note_outlives_those_who_left_it,
     pools_are_apart,
     of_many_who_come_at_once_no_two_hold_the_same,
 }

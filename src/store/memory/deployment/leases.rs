@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::store::memory::MemoryStore;
-use crate::store::{Leases, StoreError, millis};
+use crate::store::{Heard, Leases, StoreError, millis};
 
 /// A kind of work, cut into slots.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ pub(crate) struct Pool {
     leases: BTreeMap<u16, Lease>,
     /// What holders have said, and until when it counts.
     said: HashMap<String, (u64, Bytes)>,
+    note: Option<Bytes>,
 }
 
 #[derive(Debug)]
@@ -81,7 +82,8 @@ impl Pool {
 
     /// Whether nobody takes part.
     fn is_unused(&self) -> bool {
-        self.holders.is_empty() && self.leases.is_empty() && self.said.is_empty()
+        let is_left = self.holders.is_empty() && self.leases.is_empty();
+        is_left && self.said.is_empty() && self.note.is_none()
     }
 
     /// Whether a slot is a holder's at that time.
@@ -112,14 +114,20 @@ impl Leases for MemoryStore {
         pool: &str,
         holder: &str,
         words: &[u8],
+        note: Option<&[u8]>,
         lasts: Duration,
-    ) -> Result<Vec<Option<Bytes>>, StoreError> {
+    ) -> Result<Heard, StoreError> {
         let mut work = self.0.work();
         let now_ms = self.0.clock.now_ms();
         let ends_ms = now_ms.saturating_add(millis(lasts));
         let words = Bytes::copy_from_slice(words);
         let pool = work.pools.entry(pool.to_owned()).or_default();
-        Ok(pool.introduce(holder, words, ends_ms, now_ms))
+        let former = pool.note.clone();
+        pool.note = note.map(Bytes::copy_from_slice).or_else(|| former.clone());
+        Ok(Heard {
+            said: pool.introduce(holder, words, ends_ms, now_ms),
+            note: former,
+        })
     }
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use redis::Value;
 
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::replies::{UNKNOWN, array, integer};
-use crate::store::{Leases, StoreError, millis};
+use crate::store::{Heard, Leases, StoreError, millis};
 
 #[async_trait]
 impl Leases for RedisStore {
@@ -35,21 +34,29 @@ impl Leases for RedisStore {
         pool: &str,
         holder: &str,
         words: &[u8],
+        note: Option<&[u8]>,
         lasts: Duration,
-    ) -> Result<Vec<Option<Bytes>>, StoreError> {
+    ) -> Result<Heard, StoreError> {
         let mut cmd = Script::Introduce.call(1);
         cmd.arg(self.names.pool(pool))
             .arg(self.ahead())
             .arg(holder)
             .arg(millis(lasts))
             .arg(words);
-        let said = array(self.background.calls().read(cmd).await?)?;
-        let words = |words| match words {
+        if let Some(note) = note {
+            cmd.arg(note);
+        }
+        let heard = array(self.background.calls().read(cmd).await?)?;
+        let text = |words| match words {
             Value::BulkString(words) => Ok(Some(words.into())),
             Value::Nil => Ok(None),
             _ => Err(UNKNOWN),
         };
-        said.into_iter().map(words).collect()
+        let mut heard = heard.into_iter().map(text);
+        Ok(Heard {
+            note: heard.next().ok_or(UNKNOWN)??,
+            said: heard.collect::<Result<_, _>>()?,
+        })
     }
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {
