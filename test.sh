@@ -1,7 +1,16 @@
 #!/bin/sh
-# Runs every check. On a Debian machine with Rust it first installs what is missing of what the
-# checks need, as root or with sudo; it starts no service and changes nothing else of the machine.
+# Runs every check: test.sh. Or those that most often fail, in a few minutes from a warm build: test.sh quick.
+# On a Debian machine with Rust it first installs what is missing of what the checks need, as root or with
+# sudo; it starts no service and changes nothing else of the machine.
 set -eu
+
+case ${1-} in
+'' | quick) ;;
+*)
+    echo 'usage: test.sh [quick]' >&2
+    exit 2
+    ;;
+esac
 
 cd "$(dirname "$0")"
 # where Debian keeps haproxy and dnsmasq
@@ -43,7 +52,7 @@ over_each_store() {
 build_without_redis() {
     log=target/without-redis.log
     status=0
-    cargo test --locked --no-default-features --no-run 2>"$log" || status=1
+    cargo test --locked --no-default-features --features server --no-run 2>"$log" || status=1
     cat "$log"
     [ "$status" = 0 ] || return 1
     ! grep -q '^warning: ' "$log"
@@ -140,8 +149,6 @@ check 'FastAPI peer' \
 
 # Warnings are denied by an argument and not by RUSTFLAGS, which would build all dependencies anew.
 check 'Lints' cargo clippy --locked --workspace --all-targets -- -D warnings
-check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
-
 # Half of what a test takes is waiting, so there are twice as many at once as there are cores. Those that look at
 # how long clients wait have the usual number: faults, budgets and hostile requests. The same names leave out and
 # pick, so that each test is run whatever it is called.
@@ -152,9 +159,31 @@ tests() {
     shift
     RUST_TEST_THREADS=$threads timeout --kill-after=10 1500 cargo test --locked "$@"
 }
+
+finish() {
+    seconds=$(($(date +%s) - started))
+    printf '\nAll checks passed in %s min %s s.\nchecks: %s passed, 0 failed\n' \
+        "$((seconds / 60))" "$((seconds % 60))" "$passed"
+}
+
+if [ "${1-}" = quick ]; then
+    # what is left out runs over a cluster, waits for faults, or takes long by itself
+    check 'Quick tests' tests "$at_once" --lib --bins --test it -- --skip cluster --skip faults:: \
+        --skip budgets:: --skip hostile:: --skip differential:: --skip scope_lists:: --skip lists:: \
+        --skip rotation:: --skip confirmed
+    finish
+    exit
+fi
+
+check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
+
+# The library as apps use it, without the server, and on the embedded store alone.
+check 'Library with Redis' cargo clippy --locked --no-default-features --features redis -- -D warnings
+check 'Library alone' cargo clippy --locked --no-default-features -- -D warnings
+
 # First the ones without Redis: they leave a program of that kind in target/debug.
 check 'Build without Redis, and no warning' build_without_redis
-check 'Tests without Redis' tests "$at_once" --no-default-features -- --skip budgets:: --skip hostile::
+check 'Tests without Redis' tests "$at_once" --no-default-features --features server -- --skip budgets:: --skip hostile::
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 check 'Benchmarks build' cargo build --locked --benches --examples
@@ -173,6 +202,4 @@ check 'MCP, by its official clients' over_each_store tests/mcp.sh
 check 'Apps of the runtime of Agentuity' tests/agentuity.sh
 check 'Odd requests' over_each_store tests/schemathesis.sh
 
-seconds=$(($(date +%s) - started))
-printf '\nAll checks passed in %s min %s s.\nchecks: %s passed, 0 failed\n' \
-    "$((seconds / 60))" "$((seconds % 60))" "$passed"
+finish
