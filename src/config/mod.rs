@@ -11,6 +11,7 @@ mod given;
 mod identity;
 mod keys;
 mod layers;
+mod log_filter;
 mod machine;
 mod mask;
 mod mcp;

@@ -5,8 +5,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
-
 use super::cors::CorsOrigins;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
@@ -14,7 +12,7 @@ use super::mcp::{self, McpSettings};
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::Values;
 use super::warning::Warning;
-use super::{identity, machine, public_url, rates, webhooks};
+use super::{identity, log_filter, machine, public_url, rates, webhooks};
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention, is_name,
@@ -103,7 +101,7 @@ pub struct StoreSettings {
 /// What is logged, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
-    /// Directives of [`EnvFilter`], checked.
+    /// Directives of [`EnvFilter`](tracing_subscriber::EnvFilter), checked.
     pub filter: String,
     /// The form of a line.
     pub format: LogFormat,
@@ -277,12 +275,11 @@ const HISTORY_BYTES_MAX: u64 = 1 << 30;
 
 fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
     let filter = values.take("log");
-    let checked = EnvFilter::builder().parse(filter.text());
-    checked.map_err(|error| filter.refuse(Fault::Other(error.into())))?;
+    let checked = log_filter::checked(filter.text());
     let formats = [("json", LogFormat::Json), ("text", LogFormat::Text)];
     let format = values.take("log_format");
     Ok(LogSettings {
-        filter: filter.text().into(),
+        filter: checked.map_err(|error| filter.refuse(Fault::Other(error.into())))?,
         format: format.one_of(&formats, "json or text")?,
     })
 }

@@ -176,7 +176,7 @@ fn a_value_that_cannot_be_used_is_refused_by_name_and_source() {
         ("COOKIE_SAME_SITE", "Lax", "lax, strict or none"),
         ("COOKIE_NAME", "__Host-a", "__Host-"),
         ("TRUSTED_PROXIES", "10.0.0.0/8,proxy", "`proxy`"),
-        ("LOG", "threadkeep=loud", "filter"),
+        ("LOG", "threadkeep=loud", "`threadkeep=loud` is not"),
         ("LOG_FORMAT", "xml", "json or text"),
         ("IDENTITY", "none", "signed, header or jwt"),
         ("SIGNING_KEYS", SECRET, "key 1: it has to be `name:secret`"),
@@ -369,4 +369,67 @@ fn a_rate_is_a_count_and_a_period_and_none_when_it_is_empty() {
             assert!(told.contains("such as 60/1m"), "{told}");
         }
     }
+}
+
+#[test]
+fn a_log_filter_that_would_log_nothing_by_mistake_is_refused() {
+    for (text, wrong) in [
+        ("warning", "warning"),
+        ("inf", "inf"),
+        ("info,verbose", "verbose"),
+        ("thread", "thread"),
+        ("6", "6"),
+        ("info threadkeep=debug", "info threadkeep=debug"),
+        ("info;threadkeep=debug", "info;threadkeep=debug"),
+        ("threadkeep:debug", "threadkeep:debug"),
+        ("thread::::keep=debug", "thread::::keep=debug"),
+        ("info,threadkeep=verbose", "threadkeep=verbose"),
+        ("threadkeep[span=debug", "threadkeep[span=debug"),
+        ("[{a=(}]=debug", "[{a=(}]=debug"),
+    ] {
+        let told = refusal(&environment(&[("LOG", text)]));
+
+        let begin = format!("the setting `log` from THREADKEEP_LOG: `{wrong}` is ");
+        assert!(told.starts_with(&begin), "{told}");
+        assert!(
+            told.contains("off, error, warn, info, debug, trace"),
+            "{told}"
+        );
+    }
+    for nothing in ["", " ", ",", " , "] {
+        let told = refusal(&environment(&[("LOG", nothing)]));
+        assert!(told.contains("such as info"), "{told}");
+    }
+}
+
+#[test]
+fn a_log_filter_is_all_that_its_syntax_promises() {
+    let filter = |text: &str| {
+        let settings = load(&environment(&[("LOG", text)]));
+        settings.map(|settings| settings.log.filter)
+    };
+
+    for text in [
+        "off",
+        "WARN",
+        "3",
+        "threadkeep",
+        "actix_http",
+        "hyper_util::client",
+        "threadkeep::store=debug",
+        "threadkeep=",
+        "target-name=info",
+        "other=off",
+        "[span]",
+        "[{field}]=trace",
+        "threadkeep[span{field=\"value\"}]=debug",
+        "[{field=1.5}]=info,warn",
+    ] {
+        assert_eq!(filter(text).unwrap(), text);
+    }
+    // white space would be taken for a part of a name
+    assert_eq!(
+        filter(" info , threadkeep=debug,, ").unwrap(),
+        "info,threadkeep=debug"
+    );
 }

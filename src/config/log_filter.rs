@@ -1,0 +1,78 @@
+//! The filter of the log: [`EnvFilter`]'s syntax, without what it takes and then never matches.
+//!
+//! `EnvFilter` reads any word that is not a level as a target, so a misspelt level switches the log off
+//! without an error. It also takes white space and semicolons for parts of a target.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// The crates of this program that log with `tracing`: the only names that match something when they
+/// stand alone. Modules of any crate are told from levels by their `::`.
+const CRATES: [&str; 8] = [
+    "actix_http",
+    "actix_router",
+    "actix_server",
+    "actix_web",
+    "hyper_util",
+    "rmcp",
+    "rmcp_actix_web",
+    "threadkeep",
+];
+
+/// A filter that would not log what it was meant to.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LogFilterError {
+    #[error(
+        "it names no level: use off, error, warn, info, debug, trace, or levels for parts, \
+         such as info,threadkeep::store=debug"
+    )]
+    Empty,
+    #[error(
+        "`{0}` is not a level (off, error, warn, info, debug, trace), and no part of this program has \
+         that name; for another target, add its level: {0}=trace"
+    )]
+    Name(String),
+    #[error(
+        "`{0}` is not `target=level`; levels are off, error, warn, info, debug, trace, and commas \
+         separate directives"
+    )]
+    Directive(String),
+}
+
+/// Checks a filter, and removes white space around its directives.
+pub(super) fn checked(filter: &str) -> Result<String, LogFilterError> {
+    let directives = filter.split(',').map(str::trim);
+    let directives: Vec<_> = directives
+        .filter(|directive| !directive.is_empty())
+        .collect();
+    for directive in &directives {
+        check(directive)?;
+    }
+    match directives.is_empty() {
+        true => Err(LogFilterError::Empty),
+        false => Ok(directives.join(",")),
+    }
+}
+
+fn check(directive: &str) -> Result<(), LogFilterError> {
+    let malformed = || LogFilterError::Directive(directive.into());
+    let target = directive.split(['=', '[']).next().unwrap_or_default();
+    if !target.is_empty() && !is_target(target) {
+        return Err(malformed());
+    }
+    let is_name = target == directive && !target.contains("::");
+    if is_name && target.parse::<LevelFilter>().is_err() && !CRATES.contains(&target) {
+        return Err(LogFilterError::Name(directive.into()));
+    }
+    match EnvFilter::builder().parse(directive) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(malformed()),
+    }
+}
+
+/// Whether something can log under that target: the path of a module, or one that was made up like it.
+fn is_target(text: &str) -> bool {
+    let is_legal = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
+    text.split("::")
+        .all(|part| !part.is_empty() && part.chars().all(is_legal))
+}
