@@ -57,6 +57,10 @@ pub(super) fn signing_keys(
     }
 }
 
+/// Bytes of an api key that nobody guesses over a network: 128 bits, if they are random.
+const API_KEY_BYTES: usize = 16;
+
+/// The keys of back ends. Only on a loopback address may one be short enough to guess.
 pub(super) fn api_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -73,8 +77,18 @@ pub(super) fn api_keys(
         }));
     }
     let is_loopback = listen.ip().to_canonical().is_loopback();
-    if !is_loopback && keys.iter().any(|key| key.secret.len() < SECRET_BYTES) {
-        warnings.push(Warning::ShortApiKey);
+    let shorter_than = |bytes| keys.iter().position(|key| key.secret.len() < bytes);
+    if !is_loopback {
+        if let Some(place) = shorter_than(API_KEY_BYTES) {
+            return Err(given.refuse(Fault::Key {
+                number: place + 1,
+                rule: "its secret has to have at least 16 bytes to listen on an address that is not a \
+                       loopback one",
+            }));
+        }
+        if shorter_than(SECRET_BYTES).is_some() {
+            warnings.push(Warning::ShortApiKey);
+        }
     }
     let keys = keys.iter();
     Ok(ApiKeys::new(

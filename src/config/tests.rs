@@ -213,6 +213,41 @@ fn only_a_loopback_address_goes_without_a_strong_signing_key() {
 }
 
 #[test]
+fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
+    let strong = format!("a:{SECRET}");
+    let signing = ("SIGNING_KEYS", strong.as_str());
+    let api = |listen, keys| environment(&[("LISTEN", listen), signing, ("API_KEYS", keys)]);
+    let (short, long) = ("a:0123456789abcdef,b:fedcba987654321", "b:fedcba9876543210");
+
+    for loopback in [
+        "127.0.0.1:80",
+        "127.9.9.9:80",
+        "[::1]:80",
+        "[::ffff:127.0.0.1]:80",
+    ] {
+        assert_eq!(load(&api(loopback, short)).unwrap().warnings, []);
+    }
+    for open in [
+        "0.0.0.0:80",
+        "[::]:80",
+        "192.0.2.1:80",
+        "[::ffff:192.0.2.1]:80",
+    ] {
+        let told = refusal(&api(open, short));
+        assert_eq!(
+            told,
+            "the setting `api_keys` from THREADKEEP_API_KEYS: key 2: its secret has to have at least 16 \
+             bytes to listen on an address that is not a loopback one"
+        );
+        assert_eq!(
+            load(&api(open, long)).unwrap().warnings,
+            [Warning::ShortApiKey]
+        );
+        assert_eq!(load(&api(open, &strong)).unwrap().warnings, []);
+    }
+}
+
+#[test]
 fn secrets_come_from_a_file_or_a_setting_but_not_both() {
     let file = TempFile::new("keys", &format!("  new:{SECRET},old:{SECRET}\n"));
     let from_file = environment(&[("SIGNING_KEYS_FILE", file.as_str())]);
