@@ -11,8 +11,8 @@ use super::values::Values;
 use super::warning::Warning;
 use crate::domain::{KeyRing, SECRET_BYTES, SigningKey};
 use crate::identity::{
-    ApiKey, ApiKeys, CookieSettings, JwtSettings, JwtSubject, SameSite, Secure, ThreadIdProvider,
-    TrustedHeader, TrustedProxies,
+    ApiKey, ApiKeys, CookieError, CookieSettings, JwtSettings, JwtSubject, SameSite, Secure,
+    ThreadIdProvider, TrustedHeader, TrustedProxies,
 };
 
 /// The configured ring, if there is one. Only on a loopback address may it be missing or weak.
@@ -99,6 +99,9 @@ pub(super) fn api_keys(
 
 pub(super) fn cookie(values: &mut Values) -> Result<CookieSettings, SettingsError> {
     let name = values.take("cookie_name");
+    let same_site = values.take("cookie_same_site");
+    let partitioned = values.take("cookie_partitioned");
+    let domain = values.take("cookie_domain");
     let same_sites = [
         ("lax", SameSite::Lax),
         ("strict", SameSite::Strict),
@@ -111,19 +114,25 @@ pub(super) fn cookie(values: &mut Values) -> Result<CookieSettings, SettingsErro
     ];
     let cookie = CookieSettings {
         name: name.text().into(),
-        same_site: values
-            .take("cookie_same_site")
-            .one_of(&same_sites, "lax, strict or none")?,
+        same_site: same_site.one_of(&same_sites, "lax, strict or none")?,
         secure: values
             .take("cookie_secure")
             .one_of(&secures, "auto, always or never")?,
-        partitioned: values.take("cookie_partitioned").parse("true or false")?,
-        domain: values.take("cookie_domain").filled().map(Into::into),
+        partitioned: partitioned.parse("true or false")?,
+        domain: domain.filled().map(Into::into),
     };
-    cookie
-        .check()
-        .map_err(|error| name.refuse(Fault::Other(error.into())))?;
-    Ok(cookie)
+    match cookie.check() {
+        Ok(()) => Ok(cookie),
+        Err(error) => {
+            let at_fault = match error {
+                CookieError::Name | CookieError::Prefix => name,
+                CookieError::Domain => domain,
+                CookieError::Insecure if cookie.same_site == SameSite::None => same_site,
+                CookieError::Insecure => partitioned,
+            };
+            Err(at_fault.refuse(Fault::Other(error.into())))
+        }
+    }
 }
 
 pub(super) fn proxies(values: &mut Values) -> Result<TrustedProxies, SettingsError> {

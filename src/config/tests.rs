@@ -248,6 +248,31 @@ fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
 }
 
 #[test]
+fn a_cookie_that_a_browser_would_drop_is_the_fault_of_the_setting_that_asks_for_it() {
+    for (set, name) in [
+        (&[("COOKIE_SAME_SITE", "none")][..], "cookie_same_site"),
+        (&[("COOKIE_PARTITIONED", "true")], "cookie_partitioned"),
+        (&[("COOKIE_DOMAIN", "a b")], "cookie_domain"),
+        (&[("COOKIE_NAME", "a b")], "cookie_name"),
+        (&[("COOKIE_NAME", "__Secure-a")], "cookie_name"),
+        (
+            &[("COOKIE_SAME_SITE", "none"), ("COOKIE_SECURE", "never")],
+            "cookie_same_site",
+        ),
+    ] {
+        let told = refusal(&environment(set));
+
+        let begin = format!(
+            "the setting `{name}` from THREADKEEP_{}: ",
+            name.to_ascii_uppercase()
+        );
+        assert!(told.starts_with(&begin), "{told}");
+    }
+    let told = refusal(&environment(&[("COOKIE_SAME_SITE", "none")]));
+    assert!(told.contains("`cookie_secure` is always"), "{told}");
+}
+
+#[test]
 fn secrets_come_from_a_file_or_a_setting_but_not_both() {
     let file = TempFile::new("keys", &format!("  new:{SECRET},old:{SECRET}\n"));
     let from_file = environment(&[("SIGNING_KEYS_FILE", file.as_str())]);

@@ -60,7 +60,9 @@ pub enum CookieError {
     )]
     Prefix,
     /// `SameSite=None` and `Partitioned` count for secure cookies alone.
-    #[error("a cookie with SameSite=None or Partitioned has to be secure always")]
+    #[error(
+        "browsers take a cookie with SameSite=None or Partitioned only if `cookie_secure` is always"
+    )]
     Insecure,
     /// A domain with characters that end the attribute.
     #[error("the cookie's domain has to be a host name")]
