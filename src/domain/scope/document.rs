@@ -46,8 +46,10 @@ pub struct Applied {
     pub appended: Vec<Appended>,
     /// Keys that were set, deleted or counted up.
     pub keys: BTreeSet<ScopeKey>,
-    /// Whether the scope is another version of itself: unless the write only added items that were
-    /// all there already.
+    /// Whether the write has made another version of the scope. A write that [only adds] what is there
+    /// already has not.
+    ///
+    /// [only adds]: ScopeWrite::only_adds
     pub is_change: bool,
 }
 
@@ -147,8 +149,10 @@ impl ScopeDocument {
         let emptied = write.clears_history.then(|| self.history.emptied());
         let history = emptied.as_ref().unwrap_or(&self.history);
         let appended = history.plan(write.history, &write.policy.history)?;
-        if write.only_adds_history() && appended.iter().all(|appended| appended.repeated) {
+        let adds_nothing = changes.is_empty() && appended.iter().all(|appended| appended.repeated);
+        if write.only_adds() && adds_nothing {
             return Ok(Applied {
+                answers,
                 appended,
                 ..Applied::default()
             });

@@ -76,12 +76,23 @@ impl<'a> ScopeWrite<'a> {
             && self.operations.iter().all(is_deletion)
     }
 
-    /// Whether it does nothing but add to the history, so that one which adds nothing new is none.
+    /// Whether it does nothing but add items to the history and set keys that are absent. If all of
+    /// these are there already, it changes nothing, not even the version.
     #[must_use]
-    pub fn only_adds_history(&self) -> bool {
+    pub fn only_adds(&self) -> bool {
+        let adds = |operation: &KvOperation| {
+            matches!(
+                operation,
+                KvOperation::Set {
+                    if_absent: true,
+                    ..
+                }
+            )
+        };
         let does_more = self.makes || self.clears_history || self.seals;
-        !(self.history.is_empty() || does_more)
-            && self.operations.is_empty()
+        let is_empty = self.history.is_empty() && self.operations.is_empty();
+        !(does_more || is_empty)
+            && self.operations.iter().all(adds)
             && self.tasks.is_none()
             && self.record.is_none()
             && self.ttl.is_none()

@@ -95,6 +95,7 @@ async fn changes_of_a_scope_are_told_while_somebody_wants_to_know(room: Room) {
     let both = [delete("é"), delete("absent"), put("", "2")];
     let stamp = room.write_to(&scope, &both, Some(&tasks)).await;
     room.write_to(&scope, &[delete("absent")], None).await;
+    room.write_to(&scope, &[put("", "3")], None).await;
     room.write_to(&scope, &[KvOperation::Clear, put("x", "")], None)
         .await;
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{KvOperation, ScopeRefusal, ScopeWrite};
+use threadkeep::domain::scope::{KvAnswer, KvOperation, ScopeRefusal, ScopeWrite};
 use threadkeep::domain::{Life, Precondition, Stamp};
 
 use super::room::{Room, numbered_once};
-use super::scope_room::{Place, delete, increment, item, set};
+use super::scope_room::{Place, delete, increment, item, set, set_if_absent};
 
 fn unmet(current: Stamp) -> ScopeRefusal {
     ScopeRefusal::VersionMismatch { current }
@@ -48,6 +48,64 @@ async fn a_refused_write_and_a_replay_are_none(room: Room) {
     assert_eq!(replay.unwrap().stamp, first);
 
     assert_eq!(session.stamp().await, first);
+}
+
+async fn sets_that_are_refused_as_their_keys_are_there_change_nothing(room: Room) {
+    let thread = room.subject();
+    thread
+        .merge(&[crate::conformance::room::set("k", "1")])
+        .await;
+    for place in [room.session(), room.tool(), room.scope_of(&thread)] {
+        place.run(&[set("a", "1"), set("b", "")]).await;
+        place.add(&[item("1", "1")]).await;
+        let before = place.whole().await;
+        let refused = [set_if_absent("a", "2"), set_if_absent("b", "2")];
+
+        room.advance(Duration::from_secs(1));
+        let first = place.run_once(numbered_once(1), &refused).await.unwrap();
+        let repeated = ScopeWrite {
+            operations: &refused,
+            history: &[item("1", "1")],
+            ..place.blank()
+        };
+        let second = place.write(&repeated).await.unwrap();
+
+        assert_eq!(first.answers, [KvAnswer::Set(false); 2]);
+        assert_eq!(second.answers, first.answers);
+        assert_eq!(first.stamp.version, 2);
+        assert_eq!((first.keys, first.kv_bytes), (2, 1));
+        assert_eq!(place.whole().await, before);
+
+        place.run(&[delete("a")]).await;
+        let replay = place.run_once(numbered_once(1), &refused).await.unwrap();
+        assert!(replay.replayed);
+        assert_eq!(replay.answers, first.answers);
+        let one = place.run(&refused).await;
+        assert_eq!(one.answers, [KvAnswer::Set(true), KvAnswer::Set(false)]);
+        assert_eq!(one.stamp.version, 4);
+    }
+}
+
+async fn a_refused_set_beside_a_change_is_a_version_with_it(room: Room) {
+    let session = room.session();
+    session.run(&[set("a", "1")]).await;
+    let refused = || set_if_absent("a", "2");
+
+    let mut versions = Vec::new();
+    for operation in [set("b", ""), delete("absent"), increment("n", 0)] {
+        let written = session.run(&[refused(), operation]).await;
+        versions.push(written.stamp.version);
+    }
+    let operations = [refused()];
+    let write = ScopeWrite {
+        operations: &operations,
+        history: &[item("1", "1")],
+        ..session.blank()
+    };
+    versions.push(session.write(&write).await.unwrap().stamp.version);
+
+    assert_eq!(versions, [2, 3, 4, 5]);
+    assert_eq!(session.value("a").await.unwrap(), "1");
 }
 
 async fn times_are_those_of_the_first_and_the_last_write(room: Room) {
@@ -149,6 +207,8 @@ async fn of_two_writers_on_one_version_one_wins(room: Room) {
 super::over_every_store! {
     each_accepted_write_is_one_version,
     a_refused_write_and_a_replay_are_none,
+    sets_that_are_refused_as_their_keys_are_there_change_nothing,
+    a_refused_set_beside_a_change_is_a_version_with_it,
     times_are_those_of_the_first_and_the_last_write,
     a_version_that_is_wanted_must_be_there,
     a_scope_that_is_wanted_must_exist,

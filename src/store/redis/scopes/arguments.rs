@@ -83,7 +83,7 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
         write.seals,
         policy.history.drops_oldest,
         logs_all,
-        write.only_adds_history(),
+        write.only_adds(),
     ];
     let flags = flags
         .iter()

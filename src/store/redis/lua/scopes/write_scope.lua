@@ -5,6 +5,7 @@
 --         lives from now (0: as it was), most bytes of values, most keys, most bytes of the history,
 --         flags: 1 makes it, 2 it must have been made, 4 clears the history, 8 is the last one,
 --         16 the oldest items make room, 32 all changes are logged, 64 only adds items
+--         and sets keys that are absent
 --       2 precondition, and 3 idempotency key, as in write.lua   4 the scope as text
 --       5 the new tasks or nothing   6 version and life of those they were worked out from, or nothing
 --       7 `=` and the new record, or nothing   8 `=` and the record it was worked out from, or nothing
@@ -146,13 +147,8 @@ if added > 0 and (has(16) and added or history + added) > max_history then
   return {'R', 'history_too_large', history + added, history}
 end
 if k.thread and not thread then return {'R', 'no_thread'} end
-local dropped
-if has(16) and history + added > max_history then
-  dropped = oldest_items(k.history, s, history + added - max_history)
-  if not dropped.is_enough then return {'R', 'no_room', added} end
-end
 
--- The reply, remembered for as long as what it is about has left (-1: it does not end by itself).
+-- The reply, remembered for as long as its scope or thread has left (-1: it does not end by itself).
 local function reply(left)
   local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(places, ';')}
   if memory then
@@ -161,8 +157,11 @@ local function reply(left)
   return answer
 end
 
--- and only now the writing ------------------------------------------------------------------
-if has(64) and #items == 0 and there then
+local adds_keys = false
+for _, f in ipairs(order) do
+  adds_keys = adds_keys or entries[f].dirty and entries[f].text ~= nil
+end
+if has(64) and #items == 0 and not adds_keys and there then
   -- it changes nothing, but is a use
   if thread then
     thread, thread_left = touch(k.thread, ahead)
@@ -171,12 +170,16 @@ if has(64) and #items == 0 and there then
   local _, used = open_scope(k, ahead, true)
   return reply(used.left)
 end
+local dropped
+if has(16) and history + added > max_history then
+  dropped = oldest_items(k.history, s, history + added - max_history)
+  if not dropped.is_enough then return {'R', 'no_room', added} end
+end
+
+-- and only now the writing ------------------------------------------------------------------
 -- When its memory is full, Redis refuses what takes some, but not to a script that has written before: a
 -- write that adds something adds it first, and deletes and touches afterwards.
-local adds = #items > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
-for _, f in ipairs(order) do
-  adds = adds or entries[f].dirty and entries[f].text ~= nil
-end
+local adds = adds_keys or #items > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
 if is_over or has(4) then settle(k.scope) end
 s.version, s.updated = s.version + 1, now(ahead)
 if adds and (cleared or has(4)) then call('HSET', k.scope, 'M', pack_scope(s)) end
