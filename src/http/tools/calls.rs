@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::messages::{Answers, Asked, Wire, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
-use super::single::marked;
+use super::single::{NOT_KEPT, marked};
 use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::http::answer::json::json;
 use crate::http::request::conditions::Repeatable;
@@ -26,7 +26,8 @@ const AROUND: usize = 5;
 /// Takes `tool_calls` of an OpenAI message, or the `tool_use` blocks of an Anthropic one (or its
 /// whole `content`), as they came, and answers with the messages to append. A call of a tool that is
 /// none of ours is answered as a mistake, or left to the caller with `ignore_unknown`. Calls are
-/// done in order, and an idempotency key covers each.
+/// done in order, and an idempotency key covers each. A request that names no scope, and writes, gets a
+/// `warning`: all of it is gone with the response.
 #[utoipa::path(
     post,
     path = "/v1/tool-calls",
@@ -53,8 +54,8 @@ pub(crate) async fn call_tools(
         "content",
         "ignore_unknown",
     ];
-    let [scope, tool_calls, tool_use, content, ignore_unknown] = body_members(&body, names)?;
-    let scope = access.open(scope)?;
+    let [named, tool_calls, tool_use, content, ignore_unknown] = body_members(&body, names)?;
+    let scope = access.open(named)?;
     let ignores_unknown = flag("ignore_unknown", ignore_unknown)?;
     let (wire, list) = Wire::of(tool_calls, tool_use, content)?;
     let (asked, unknown): (Vec<_>, Vec<_>) = read_calls(wire, list)?
@@ -72,10 +73,15 @@ pub(crate) async fn call_tools(
         Err(mistake) => Some(Outcome::Mistake(mistake.clone())),
     };
     let outcomes: Vec<_> = asked.iter().filter_map(answer).collect();
+    let has_written = asked.iter().zip(&outcomes).any(|(asked, outcome)| {
+        let writes = asked.tool.as_ref().is_ok_and(|tool| !tool.only_reads());
+        writes && matches!(outcome, Outcome::Result(_))
+    });
     let unknown = unknown.iter().map(|asked| raw(asked.raw)).collect();
     let answers = Answers {
         messages: wire.messages(&asked, &outcomes),
         unknown: ignores_unknown.then_some(unknown),
+        warning: (named.is_none() && has_written).then_some(NOT_KEPT),
     };
     Ok(json(response, &answers))
 }

@@ -42,6 +42,8 @@ pub(super) struct Answers {
     pub(super) messages: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unknown: Option<Vec<Box<RawValue>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<&'static str>,
 }
 
 impl Wire {

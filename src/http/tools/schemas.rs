@@ -29,7 +29,7 @@ pub(super) struct ToolCallBody {
     arguments: Option<Value>,
 }
 
-/// Either of the two.
+/// Either `result` or `error`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "its shape alone is used")]
 pub(super) struct ToolResult {
@@ -37,6 +37,9 @@ pub(super) struct ToolResult {
     result: Option<BTreeMap<String, Value>>,
     /// What the call got wrong, for the model to read. Nothing has changed.
     error: Option<String>,
+    /// That the request names no scope, so that what the tool wrote is gone with the response.
+    #[schema(nullable = false)]
+    warning: Option<String>,
 }
 
 /// Calls of a model's message: one of `tool_calls`, `tool_use` and `content`.
@@ -70,6 +73,9 @@ pub(super) struct ToolMessages {
     messages: Vec<BTreeMap<String, Value>>,
     /// With `ignore_unknown`: the calls that are left to the caller, as they came.
     unknown: Option<Vec<BTreeMap<String, Value>>>,
+    /// That the request names no scope, so that what its calls wrote is gone with the response.
+    #[schema(nullable = false)]
+    warning: Option<String>,
 }
 
 /// What may come back in place of definitions.

@@ -19,6 +19,10 @@ use crate::web::ApiError;
 /// Levels around a value: the body, and the arguments.
 const AROUND: usize = 2;
 
+/// The warning for a write that named no scope. Callers that name `request` know.
+pub(super) const NOT_KEPT: &str =
+    "The request names no `scope`, so what the tool wrote is gone with this response";
+
 /// `?format=`.
 #[derive(Debug, Default)]
 pub(crate) struct InFormat(Option<Format>);
@@ -58,7 +62,7 @@ pub(crate) async fn list_tools(
 /// Calls a tool
 ///
 /// What a model got wrong is an answer too, for the model to read. In the scope `request` nothing
-/// outlives the response.
+/// outlives the response, and a write that names no scope at all gets a `warning` of that.
 #[utoipa::path(
     post,
     path = "/v1/tools/{name}",
@@ -82,8 +86,8 @@ pub(crate) async fn call_tool(
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let body = read_body(body.as_str(), AROUND)?;
-    let [scope, arguments] = body_members(&body, ["scope", "arguments"])?;
-    let scope = access.open(scope)?;
+    let [named, arguments] = body_members(&body, ["scope", "arguments"])?;
+    let scope = access.open(named)?;
     let name = request.match_info().get("name").unwrap_or_default();
     let tool: Tool = name.parse().map_err(|_| ApiError::ToolNotFound)?;
     let call = Call {
@@ -92,6 +96,9 @@ pub(crate) async fn call_tool(
     };
     let answered = access.api.tools().call_all(&scope, &[call]).await?;
     let body = answered.first().map(|only| match &only.outcome {
+        Outcome::Result(result) if named.is_none() && !tool.only_reads() => {
+            json!({"result": result, "warning": NOT_KEPT})
+        }
         Outcome::Result(result) => json!({"result": result}),
         Outcome::Mistake(text) => json!({"error": text}),
     });

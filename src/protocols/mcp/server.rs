@@ -122,7 +122,7 @@ impl ServerHandler for Server {
             arguments,
         } = opened(&context)?;
         let arguments = arguments.as_deref().unwrap_or_default();
-        let call = self.tools.call(&scope, tool, arguments);
+        let call = self.tools.call_alone(&scope, tool, arguments);
         let outcome = Asker::at(address).around(call).await;
         let result = match outcome.map_err(told)? {
             Outcome::Result(result) => CallToolResult::structured(result),

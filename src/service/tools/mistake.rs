@@ -38,6 +38,12 @@ pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
     })
 }
 
+/// A write in a scope that is gone with the answer.
+pub(super) fn of_no_context(tool: Tool) -> Mistake {
+    let tool = tool.dotted();
+    Mistake(format!("{tool} requires run or session context"))
+}
+
 /// Tells mistakes of the model from errors that are none of its.
 pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     let text = match &error {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tokio::task::yield_now;
 
-use super::mistake::{Failure, Mistake, sort};
+use super::mistake::{Failure, Mistake, of_no_context, sort};
 use super::request::{Action, Request};
 use super::scratch::scratch;
 use super::tool::Tool;
@@ -96,6 +96,24 @@ impl Toolbox {
         let mut answered = self.call_all(scope, &calls).await?;
         let only = answered.pop().expect("one call has one answer");
         Ok(only.outcome)
+    }
+
+    /// Does a call that comes alone, so that there is no other to read what it writes in the scope
+    /// `request`: a write there is a mistake.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub async fn call_alone(
+        &self,
+        scope: &Scope,
+        tool: Tool,
+        arguments: &str,
+    ) -> Result<Outcome, ServiceError> {
+        if matches!(scope, Scope::Request) && !tool.only_reads() {
+            let Mistake(text) = of_no_context(tool);
+            return Ok(Outcome::Mistake(text));
+        }
+        self.call(scope, tool, arguments).await
     }
 
     /// Does calls in order, each for itself: one that is a mistake does not stop those after it. In

@@ -131,12 +131,15 @@ async fn one_response_is_a_scope_that_its_calls_share(server: &Server) {
         let answer = call(&client, json!({"tool_calls": calls})).await.json();
         let found = json!({"found": true, "value": "x"});
         assert_eq!(content(&answer["messages"][1]), found);
+        let warning = answer["warning"].as_str().unwrap();
+        assert!(warning.contains("names no `scope`"), "{warning}");
     }
     let later = json!([openai("3", "kv_list", json!({}))]);
     let answer = call(&client, json!({"scope": "request", "tool_calls": later}))
         .await
         .json();
     assert_eq!(content(&answer["messages"][0]), json!({"keys": []}));
+    assert_eq!(answer.get("warning"), None);
 }
 
 async fn a_repeat_counts_no_call_twice(server: &Server) {

@@ -391,6 +391,35 @@ async fn arguments_may_be_text_and_the_last_of_a_name_counts(server: &Server) {
     }
 }
 
+async fn a_write_without_a_scope_says_that_it_is_gone(server: &Server) {
+    let client = server.client();
+    let call = async |name: &str, body: Value| {
+        let path = format!("/v1/tools/{name}");
+        client.back_end(&path, &body).ok().await.json()
+    };
+    let gone = "The request names no `scope`, so what the tool wrote is gone with this response";
+    let write = json!({"key": "k", "value": "v"});
+
+    assert_eq!(
+        call("kv_write", json!({"arguments": write})).await,
+        json!({"result": {"ok": true}, "warning": gone})
+    );
+    let increment = json!({"arguments": {"key": "k"}});
+    assert_eq!(call("kv_increment", increment).await["warning"], gone);
+    for (name, body) in [
+        ("kv_write", json!({"scope": "request", "arguments": write})),
+        (
+            "kv_write",
+            json!({"scope": new_session(), "arguments": write}),
+        ),
+        ("kv_write", json!({"arguments": {}})),
+        ("kv_list", json!({})),
+    ] {
+        let answer = call(name, body.clone()).await;
+        assert_eq!(answer.get("warning"), None, "{name} {body}: {answer}");
+    }
+}
+
 async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
     let client = server.client();
     let call = |path: &str, body: &str| client.post(path).bearer(API_SECRET).json(body);
@@ -577,6 +606,7 @@ over_both_stores!(
     limits_hold_at_their_edges,
     every_mistake_is_told_to_the_letter,
     arguments_may_be_text_and_the_last_of_a_name_counts,
+    a_write_without_a_scope_says_that_it_is_gone,
     what_is_broken_in_a_request_is_a_problem,
     without_an_api_key_only_the_own_thread_is_open,
     a_caller_without_an_id_gets_a_thread_by_calling,

@@ -187,15 +187,32 @@ async fn the_api_sees_the_same_scopes(server: &Server) {
     assert_eq!(read.json()["value"], "v");
 }
 
-async fn without_a_scope_nothing_is_kept(server: &Server) {
-    let mcp = Mcp::back_end(&server.client());
+async fn without_a_scope_a_write_is_a_mistake_as_nothing_would_be_kept(server: &Server) {
+    let client = server.client();
+    let back_end = || Mcp::back_end(&client);
 
-    mcp.call("kv_write", json!({"key": "k", "value": "v"}))
-        .await;
-
-    assert_eq!(mcp.keys().await, json!([]));
-    let resources = mcp.result("resources/list", json!({})).await;
-    assert_eq!(resources["resources"], json!([]));
+    for mcp in [back_end(), back_end().at("/mcp?scope=request")] {
+        for (name, arguments, dotted) in [
+            ("kv_write", json!({"key": "k", "value": "v"}), "kv.write"),
+            ("kv.write", json!({"key": "a b"}), "kv.write"),
+            ("kv_delete", json!({"key": "k"}), "kv.delete"),
+            ("kv_increment", json!({"key": "k"}), "kv.increment"),
+            ("tasks_write", json!({"tasks": []}), "tasks.write"),
+            (
+                "tasks_update",
+                json!({"index": 0, "status": "completed"}),
+                "tasks.update",
+            ),
+        ] {
+            let text = format!("{dotted} requires run or session context");
+            assert_eq!(mcp.mistake(name, arguments).await, text);
+        }
+        assert_eq!(mcp.keys().await, json!([]));
+        let read = mcp.call("kv_read", json!({"key": "k"})).await;
+        assert_eq!(read, json!({"found": false}));
+        let resources = mcp.result("resources/list", json!({})).await;
+        assert_eq!(resources["resources"], json!([]));
+    }
 }
 
 async fn a_scope_that_was_not_made_is_an_error_of_the_protocol(server: &Server) {
@@ -232,6 +249,6 @@ over_both_stores!(
     text_comes_back_as_it_was_sent,
     each_scope_has_keys_of_its_own,
     the_api_sees_the_same_scopes,
-    without_a_scope_nothing_is_kept,
+    without_a_scope_a_write_is_a_mistake_as_nothing_would_be_kept,
     a_scope_that_was_not_made_is_an_error_of_the_protocol,
 );
