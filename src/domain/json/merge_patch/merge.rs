@@ -169,26 +169,6 @@ mod tests {
         );
     }
 
-    /// The pseudo-code of RFC 7396, section 2.
-    fn reference(target: serde_json::Value, patch: serde_json::Value) -> serde_json::Value {
-        let serde_json::Value::Object(patch) = patch else {
-            return patch;
-        };
-        let mut target = match target {
-            serde_json::Value::Object(target) => target,
-            _ => serde_json::Map::new(),
-        };
-        for (name, value) in patch {
-            if value.is_null() {
-                target.remove(&name);
-            } else {
-                let old = target.remove(&name).unwrap_or(serde_json::Value::Null);
-                target.insert(name, reference(old, value));
-            }
-        }
-        target.into()
-    }
-
     fn object() -> impl Strategy<Value = serde_json::Value> {
         let leaf = prop_oneof![
             Just(serde_json::json!(null)),
@@ -274,11 +254,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_what_the_rfc_says(target in object(), patch in object()) {
+        fn it_does_what_another_implementation_of_the_rfc_does(
+            mut target in object(),
+            patch in object(),
+        ) {
             let result = merged(&target.to_string(), &patch.to_string());
 
             let result: serde_json::Value = serde_json::from_str(&result).unwrap();
-            prop_assert_eq!(result, reference(target, patch));
+            json_patch::merge(&mut target, &patch);
+            prop_assert_eq!(result, target);
         }
 
         #[test]
