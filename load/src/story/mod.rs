@@ -2,7 +2,7 @@
 
 mod ending;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use reqwest::Method;
 
@@ -129,8 +129,13 @@ impl Story {
         let results: Vec<_> = ops.iter().map(|op| after.apply(op)).collect();
         let size = after.size();
         let this = &*self;
+        // whatever else is wrong with the answer, findings have to name the thread
+        let told = OnceLock::new();
         let check = |answer: &Answer| {
             answer.expect(200)?;
+            if let Some(id) = told_id(&this.place, answer)? {
+                told.get_or_init(|| id);
+            }
             let receipt = answer.receipt()?;
             this.check_place(answer)?;
             same("version of a write", receipt.version, this.version + 1)?;
@@ -140,17 +145,18 @@ impl Story {
             if let Some(known) = &this.life {
                 same("life of a write", &life, known)?;
             }
-            Ok((receipt.version, life, told_id(&this.place, answer)?))
+            Ok((receipt.version, life))
         };
-        match http.ask(ask, check).await {
-            Ok((version, life, id)) => {
+        let written = http.ask(ask, check).await;
+        if let (Place::Cookie { told: id, .. }, Some(told)) = (&mut self.place, told.into_inner()) {
+            *id = Some(told);
+        }
+        match written {
+            Ok((version, life)) => {
                 self.acknowledge(http, mark, Some(version));
                 self.version = version;
                 self.life = Some(life);
                 self.state = after;
-                if let (Place::Cookie { told, .. }, Some(id)) = (&mut self.place, id) {
-                    *told = Some(id);
-                }
                 Ok(())
             }
             Err(Failure::Wrong { is_acknowledged }) => {

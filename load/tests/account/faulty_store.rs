@@ -11,7 +11,7 @@ use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whol
 
 /// One in so many.
 const RARELY: u64 = 1_000;
-/// The first of them, so that a slow machine gets there too.
+/// The first of them, so that most machines get there in the first run.
 const FIRST: u64 = 100;
 
 /// What it does wrong.
@@ -23,6 +23,8 @@ pub(crate) enum Fault {
     Drop,
     /// It does a push twice.
     Double,
+    /// It does a push twice that makes a thread; one in twenty.
+    DoubleFirst,
     /// It does a push and says that it does not know whether it did; one in fifty.
     Mute,
 }
@@ -47,11 +49,17 @@ impl FaultyStore {
         }
     }
 
+    /// Whether it could fail at a push to that thread.
+    async fn concerns(&self, id: &ThreadId) -> Result<bool, StoreError> {
+        Ok(self.fault != Fault::DoubleFirst || self.inner.get_thread(id).await?.is_none())
+    }
+
     /// Whether this is one of the pushes at which it fails.
     fn is_due(&self) -> bool {
         let period = match self.fault {
             Fault::None => return false,
             Fault::Drop | Fault::Double => RARELY,
+            Fault::DoubleFirst => RARELY / 50,
             Fault::Mute => RARELY / 20,
         };
         let number = self.pushes.fetch_add(1, Ordering::SeqCst);
@@ -166,13 +174,16 @@ impl Store for FaultyStore {
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let is_push = |operation: &Operation| matches!(operation, Operation::Push { .. });
         let place = write.operations.iter().position(is_push);
-        let Some(place) = place.filter(|_| self.is_due()) else {
+        let Some(place) = place else {
             return self.inner.write(id, write).await;
         };
+        if !self.concerns(id).await? || !self.is_due() {
+            return self.inner.write(id, write).await;
+        }
         let written = match self.fault {
             Fault::None => self.inner.write(id, write).await,
             Fault::Drop => self.drop_push(id, write, place).await,
-            Fault::Double => self.double_push(id, write, place).await,
+            Fault::Double | Fault::DoubleFirst => self.double_push(id, write, place).await,
             Fault::Mute => {
                 self.inner.write(id, write).await?;
                 self.faults.fetch_add(1, Ordering::SeqCst);
