@@ -21,14 +21,14 @@ use crate::web::{ApiError, SessionId};
 /// [`Threads`] around the services of a worker.
 #[derive(Debug)]
 pub struct ThreadsMiddleware<S> {
-    inner: S,
+    inner: Rc<S>,
     worker: Services,
     threads: Rc<Threads>,
 }
 
 impl<S, B> Transform<S, ServiceRequest> for Threads
 where
-    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
     S::Future: 'static,
     B: MessageBody + 'static,
 {
@@ -40,7 +40,7 @@ where
 
     fn new_transform(&self, inner: S) -> Self::Future {
         ready(Ok(ThreadsMiddleware {
-            inner,
+            inner: Rc::new(inner),
             worker: self.services.for_worker(),
             threads: Rc::new(self.clone()),
         }))
@@ -49,7 +49,7 @@ where
 
 impl<S, B> Service<ServiceRequest> for ThreadsMiddleware<S>
 where
-    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
     S::Future: 'static,
     B: MessageBody + 'static,
 {
@@ -63,27 +63,31 @@ where
         let start = Instant::now();
         let session = SessionId::random();
         let threads = Rc::clone(&self.threads);
-        let caller = match threads.identity.identify(request.request()) {
-            Ok(caller) => caller,
-            Err(error) => {
-                let refusal = request.error_response(ApiError::from(error));
-                return Box::pin(async move { Ok(response::refused(refusal, session)) });
-            }
-        };
-        if caller.ignored_cookie {
-            tracing::info!(session.id = %session, "a thread cookie does not verify and is ignored");
-        }
-        let thread = Live::new(
-            caller,
-            self.worker.clone(),
-            threads.services.clone(),
-            threads.endings.clone(),
-        );
-        let completion = Completion::new(threads.background.clone(), threads.callbacks.clone());
-        let open = Open(Arc::new(Exchange::new(session, thread, completion)));
-        request.extensions_mut().insert(Arc::clone(&open.0));
-        let handled = self.inner.call(request);
+        let (inner, worker) = (Rc::clone(&self.inner), self.worker.clone());
         Box::pin(async move {
+            if let Some(prepared) = threads.identity.prepare(request.request()) {
+                prepared.await;
+            }
+            let caller = match threads.identity.identify(request.request()) {
+                Ok(caller) => caller,
+                Err(error) => {
+                    let refusal = request.error_response(ApiError::from(error));
+                    return Ok(response::refused(refusal, session));
+                }
+            };
+            if caller.ignored_cookie {
+                tracing::info!(session.id = %session, "a thread cookie does not verify and is ignored");
+            }
+            let thread = Live::new(
+                caller,
+                worker,
+                threads.services.clone(),
+                threads.endings.clone(),
+            );
+            let completion = Completion::new(threads.background.clone(), threads.callbacks.clone());
+            let open = Open(Arc::new(Exchange::new(session, thread, completion)));
+            request.extensions_mut().insert(Arc::clone(&open.0));
+            let handled = inner.call(request);
             let exchange = &open.0;
             let complete = |status| {
                 let completed = Completed {

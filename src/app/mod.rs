@@ -30,8 +30,9 @@ use crate::identity::Identity;
 use crate::protocols::agentuity::SocketCounters;
 use crate::store::StoreError;
 use crate::telemetry::{
-    Connections, HttpMetrics, Observer, StoreMetrics, register_events, register_links,
-    register_memory, register_process, register_rates, register_signing, register_sockets,
+    Connections, HttpMetrics, Observer, StoreMetrics, register_events, register_jwks,
+    register_links, register_memory, register_process, register_rates, register_signing,
+    register_sockets,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
@@ -105,6 +106,10 @@ impl Application {
             None => Arc::default(),
         };
         register_signing(own, ring.clone(), status);
+        register_jwks(own, settings.jwks.clone());
+        if let Some(jwks) = settings.jwks.clone() {
+            events.spawn_until_stopped(jwks.keep_fresh());
+        }
         let registry = Arc::new(registry);
         let shared = Shared {
             webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),

@@ -17,7 +17,7 @@ use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention, is_name,
 };
-use crate::identity::{ApiKeys, CookieSettings, ThreadIdProvider, TrustedProxies};
+use crate::identity::{ApiKeys, CookieSettings, Jwks, ThreadIdProvider, TrustedProxies};
 use crate::webhooks::Endpoint;
 
 /// What a server is started with. Its debug form holds no secret.
@@ -65,6 +65,8 @@ pub struct Settings {
     pub cookie: CookieSettings,
     /// What takes the place of signed ids, if anything does.
     pub provider: Option<Arc<dyn ThreadIdProvider>>,
+    /// The key set that it fetches, which is to be kept fresh.
+    pub jwks: Option<Jwks>,
     /// Whose word on scheme and client counts.
     pub proxies: TrustedProxies,
     /// Whose pages may call.
@@ -145,6 +147,7 @@ impl Settings {
             .within(largest_body..=MEMORY_BYTES_MAX, rule)?;
         let (webhooks, webhook_allow_private) = webhooks::endpoints(values)?;
         let public_url = public_url::read(&values.take("public_url"))?;
+        let (provider, jwks) = identity::provider(values, has_proxies)?;
         let cors = CorsOrigins::read(&values.take("cors_origins"))?;
         Ok(Self {
             listen,
@@ -169,7 +172,8 @@ impl Settings {
             signing_key_wait: signing_key_wait(values)?,
             api_keys: identity::api_keys(values, listen, &mut warnings)?,
             cookie: identity::cookie(values)?,
-            provider: identity::provider(values, has_proxies)?,
+            provider,
+            jwks,
             proxies: identity::proxies(values)?,
             log: log(values)?,
             warnings,

@@ -43,6 +43,10 @@ pub async fn envelope<B: MessageBody + 'static>(
     let taken = Turn::take(&request);
     let session = SessionId::random();
     let refusal = head::refusal(&request);
+    let api = request.app_data::<web::Data<Api>>();
+    if let Some(prepared) = api.and_then(|api| api.identity.prepare(request.request())) {
+        prepared.await;
+    }
     let body = if refusal.is_some() {
         Body::read(&mut request, 0).await
     } else if is_ours(request.match_info().as_str()) {

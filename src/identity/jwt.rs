@@ -6,9 +6,11 @@ use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use jsonwebtoken::{DecodingKey, Validation, decode};
+use futures_util::future::BoxFuture;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
+use super::jwks::Jwks;
 use super::provider::{ProviderError, ThreadIdProvider};
 use super::proxies::TrustedProxies;
 use crate::domain::{KeyRing, SigningKey, ThreadId};
@@ -25,9 +27,20 @@ pub struct JwtSettings {
 /// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose
 /// signature and `exp` are verified (RFC 7519).
 pub struct JwtSubject {
+    keys: Keys,
+    ring: KeyRing,
+}
+
+/// What tokens are verified with.
+enum Keys {
+    One(Box<Verifier>),
+    Set(Jwks),
+}
+
+/// One key, and what a token that it has signed must be.
+pub(super) struct Verifier {
     key: DecodingKey,
     validation: Validation,
-    ring: KeyRing,
 }
 
 /// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
@@ -120,7 +133,36 @@ impl JwtSubject {
         } else {
             DecodingKey::from_secret(shared_secret(key)?)
         };
+        let algorithms = key.family().algorithms().to_vec();
+        let verifier = Verifier::new(key, algorithms, settings);
+        Ok(Self::with(Keys::One(Box::new(verifier)), secret))
+    }
+
+    /// Verifies with the keys of a set; those who make one of it have to
+    /// [keep it fresh](Jwks::keep_fresh). `secret` is what the ids are hashed with.
+    #[must_use]
+    pub fn of_set(keys: Jwks, secret: &[u8]) -> Self {
+        Self::with(Keys::Set(keys), secret)
+    }
+
+    fn with(keys: Keys, secret: &[u8]) -> Self {
+        let ring = KeyRing::new(vec![SigningKey::new("identity", secret)]);
+        Self {
+            keys,
+            ring: ring.expect("the ring has a key"),
+        }
+    }
+}
+
+impl Verifier {
+    /// Verifies tokens of these algorithms, which are all of the key's family.
+    pub(super) fn new(
+        key: DecodingKey,
+        algorithms: Vec<Algorithm>,
+        settings: &JwtSettings,
+    ) -> Self {
         let mut validation = Validation::new_for_family(key.family());
+        validation.algorithms = algorithms;
         validation.leeway = LEEWAY_SECONDS;
         validation.validate_nbf = true;
         validation.set_required_spec_claims(&["exp", "sub"]);
@@ -132,34 +174,11 @@ impl JwtSubject {
             validation.set_audience(&[audience]);
             validation.required_spec_claims.insert("aud".into());
         }
-        let ring = KeyRing::new(vec![SigningKey::new("identity", secret)]);
-        Ok(Self {
-            key,
-            validation,
-            ring: ring.expect("the ring has a key"),
-        })
-    }
-}
-
-impl ThreadIdProvider for JwtSubject {
-    /// No browser adds a bearer token by itself.
-    fn is_ambient(&self) -> bool {
-        false
+        Self { key, validation }
     }
 
-    fn thread_id(
-        &self,
-        request: &HttpRequest,
-        _proxies: &TrustedProxies,
-    ) -> Result<ThreadId, ProviderError> {
-        let token = request
-            .headers()
-            .get(AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim())
-            .ok_or(ProviderError::Missing)?;
+    /// The subject of a token.
+    fn subject(&self, token: &str) -> Result<String, ProviderError> {
         let token = decode::<Claims>(token, &self.key, &self.validation)
             .map_err(|error| ProviderError::Untrusted(Some(error.into())))?;
         // an extension that we do not understand may be what makes the token void (RFC 7515,
@@ -171,8 +190,42 @@ impl ThreadIdProvider for JwtSubject {
         if token.claims.sub.is_empty() {
             return Err(ProviderError::Missing);
         }
-        Ok(self.ring.derive("sub", &[token.claims.sub.as_bytes()]))
+        Ok(token.claims.sub)
     }
+}
+
+impl ThreadIdProvider for JwtSubject {
+    /// No browser adds a bearer token by itself.
+    fn is_ambient(&self) -> bool {
+        false
+    }
+
+    fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
+        match &self.keys {
+            Keys::One(_) => None,
+            Keys::Set(set) => set.prepare(bearer(request)?),
+        }
+    }
+
+    fn thread_id(
+        &self,
+        request: &HttpRequest,
+        _: &TrustedProxies,
+    ) -> Result<ThreadId, ProviderError> {
+        let token = bearer(request).ok_or(ProviderError::Missing)?;
+        let subject = match &self.keys {
+            Keys::One(verifier) => verifier.subject(token),
+            Keys::Set(set) => set.verify(token, |verifier| verifier.subject(token)),
+        };
+        Ok(self.ring.derive("sub", &[subject?.as_bytes()]))
+    }
+}
+
+/// The token of `Authorization: Bearer`.
+fn bearer(request: &HttpRequest) -> Option<&str> {
+    let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 impl fmt::Debug for JwtSubject {

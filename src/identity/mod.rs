@@ -7,6 +7,8 @@ mod cookie;
 #[cfg(test)]
 mod fuzz;
 #[cfg(feature = "jwt")]
+mod jwks;
+#[cfg(feature = "jwt")]
 mod jwt;
 mod origins;
 mod provider;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use futures_util::future::BoxFuture;
 
 use crate::domain::{KeyRing, ThreadId};
 
@@ -26,6 +29,8 @@ pub use api_keys::{ApiKey, ApiKeys};
 pub use caller::{Caller, Source};
 use cookie::Cookie;
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
+#[cfg(feature = "jwt")]
+pub use jwks::{Jwks, JwksCounts, JwksUrl, JwksUrlError};
 #[cfg(feature = "jwt")]
 pub use jwt::{JwtError, JwtSettings, JwtSubject};
 use origins::{Origins, has_origin, is_cross_site};
@@ -60,6 +65,9 @@ pub enum IdentityError {
     /// The provider in place does not know the caller.
     #[error("the caller is not known")]
     UnknownCaller(#[source] ProviderError),
+    /// The provider in place cannot tell at the moment.
+    #[error("callers cannot be verified at the moment")]
+    Unavailable(#[source] ProviderError),
 }
 
 impl Identity {
@@ -140,7 +148,10 @@ impl Identity {
         if let Some(provider) = &self.provider {
             let id = provider
                 .thread_id(request, &self.proxies)
-                .map_err(IdentityError::UnknownCaller)?;
+                .map_err(|error| match error {
+                    ProviderError::Unavailable => IdentityError::Unavailable(error),
+                    error => IdentityError::UnknownCaller(error),
+                })?;
             if provider.is_ambient() {
                 self.check_origin(request)?;
             }
@@ -159,6 +170,13 @@ impl Identity {
             }
         }
         Ok(caller)
+    }
+
+    /// What to wait for before [`Self::identify`], if the provider in place needs something for this
+    /// request first.
+    #[must_use]
+    pub fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
+        self.provider.as_ref()?.prepare(request)
     }
 
     /// Whether a provider knows the callers.

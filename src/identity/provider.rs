@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use actix_web::HttpRequest;
+use futures_util::future::BoxFuture;
 
 use super::proxies::TrustedProxies;
 use crate::domain::ThreadId;
@@ -18,6 +19,12 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
     /// from the host's own pages or from an allowed origin.
     fn is_ambient(&self) -> bool {
         true
+    }
+
+    /// What to wait for before [`Self::thread_id`] is asked, such as for a key to be fetched. It has
+    /// to end within the time that a request may take.
+    fn prepare(&self, _request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
+        None
     }
 
     /// The thread of the request.
@@ -40,4 +47,7 @@ pub enum ProviderError {
     /// It says so in a way that is not believed.
     #[error("the request's word on who is asking is not believed")]
     Untrusted(#[source] Option<Box<dyn Error + Send + Sync>>),
+    /// It cannot be checked now, but perhaps in a moment: the request is then refused with 503.
+    #[error("what callers are verified with is not there yet")]
+    Unavailable,
 }

@@ -29,7 +29,7 @@ pub struct ScopeGrant {
 }
 
 impl ScopeGrant {
-    /// The query, signed by the first key.
+    /// The query, signed by the key of the ring that signs.
     #[must_use]
     pub fn to_query(&self, ring: &KeyRing) -> String {
         let scope = self.scope.to_string();

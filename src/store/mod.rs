@@ -10,7 +10,7 @@ mod not_asked;
 mod passing_scope;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(any(feature = "server", feature = "redis"))]
+#[cfg(any(feature = "jwt", feature = "redis"))]
 mod tls;
 mod traits;
 
@@ -33,7 +33,7 @@ pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
 #[cfg(feature = "redis")]
 pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
-#[cfg(any(feature = "server", feature = "redis"))]
+#[cfg(any(feature = "jwt", feature = "redis"))]
 pub(crate) use tls::install_tls_provider;
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;

@@ -197,6 +197,9 @@ impl ApiError {
             Self::Identity(IdentityError::OriginNotAllowed) => {
                 (StatusCode::FORBIDDEN, "origin_not_allowed")
             }
+            Self::Identity(IdentityError::Unavailable(_)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "identity_unavailable")
+            }
             Self::Identity(_) => (StatusCode::UNAUTHORIZED, "invalid_thread_signature"),
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
             #[cfg(feature = "server")]
@@ -304,6 +307,9 @@ impl ApiError {
                 "A write by cookie has to come from a page of this host, or of an origin in \
                  `cors_origins`."
                     .into()
+            }
+            Self::Identity(IdentityError::Unavailable(_)) => {
+                "Callers cannot be verified at the moment. Send the request again later.".into()
             }
             _ => self.to_string(),
         }

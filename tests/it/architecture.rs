@@ -97,7 +97,7 @@ const NAMES: [(&str, &[&str]); 11] = [
     ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),
     // who speaks to others by HTTP
-    ("reqwest::", &["webhooks", "cli"]),
+    ("reqwest::", &["webhooks", "identity", "cli"]),
     // no HTTP below the rooms that speak it
     (
         "actix_web::",
@@ -124,6 +124,8 @@ const NAMES: [(&str, &[&str]); 11] = [
             "service",
             "events",
             "webhooks",
+            // for keys that an issuer of tokens publishes
+            "identity",
             "http",
             "actix",
             "protocols",

@@ -71,6 +71,7 @@ mod headers;
 mod history;
 mod idempotency;
 mod identity;
+mod jwks;
 mod limits;
 mod logs;
 mod many_streams;

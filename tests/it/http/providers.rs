@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::client::{Client, Request};
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 
-const SECRET: &str = "what ids are derived with, 32 bytes and more";
+pub(super) const SECRET: &str = "what ids are derived with, 32 bytes and more";
 const SHARED: &str = "a-shared-secret-of-at-least-32-bytes";
 
 fn by_header(backend: Backend) -> Builder {
@@ -30,7 +30,7 @@ fn by_token(backend: Backend, key: &Path) -> Builder {
 }
 
 /// A file of its own for a test.
-fn file(name: &str, content: &str) -> PathBuf {
+pub(super) fn file(name: &str, content: &str) -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("providers");
     fs::create_dir_all(&directory).unwrap();
     let path = directory.join(name);
@@ -209,7 +209,7 @@ async fn key_material_that_is_neither_pem_nor_a_secret_is_refused(backend: Backe
 }
 
 /// Runs openssl with a file as its last argument, and with one that it writes.
-fn openssl(args: &[&str], file: &Path, out: Option<&Path>) {
+pub(super) fn openssl(args: &[&str], file: &Path, out: Option<&Path>) {
     let mut command = Command::new("openssl");
     command.args(args).arg(file);
     if let Some(out) = out {

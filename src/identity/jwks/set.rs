@@ -1,0 +1,221 @@
+//! A JWK Set as it is used: public keys, each with the algorithms that it verifies.
+
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::jwt::{JwtSettings, Verifier};
+
+/// Far more than an issuer needs, which has two or three in use.
+const MOST_KEYS: usize = 64;
+/// Keys that one token is tried with: several may have its key id, and all if it names none. Each
+/// try costs a stranger nothing and this server a signature's verification.
+const MOST_TRIES: usize = 4;
+
+/// The keys of a set that can verify tokens. There is at least one.
+pub(super) struct KeySet(Vec<SetKey>);
+
+struct SetKey {
+    id: Option<String>,
+    algorithms: Vec<Algorithm>,
+    verifier: Verifier,
+}
+
+/// Why a text is no set that tokens can be verified with.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SetError {
+    #[error("it is no JWK Set")]
+    Malformed(#[source] serde_json::Error),
+    #[error("it has more than {MOST_KEYS} keys")]
+    TooMany,
+    #[error("it has no public key of RSA, EC (P-256, P-384) or Ed25519 that verifies signatures")]
+    Useless,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    keys: Vec<Value>,
+}
+
+impl KeySet {
+    /// Reads a set. Keys that are for something else, or of a kind that is not known here, are passed
+    /// over, as RFC 7517, section 5, wants.
+    pub(super) fn parse(text: &[u8], settings: &JwtSettings) -> Result<Self, SetError> {
+        let text: Text = serde_json::from_slice(text).map_err(SetError::Malformed)?;
+        if text.keys.len() > MOST_KEYS {
+            return Err(SetError::TooMany);
+        }
+        let keys = text.keys.into_iter();
+        let keys: Vec<_> = keys.filter_map(|key| SetKey::read(key, settings)).collect();
+        match keys.is_empty() {
+            true => Err(SetError::Useless),
+            false => Ok(Self(keys)),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether a token that names that key can be verified. One that names none is tried with all.
+    pub(super) fn may_have(&self, id: Option<&str>) -> bool {
+        self.0.iter().any(|key| key.answers_to(id))
+    }
+
+    /// The keys that may have signed a token with that header. Its algorithm has to be one of the key's:
+    /// a token cannot choose how its key is used.
+    pub(super) fn candidates(&self, header: &Header) -> impl Iterator<Item = &Verifier> {
+        let is_candidate = |key: &&SetKey| {
+            key.answers_to(header.kid.as_deref()) && key.algorithms.contains(&header.alg)
+        };
+        let keys = self.0.iter().filter(is_candidate);
+        keys.take(MOST_TRIES).map(|key| &key.verifier)
+    }
+}
+
+impl SetKey {
+    /// None: no public key that verifies signatures.
+    fn read(key: Value, settings: &JwtSettings) -> Option<Self> {
+        let key: Jwk = serde_json::from_value(key).ok()?;
+        let common = &key.common;
+        let is_for_signatures =
+            matches!(common.public_key_use, None | Some(PublicKeyUse::Signature));
+        let operations = common.key_operations.as_ref();
+        let verifies =
+            operations.is_none_or(|operations| operations.contains(&KeyOperations::Verify));
+        if !is_for_signatures || !verifies {
+            return None;
+        }
+        let mut algorithms = algorithms(&key.algorithm);
+        if let Some(named) = common.key_algorithm {
+            let named = Algorithm::try_from(named).ok()?;
+            algorithms.retain(|algorithm| *algorithm == named);
+        }
+        if algorithms.is_empty() {
+            return None;
+        }
+        let decoding = DecodingKey::from_jwk(&key).ok()?;
+        Some(Self {
+            verifier: Verifier::new(decoding, algorithms.clone(), settings),
+            algorithms,
+            id: key.common.key_id,
+        })
+    }
+
+    /// A key without an id is for tokens that name none (RFC 7517, section 4.5).
+    fn answers_to(&self, id: Option<&str>) -> bool {
+        id.is_none() || self.id.as_deref() == id
+    }
+}
+
+/// The algorithms that a key's kind allows: for a shared secret none, since a set is public.
+fn algorithms(key: &AlgorithmParameters) -> Vec<Algorithm> {
+    match key {
+        AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms().to_vec(),
+        AlgorithmParameters::EllipticCurve(key) => match key.curve {
+            EllipticCurve::P256 => vec![Algorithm::ES256],
+            EllipticCurve::P384 => vec![Algorithm::ES384],
+            _ => Vec::new(),
+        },
+        AlgorithmParameters::OctetKeyPair(key) => match key.curve {
+            EllipticCurve::Ed25519 => vec![Algorithm::EdDSA],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The public key of RFC 8037, appendix A.2.
+    const ED25519: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
+    fn key(more: &Value) -> Value {
+        let mut key = json!({"kty": "OKP", "crv": "Ed25519", "x": ED25519});
+        for (name, value) in more.as_object().unwrap() {
+            key[name] = value.clone();
+        }
+        key
+    }
+
+    fn parse(keys: &[Value]) -> Result<KeySet, SetError> {
+        let text = json!({"keys": keys}).to_string();
+        KeySet::parse(text.as_bytes(), &JwtSettings::default())
+    }
+
+    fn tries(set: &KeySet, algorithm: Algorithm, id: Option<&str>) -> usize {
+        let header = Header {
+            kid: id.map(Into::into),
+            ..Header::new(algorithm)
+        };
+        set.candidates(&header).count()
+    }
+
+    #[test]
+    fn what_cannot_verify_signatures_is_passed_over() {
+        let good =
+            key(&json!({"kid": "good", "use": "sig", "alg": "EdDSA", "key_ops": ["verify"]}));
+        let others = [
+            key(&json!({"use": "enc"})),
+            key(&json!({"key_ops": ["sign"]})),
+            key(&json!({"alg": "RS256"})),
+            key(&json!({"alg": "HS256"})),
+            key(&json!({"crv": "X25519"})),
+            key(&json!({"x": "*"})),
+            json!({"kty": "oct", "k": "c2VjcmV0", "alg": "HS256"}),
+            json!({"kty": "EC", "crv": "P-521", "x": ED25519, "y": ED25519}),
+            json!({"kty": "later", "kid": "later"}),
+            json!({}),
+            json!("key"),
+        ];
+
+        for other in &others {
+            let alone = parse(std::slice::from_ref(other));
+            assert!(matches!(alone, Err(SetError::Useless)), "{other}");
+        }
+        let all = [&others[..], &[good]].concat();
+        assert_eq!(parse(&all).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn no_token_chooses_another_algorithm_than_its_keys() {
+        let set = parse(&[key(&json!({"kid": "a"}))]).unwrap();
+
+        assert_eq!(tries(&set, Algorithm::EdDSA, Some("a")), 1);
+        for algorithm in [Algorithm::HS256, Algorithm::RS256, Algorithm::ES256] {
+            assert_eq!(tries(&set, algorithm, Some("a")), 0);
+            assert_eq!(tries(&set, algorithm, None), 0);
+        }
+    }
+
+    #[test]
+    fn a_token_without_a_key_id_is_tried_with_few_keys_and_one_with_an_id_with_its_own() {
+        let named = |id: usize| key(&json!({"kid": id.to_string()}));
+        let mut keys: Vec<_> = (0..10).map(named).collect();
+        keys.push(key(&json!({})));
+        let set = parse(&keys).unwrap();
+
+        assert_eq!(tries(&set, Algorithm::EdDSA, Some("3")), 1);
+        assert_eq!(tries(&set, Algorithm::EdDSA, Some("10")), 0);
+        assert_eq!(tries(&set, Algorithm::EdDSA, None), MOST_TRIES);
+        assert!(set.may_have(None) && set.may_have(Some("3")) && !set.may_have(Some("10")));
+    }
+
+    #[test]
+    fn a_text_that_is_no_set_or_too_large_a_one_is_refused() {
+        let many: Vec<_> = (0..=MOST_KEYS).map(|_| key(&json!({}))).collect();
+
+        assert!(matches!(parse(&many), Err(SetError::TooMany)));
+        assert!(matches!(parse(&[]), Err(SetError::Useless)));
+        let deep = "[".repeat(100_000);
+        for text in ["", "<html>", "[]", "{}", r#"{"keys":{}}"#, &deep] {
+            let set = KeySet::parse(text.as_bytes(), &JwtSettings::default());
+            assert!(matches!(set, Err(SetError::Malformed(_))), "{text:.10}");
+        }
+    }
+}

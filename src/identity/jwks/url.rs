@@ -1,0 +1,98 @@
+//! Where a JWK Set is.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use reqwest::Url;
+
+const MAX_BYTES: usize = 2_048;
+
+/// The URL of a JWK Set: https, or http to this machine. Whoever answers there decides who callers are,
+/// so no network may be able to change the answer.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JwksUrl(Url);
+
+/// Why a text is not such a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it has to be a URL of at most 2,048 bytes without user and password: https, or http to a loopback \
+     address"
+)]
+pub struct JwksUrlError;
+
+impl JwksUrl {
+    pub(super) fn url(&self) -> &Url {
+        &self.0
+    }
+}
+
+impl FromStr for JwksUrl {
+    type Err = JwksUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // the parser would pass over white space and controls
+        let is_odd = |char: char| char.is_whitespace() || char.is_control();
+        if text.len() > MAX_BYTES || text.contains(is_odd) {
+            return Err(JwksUrlError);
+        }
+        let url = Url::parse(text).map_err(|_| JwksUrlError)?;
+        let host = url.host_str().ok_or(JwksUrlError)?;
+        let is_safe = match url.scheme() {
+            "https" => true,
+            "http" => is_loopback(host),
+            _ => false,
+        };
+        let has_credentials = !url.username().is_empty() || url.password().is_some();
+        match is_safe && !has_credentials {
+            true => Ok(Self(url)),
+            false => Err(JwksUrlError),
+        }
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let address = inner.unwrap_or(host).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Without path and query, which may hold a secret of the operator's.
+impl fmt::Debug for JwksUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/***", self.0.origin().ascii_serialization())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_by_https_or_from_this_machine() {
+        for taken in [
+            "https://issuer.example/.well-known/jwks.json?a=b",
+            "https://10.0.0.1/jwks",
+            "http://127.0.0.1:8000/jwks",
+            "http://[::1]/jwks",
+            "http://localhost/jwks",
+        ] {
+            assert!(taken.parse::<JwksUrl>().is_ok(), "{taken}");
+        }
+        for refused in [
+            "",
+            "issuer.example/jwks",
+            "http://issuer.example/jwks",
+            "http://localhost.example/jwks",
+            "http://10.0.0.1/jwks",
+            "https://user:secret@issuer.example/jwks",
+            "https://",
+            "https://issuer.example/ jwks",
+            "file:///etc/passwd",
+        ] {
+            assert_eq!(refused.parse::<JwksUrl>(), Err(JwksUrlError), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Tokens that are verified with the keys that their issuer publishes.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::join_all;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
+use serde_json::{Value, json};
+
+use super::providers::{SECRET, file, openssl};
+use crate::support::client::{Answer, Request};
+use crate::support::server::{Backend, Builder, Server};
+use crate::support::until;
+
+/// The pause between two fetches.
+const PAUSE: Duration = Duration::from_secs(5);
+const FETCHES: &str = r#"threadkeep_jwks_fetches_total{outcome="ok"}"#;
+const FAILURES: &str = r#"threadkeep_jwks_fetches_total{outcome="failed"}"#;
+
+/// An issuer of tokens, which says what it is told to say.
+struct Issuer {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    /// None: it takes connections and says nothing.
+    answer: Option<Vec<u8>>,
+    fetches: usize,
+    /// Connections that are left without an answer.
+    hung: Vec<TcpStream>,
+}
+
+/// An Ed25519 key.
+struct Key {
+    id: &'static str,
+    private: EncodingKey,
+    public: Vec<u8>,
+}
+
+impl Issuer {
+    fn start(answer: Option<Vec<u8>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(Mutex::new(State {
+            answer,
+            fetches: 0,
+            hung: Vec::new(),
+        }));
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4_096]);
+                let mut state = shared.lock().unwrap();
+                state.fetches += 1;
+                match state.answer.clone() {
+                    // a client that has read enough ends the connection
+                    Some(answer) => drop(stream.write_all(&answer)),
+                    None => state.hung.push(stream),
+                }
+            }
+        });
+        Self { address, state }
+    }
+
+    fn of(keys: &[&Key]) -> Self {
+        Self::start(Some(set(keys)))
+    }
+
+    fn say(&self, answer: Option<Vec<u8>>) {
+        self.state.lock().unwrap().answer = answer;
+    }
+
+    fn fetches(&self) -> usize {
+        self.state.lock().unwrap().fetches
+    }
+
+    fn builder(&self) -> Builder {
+        Server::builder(Backend::Memory)
+            .set("THREADKEEP_IDENTITY", "jwt")
+            .set("THREADKEEP_IDENTITY_SECRET", SECRET)
+            .set(
+                "THREADKEEP_IDENTITY_JWT_JWKS_URL",
+                format_args!("http://{}/jwks", self.address),
+            )
+    }
+}
+
+impl Key {
+    fn new(test: &str, id: &'static str) -> Self {
+        let path = |end| file(&format!("jwks-{test}-{id}.{end}"), "");
+        let (private, public): (PathBuf, PathBuf) = (path("pem"), path("der"));
+        openssl(
+            &["genpkey", "-algorithm", "ed25519", "-out"],
+            &private,
+            None,
+        );
+        openssl(
+            &["pkey", "-pubout", "-outform", "DER", "-in"],
+            &private,
+            Some(&public),
+        );
+        let der = std::fs::read(&public).unwrap();
+        Self {
+            id,
+            private: EncodingKey::from_ed_pem(&std::fs::read(&private).unwrap()).unwrap(),
+            // of RFC 8410, section 4: the key is the end of the structure
+            public: der[der.len() - 32..].to_vec(),
+        }
+    }
+
+    fn jwk(&self) -> Value {
+        let x = URL_SAFE_NO_PAD.encode(&self.public);
+        json!({"kty": "OKP", "crv": "Ed25519", "x": x, "kid": self.id, "use": "sig"})
+    }
+
+    /// A token that names a key, or none.
+    fn token(&self, id: Option<&str>) -> String {
+        sign(Algorithm::EdDSA, &self.private, id)
+    }
+}
+
+fn sign(algorithm: Algorithm, key: &EncodingKey, id: Option<&str>) -> String {
+    let header = Header {
+        kid: id.map(Into::into),
+        ..Header::new(algorithm)
+    };
+    let claims = json!({"sub": "ada", "exp": get_current_timestamp() + 300});
+    encode(&header, &claims, key).unwrap()
+}
+
+fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n");
+    [head.as_bytes(), body.as_bytes()].concat()
+}
+
+fn set(keys: &[&Key]) -> Vec<u8> {
+    let keys: Vec<_> = keys.iter().map(|key| key.jwk()).collect();
+    answer("200 OK", "", &json!({"keys": keys}).to_string())
+}
+
+fn ask(server: &Server, token: &str) -> Request {
+    let client = server.client();
+    client.get("/v1/threads/current/state").bearer(token)
+}
+
+async fn is_known(server: &Server, token: &str) -> bool {
+    let answer: Answer = ask(server, token).send().await;
+    if answer.status != 200 {
+        answer.problem(401, "invalid_thread_signature");
+    }
+    answer.status == 200
+}
+
+#[tokio::test]
+async fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
+    let (old, new) = (Key::new("rotation", "old"), Key::new("rotation", "new"));
+    let issuer = Issuer::of(&[&old]);
+    let server = issuer.builder().start();
+    let (by_old, by_new) = (old.token(Some("old")), new.token(Some("new")));
+
+    // the first request waits for the first fetch
+    for _ in 0..10 {
+        ask(&server, &by_old).ok().await;
+    }
+    assert_eq!(issuer.fetches(), 1);
+    assert!(!is_known(&server, &by_new).await);
+
+    issuer.say(Some(set(&[&old, &new])));
+    until(async || is_known(&server, &by_new).await).await;
+    ask(&server, &by_old).ok().await;
+
+    issuer.say(Some(set(&[&new])));
+    let strange = new.token(Some("strange"));
+    until(async || {
+        assert!(!is_known(&server, &strange).await);
+        !is_known(&server, &by_old).await
+    })
+    .await;
+    ask(&server, &by_new).ok().await;
+    assert_eq!(server.metric(FETCHES).await, issuer.fetches() as u64);
+    assert_eq!(server.metric("threadkeep_jwks_keys").await, 1);
+}
+
+#[tokio::test]
+async fn strange_key_ids_cost_one_fetch_in_five_seconds() {
+    let key = Key::new("strange", "a");
+    let issuer = Issuer::of(&[&key]);
+    let server = issuer.builder().start();
+    ask(&server, &key.token(Some("a"))).ok().await;
+    let start = Instant::now();
+
+    let mut asked = 0;
+    while start.elapsed() < PAUSE + PAUSE / 5 {
+        let tokens = (0..20).map(|number| key.token(Some(&format!("{asked}-{number}"))));
+        let server = &server;
+        let answers = tokens.map(|token| async move { is_known(server, &token).await });
+        assert!(!join_all(answers).await.contains(&true));
+        asked += 20;
+    }
+
+    let most = 2 + start.elapsed().as_secs() / PAUSE.as_secs();
+    assert!(asked > 100, "{asked}");
+    assert!(issuer.fetches() as u64 <= most, "{}", issuer.fetches());
+}
+
+#[tokio::test]
+async fn the_last_good_set_counts_while_the_issuer_hangs_or_lies() {
+    let key = Arc::new(Key::new("lies", "a"));
+    let elsewhere = Issuer::of(&[&key]);
+    let location = format!("location: http://{}/\r\n", elsewhere.address);
+    let huge = format!(r#"{{"keys":[],"more":"{}"}}"#, "x".repeat(300_000));
+    let lies = [
+        None,
+        Some(answer("500 Internal Server Error", "", "")),
+        Some(answer("302 Found", &location, "")),
+        Some(answer("200 OK", "", &huge)),
+        Some(answer("200 OK", "", "<html>")),
+        Some(answer("200 OK", "", r#"{"keys":[]}"#)),
+        Some(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{".to_vec()),
+        Some(b"nonsense\r\n\r\n".to_vec()),
+    ];
+
+    let each = lies.into_iter().map(|lie| {
+        let key = Arc::clone(&key);
+        async move {
+            let issuer = Issuer::of(&[&key]);
+            let server = issuer.builder().set("THREADKEEP_WORKERS", 1).start();
+            let (good, strange) = (key.token(Some("a")), key.token(Some("strange")));
+            ask(&server, &good).ok().await;
+            issuer.say(lie);
+
+            until(async || {
+                assert!(!is_known(&server, &strange).await);
+                assert!(is_known(&server, &good).await);
+                server.metric(FAILURES).await > 0
+            })
+            .await;
+
+            ask(&server, &good).ok().await;
+            server.await_log(|line| line.contains("WARN") && line.contains("last good"));
+        }
+    });
+    join_all(each).await;
+
+    assert_eq!(elsewhere.fetches(), 0);
+}
+
+#[tokio::test]
+async fn before_the_first_set_callers_are_asked_to_come_again() {
+    let key = Key::new("first", "a");
+    let issuer = Issuer::start(None);
+    let server = issuer.builder().start();
+    let start = Instant::now();
+
+    let refused = ask(&server, &key.token(Some("a"))).send().await;
+
+    refused.problem(503, "identity_unavailable");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    // the longest that a request waits for a fetch, and a slow machine
+    assert!(start.elapsed() < Duration::from_secs(10));
+    server.client().get("/healthz").ok().await;
+    let nobody = server.client().get("/v1/threads/current/state");
+    nobody.refused(401, "invalid_thread_signature").await;
+}
+
+#[tokio::test]
+async fn a_public_key_of_a_set_never_verifies_what_it_could_have_signed_as_a_secret() {
+    let key = Key::new("confusion", "a");
+    let issuer = Issuer::of(&[&key]);
+    let server = issuer.builder().start();
+    ask(&server, &key.token(Some("a"))).ok().await;
+    let jwk = key.jwk();
+    let text = jwk.to_string();
+
+    for secret in [
+        &key.public[..],
+        jwk["x"].as_str().unwrap().as_bytes(),
+        text.as_bytes(),
+    ] {
+        for algorithm in [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512] {
+            for id in [Some("a"), None] {
+                let forged = sign(algorithm, &EncodingKey::from_secret(secret), id);
+                assert!(!is_known(&server, &forged).await);
+            }
+        }
+    }
+    let unsigned = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","kid":"a"}"#);
+    let claims = key.token(Some("a")).split('.').nth(1).unwrap().to_owned();
+    assert!(!is_known(&server, &format!("{unsigned}.{claims}.")).await);
+    // which costs no fetch
+    assert_eq!(issuer.fetches(), 1);
+}
+
+#[tokio::test]
+async fn a_token_without_a_key_id_is_tried_with_the_keys_and_a_key_without_one_takes_only_such_tokens()
+ {
+    let (named, nameless) = (Key::new("kid", "named"), Key::new("kid", "nameless"));
+    let mut jwk = nameless.jwk();
+    jwk.as_object_mut().unwrap().remove("kid");
+    let body = json!({"keys": [named.jwk(), {"kty": "later"}, jwk]}).to_string();
+    let issuer = Issuer::start(Some(answer("200 OK", "", &body)));
+    let server = issuer.builder().start();
+
+    for token in [
+        named.token(Some("named")),
+        named.token(None),
+        nameless.token(None),
+    ] {
+        ask(&server, &token).ok().await;
+    }
+    let wrong = [
+        nameless.token(Some("named")),
+        named.token(Some("nameless")),
+        nameless.token(Some("nameless")),
+    ];
+    for token in wrong {
+        assert!(!is_known(&server, &token).await);
+    }
+}
+
+#[test]
+fn settings_of_keys_that_do_not_go_together_are_refused() {
+    let base = Server::builder(Backend::Memory)
+        .set("THREADKEEP_IDENTITY", "jwt")
+        .set("THREADKEEP_IDENTITY_SECRET", SECRET);
+    let url = "THREADKEEP_IDENTITY_JWT_JWKS_URL";
+    let key_file = file("jwks-and-key", "a-shared-secret-of-at-least-32-bytes");
+    let both = base
+        .clone()
+        .set(url, "https://issuer.example/jwks")
+        .set("THREADKEEP_IDENTITY_JWT_KEY_FILE", key_file.display());
+
+    for (builder, word) in [
+        (base.clone(), "identity_jwt_jwks_url"),
+        (both, "`identity_jwt_key_file` is set too"),
+        (base.set(url, "http://issuer.example/jwks"), "loopback"),
+    ] {
+        let (status, log) = builder.start_refused();
+        assert_eq!(status.code(), Some(2), "{log}");
+        assert!(log.contains(word), "{log}");
+    }
+}
