@@ -183,6 +183,13 @@ impl ThreadsBuilder {
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
+    #[cfg_attr(
+        not(feature = "redis"),
+        expect(
+            clippy::unused_async,
+            reason = "an app is the same with Redis and without"
+        )
+    )]
     pub async fn build(self) -> Result<Threads, BuildError> {
         let ring = self.ring.clone()?;
         if !TTLS.contains(&self.policy.ttl) {
