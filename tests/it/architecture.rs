@@ -91,8 +91,8 @@ const ARROWS: [(&str, &[&str]); 15] = [
 /// Names that only some rooms may say. What ends in `::` is a crate.
 const NAMES: [(&str, &[&str]); 11] = [
     // which store there is, is known where it is chosen
-    ("RedisStore", &["store", "app"]),
-    ("RedisSettings", &["store", "app"]),
+    ("RedisStore", &["store", "app", "actix"]),
+    ("RedisSettings", &["store", "app", "actix"]),
     // others know what a store answers, but none of its methods
     ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),

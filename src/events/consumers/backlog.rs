@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use bytes::Bytes;
 
 use super::draft::Draft;
+use super::held::{ReplicaBytes, SlotBytes};
 use super::place::Place;
 use super::record::Record;
 use super::timing::Timing;
@@ -17,9 +18,6 @@ use crate::store::{LedgerChange, millis};
 pub(super) const PENDING_MAX: usize = 1_000;
 /// Events that were read and wait for their first attempt, at most before no more is read.
 const BUFFERED_MAX: usize = 256;
-/// Bytes of all these events, at most before no more of the log is read. An event may name 64 KiB of
-/// keys, so their number alone would let an endpoint that fails hold 80 MiB for each of its slots.
-const BYTES_MAX: u64 = 8 * 1_024 * 1_024;
 /// Bytes that an event takes at most. Reading makes room for that much, since the size of an event is
 /// known only when it is here.
 const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
@@ -37,7 +35,7 @@ pub(super) struct Backlog {
     pending: usize,
     buffered: usize,
     /// What the pending and the buffered events take together.
-    bytes: u64,
+    bytes: SlotBytes,
 }
 
 /// The events of a subject, in order.
@@ -74,7 +72,11 @@ pub(super) enum Failed {
 
 impl Backlog {
     /// That of these logs, handled up to there.
-    pub(super) fn new(timing: Timing, cursors: impl IntoIterator<Item = (u16, Position)>) -> Self {
+    pub(super) fn new(
+        timing: Timing,
+        cursors: impl IntoIterator<Item = (u16, Position)>,
+        replica: ReplicaBytes,
+    ) -> Self {
         let places = cursors.into_iter();
         Self {
             timing,
@@ -85,7 +87,7 @@ impl Backlog {
             draft: Draft::default(),
             pending: 0,
             buffered: 0,
-            bytes: 0,
+            bytes: SlotBytes::of(replica),
         }
     }
 
@@ -100,8 +102,7 @@ impl Backlog {
             return 0;
         }
         let by_number = BUFFERED_MAX.saturating_sub(self.buffered);
-        let by_bytes = BYTES_MAX.saturating_sub(self.bytes) / EVENT_MAX_BYTES;
-        by_number.min(by_bytes as usize)
+        by_number.min(self.bytes.room(EVENT_MAX_BYTES))
     }
 
     /// Takes events that were read from a log, in order.
@@ -163,7 +164,7 @@ impl Backlog {
 
     fn append(&mut self, subject: Fingerprint, record: Record, is_pending: bool) {
         let item = Item { record, is_pending };
-        self.bytes += item.bytes();
+        self.bytes.add(item.bytes());
         match self.lines.get_mut(&subject) {
             Some(line) => line.items.push_back(item),
             None => {
@@ -189,7 +190,7 @@ impl Backlog {
         // nothing overtakes what is on its way
         let place = place.max(usize::from(line.stage == Stage::Busy));
         let item = Item { record, is_pending };
-        self.bytes += item.bytes();
+        self.bytes.add(item.bytes());
         line.items.insert(place, item);
         if line.stage != Stage::Busy {
             self.settle(subject, now_ms);
@@ -329,7 +330,7 @@ impl Backlog {
 
     /// Counts an item no more.
     fn release(&mut self, item: &Item) {
-        self.bytes -= item.bytes();
+        self.bytes.subtract(item.bytes());
         if item.is_pending {
             self.pending -= 1;
             return;
@@ -388,6 +389,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use super::super::held::SLOT_MAX_BYTES;
     use super::*;
     use crate::domain::scope::ScopeId;
     use crate::domain::{Completed, EventId, EventKind, EventType, Json, Life, ThreadId};
@@ -399,6 +401,7 @@ mod tests {
         Backlog::new(
             Timing::DEFAULT,
             [(0, Position::default()), (4, Position::default())],
+            ReplicaBytes::default(),
         )
     }
 
@@ -723,8 +726,8 @@ mod tests {
             }
             let items = backlog.lines.values().flat_map(|line| &line.items);
             let bytes: u64 = items.map(|item| item.record.event.heap_bytes()).sum();
-            assert!(bytes <= BYTES_MAX, "{bytes}");
-            assert!(bytes > BYTES_MAX / 2, "{bytes}");
+            assert!(bytes <= SLOT_MAX_BYTES, "{bytes}");
+            assert!(bytes > SLOT_MAX_BYTES / 2, "{bytes}");
         };
         read_all(&mut backlog);
         assert_eq!(next_ms(&mut backlog, 0), Some(1));
@@ -750,6 +753,6 @@ mod tests {
             backlog.succeed(subject(failing), due_ms);
         }
         assert!(backlog.room() > 0);
-        assert_eq!(backlog.bytes, 0);
+        assert_eq!(backlog.bytes.get(), 0);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::handler::Handler;
 use super::health::Health;
+use super::held::ReplicaBytes;
 use super::timing::Timing;
 use crate::events::counters::{DeliveryCounters, EventCounters};
 use crate::events::shares::Pool;
@@ -32,6 +33,7 @@ pub(super) struct Consumer {
     pub(super) clock: Clock,
     pub(super) health: Health,
     pub(super) counters: Arc<EventCounters>,
+    pub(super) bytes: ReplicaBytes,
 }
 
 impl Consumer {

@@ -13,6 +13,7 @@ mod gaps;
 mod handler;
 mod health;
 mod heartbeat;
+mod held;
 mod open;
 mod parked;
 mod place;
@@ -36,6 +37,7 @@ use crate::domain::EventId;
 use crate::store::StoreError;
 use consumer::Consumer;
 use health::Health;
+use held::ReplicaBytes;
 
 pub(crate) use consumer::Purpose;
 pub use handler::{Failure, Handler};
@@ -45,7 +47,11 @@ pub use timing::Timing;
 
 /// The consumers that this replica has a share in, by name.
 #[derive(Debug, Default)]
-pub(super) struct Consumers(Mutex<HashMap<String, Running>>);
+pub(super) struct Consumers {
+    running: Mutex<HashMap<String, Running>>,
+    /// What all their events take.
+    bytes: ReplicaBytes,
+}
 
 #[derive(Debug)]
 struct Running {
@@ -59,7 +65,7 @@ pub(crate) struct Taken;
 
 impl Consumers {
     fn running(&self) -> MutexGuard<'_, HashMap<String, Running>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,6 +102,7 @@ impl Events {
             clock: self.0.settings.clock.clone(),
             health: Health::default(),
             counters: Arc::clone(self.counters()),
+            bytes: self.0.consumers.bytes.clone(),
         });
         self.spawn(consumer.run(self.tail().clone(), stop, poke));
         Ok(())

@@ -97,7 +97,7 @@ impl Slot {
             (*bucket, cursor.unwrap_or_default())
         });
         let mut slot = Self {
-            backlog: Backlog::new(consumer.timing, cursors),
+            backlog: Backlog::new(consumer.timing, cursors, consumer.bytes.clone()),
             unsure: buckets.iter().copied().collect(),
             gaps: Gaps::default(),
             oldest: consumer.counters().lag.share(),
