@@ -1,6 +1,7 @@
 //! Documents that say the same as the program.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use threadkeep::config::Setting;
@@ -37,6 +38,46 @@ fn the_readme_lists_every_setting_with_its_default() {
         };
         assert!(readme.contains(&row), "{row}");
     }
+}
+
+#[test]
+fn every_file_that_the_architecture_names_exists() {
+    let page = committed("ARCHITECTURE.md");
+    let files = files_below(
+        Path::new(env!("CARGO_MANIFEST_DIR")),
+        &["src", "tests", "deploy", "docs"],
+    );
+    // in code, and none of the words and patterns of other kinds
+    let named = page.split('`').skip(1).step_by(2).filter(|name| {
+        let is_path = name.ends_with('/') || Path::new(name).extension().is_some();
+        is_path && !name.contains(['*', ' ', ':', '('])
+    });
+    let named: Vec<_> = named.collect();
+
+    assert!(named.len() > 50);
+    for name in named {
+        let within = format!("/{name}");
+        let exists = files.iter().any(|file| match name.ends_with('/') {
+            true => file.contains(&within),
+            false => file.ends_with(&within),
+        });
+        assert!(exists, "{name}");
+    }
+}
+
+fn files_below(root: &Path, folders: &[&str]) -> Vec<String> {
+    let mut folders: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path.to_str().unwrap().to_owned()),
+            }
+        }
+    }
+    files
 }
 
 #[tokio::test]

@@ -31,17 +31,20 @@ pub(crate) fn is_hopeless(request: &ServiceRequest) -> bool {
         return false;
     };
     let path = request.match_info().as_str();
-    let is_below = |root: &str| {
-        let rest = path.strip_prefix(root);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    if FOR_BACK_ENDS.into_iter().any(is_below) {
+    if is_for_back_ends(path) {
         return api.api_keys.verify(request.headers()).is_none();
     }
     match path.strip_prefix("/v1/threads/") {
         Some(rest) => is_nobodys(api, request.request(), rest),
         None => false,
     }
+}
+
+fn is_for_back_ends(path: &str) -> bool {
+    FOR_BACK_ENDS.into_iter().any(|root| {
+        let rest = path.strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// Whether a request below `/v1/threads/` cannot be for the thread that it names.
@@ -63,4 +66,27 @@ fn is_nobodys(api: &Api, request: &HttpRequest, rest: &str) -> bool {
 pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
     let length = request.headers().get(CONTENT_LENGTH)?;
     length.to_str().ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::http::openapi_json;
+
+    #[test]
+    fn a_path_is_listed_if_it_is_for_back_ends_alone() {
+        let document: Value = serde_json::from_str(&openapi_json()).unwrap();
+        let paths: &Map<_, _> = document["paths"].as_object().unwrap();
+
+        for (path, operations) in paths {
+            let mut operations = operations.as_object().unwrap().values();
+            let wants_key = |operation: &Value| operation["security"] == json!([{"api_key": []}]);
+            assert_eq!(is_for_back_ends(path), operations.all(wants_key), "{path}");
+        }
+        for root in FOR_BACK_ENDS {
+            assert!(paths.contains_key(root) || paths.contains_key(&format!("{root}/{{id}}")));
+        }
+    }
 }
