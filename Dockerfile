@@ -29,10 +29,10 @@ RUN sed -i '/^\[\[/,/^$/d' Cargo.toml \
     && touch src/lib.rs
 
 FROM empty AS build
-RUN cargo build --release --locked && rm -r src
+RUN cargo build --profile dist --locked && rm -r src
 COPY src src
 # Cargo goes by times of change, and those of the copies may be older than the empty package's.
-RUN find src -name '*.rs' -exec touch {} + && cargo build --release --locked --bin threadkeep
+RUN find src -name '*.rs' -exec touch {} + && cargo build --profile dist --locked --bin threadkeep
 
 FROM empty AS build-pgo
 # hadolint ignore=DL3008
@@ -43,7 +43,7 @@ COPY src src
 COPY load/src load/src
 COPY scripts/build-pgo.sh scripts/
 RUN scripts/build-pgo.sh \
-    && install -D target/pgo/threadkeep target/release/threadkeep \
+    && install -D target/pgo/threadkeep target/dist/threadkeep \
     && rm -r target/pgo
 
 # hadolint ignore=DL3006
@@ -82,7 +82,7 @@ RUN apt-get update \
         --shell /usr/sbin/nologin threadkeep \
     # a volume that is mounted here for the first time gets this owner and mode
     && install --directory --owner=threadkeep --group=threadkeep --mode=0700 /keys
-COPY --from=built /src/target/release/threadkeep /usr/local/bin/
+COPY --from=built /src/target/dist/threadkeep /usr/local/bin/
 COPY deploy/make-keys.sh /usr/local/bin/threadkeep-make-keys
 # by number, so that an orchestrator sees that it is not root
 USER 10001:10001

@@ -45,7 +45,7 @@ find_profdata() {
 build() {
     (
         unset RUSTFLAGS
-        CARGO_ENCODED_RUSTFLAGS=$2 cargo build --quiet --locked --release --bin threadkeep \
+        CARGO_ENCODED_RUSTFLAGS=$2 cargo build --quiet --locked --profile dist --bin threadkeep \
             --target "$host" --target-dir "$pgo/$1"
     )
 }
@@ -85,7 +85,7 @@ train() {
         cd "$pgo"
         exec env -i LLVM_PROFILE_FILE="$pgo/raw/%p.profraw" THREADKEEP_REDIS_URL="${1:-}" \
             THREADKEEP_LISTEN=127.0.0.1:0 THREADKEEP_WORKERS=1 \
-            "$pgo/counting/$host/release/threadkeep" serve >"$pgo/serve.log" 2>&1
+            "$pgo/counting/$host/dist/threadkeep" serve >"$pgo/serve.log" 2>&1
     ) &
     service=$!
     pids="$pids $service"
@@ -125,5 +125,5 @@ pids=
 # cargo goes by flags, and would build nothing for another profile of that name
 rm -rf "$pgo/optimized"
 build optimized "-Cprofile-use=$pgo/threadkeep.profdata"
-cp "$pgo/optimized/$host/release/threadkeep" "$pgo/threadkeep"
+cp "$pgo/optimized/$host/dist/threadkeep" "$pgo/threadkeep"
 echo "$pgo/threadkeep"

@@ -44,11 +44,11 @@
 //! |---|---|
 //! | `server` (default) | the program, its HTTP API and the protocols of others, and whatever only they need |
 //! | `redis` (default) | threads that are kept in Redis; without it, they are kept in the process' memory |
-//! | `jwt` (part of `server`) | [identity](identity) by JSON web tokens |
+//! | `jwt` (part of `server`) | [`identity`] by JSON web tokens |
 //!
 //! Begin at [`Threads`], which wraps an app, and [`Thread`], which a handler takes as an argument.
 //! [`Session`] is for work after the response, [`RequestState`] for what lives as long as a request, and
-//! [`Events`](events::Events) for what happens to threads.
+//! [`Events`] for what happens to threads.
 
 #![cfg_attr(
     not(feature = "server"),
