@@ -10,7 +10,7 @@ use crate::store::Backend;
 pub(super) struct Services {
     pub(super) threads: ThreadService,
     pub(super) scopes: Option<ScopeService>,
-    /// What each worker takes a connection of its own from; none: all use that of the app.
+    /// The back end that gives each worker a connection; none: workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
 

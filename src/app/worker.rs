@@ -1,4 +1,4 @@
-//! What a worker thread serves with.
+//! The services of one worker thread.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::store::{Backend, Clock, Scopes, Store};
 use crate::telemetry::{ObservedStore, StoreMetrics};
 use crate::webhooks::Webhooks;
 
-/// What all workers share.
+/// State and settings that all workers share.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
     pub(super) settings: Settings,

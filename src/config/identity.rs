@@ -148,7 +148,7 @@ enum Kind {
     Jwt,
 }
 
-/// What takes the place of signed ids, if anything does, and the key set that it fetches.
+/// The provider that replaces signed ids, if there is one, and the key set that it fetches.
 type Provider = (Option<Arc<dyn ThreadIdProvider>>, Option<Jwks>);
 
 /// The provider of these settings. `has_proxies`: whether any is trusted.

@@ -31,7 +31,7 @@ pub struct JwtSubject {
     ring: KeyRing,
 }
 
-/// What tokens are verified with.
+/// The keys that verify tokens.
 enum Keys {
     One(Box<Verifier>),
     Set(Jwks),

@@ -45,7 +45,7 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// What these libraries log at most, so that nobody fills the log with requests; all that the filter
+/// The most that these libraries may log, so that nobody fills the log with requests; everything that the filter
 /// lets through, when the filter names the library.
 const QUIET: [(&str, &str, LevelFilter); 2] = [
     // it reports each malformed request as an error of the server

@@ -1,4 +1,4 @@
-//! What the HTTP API and the library for actix-web apps share: errors, session ids and entity tags.
+//! Errors, session ids and entity tags, shared by the HTTP API and the library for actix-web apps.
 
 mod error;
 mod etag;

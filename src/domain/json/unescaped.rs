@@ -1,4 +1,4 @@
-//! What JSON strings stand for.
+//! The text that JSON strings stand for.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What a thread is and what its operations mean.
+//! Threads, and the meaning of operations on them.
 
 pub(super) mod document;
 pub(super) mod key;

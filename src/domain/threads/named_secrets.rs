@@ -19,7 +19,7 @@ pub(crate) struct NamedSecret<'a> {
 pub struct NamedSecretError {
     /// Which item, from 1 on.
     pub number: usize,
-    /// What it breaks.
+    /// The rule that it breaks.
     pub rule: &'static str,
 }
 

@@ -94,7 +94,7 @@ impl SigningKey {
         &self.name
     }
 
-    /// What other replicas may know of the key. The digest is a truncated HMAC of a constant, which
+    /// The part of the key that other replicas may know. The digest is a truncated HMAC of a constant, which
     /// tells no more about the secret than a signed id does, and is the signature of none.
     #[must_use]
     pub fn print(&self) -> KeyPrint {

@@ -34,7 +34,7 @@ pub(super) struct Backlog {
     draft: Draft,
     pending: usize,
     buffered: usize,
-    /// What the pending and the buffered events take together.
+    /// The memory of pending and buffered events.
     bytes: SlotBytes,
 }
 
@@ -361,7 +361,7 @@ impl Backlog {
 }
 
 impl Item {
-    /// What it takes; the same until it is released.
+    /// Its size, which is the same until it is released.
     fn bytes(&self) -> u64 {
         size_of::<Self>() as u64 + self.record.event.heap_bytes()
     }

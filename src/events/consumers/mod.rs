@@ -49,7 +49,7 @@ pub use timing::Timing;
 #[derive(Debug, Default)]
 pub(super) struct Consumers {
     running: Mutex<HashMap<String, Running>>,
-    /// What all their events take.
+    /// The memory that events of all consumers take.
     bytes: ReplicaBytes,
 }
 

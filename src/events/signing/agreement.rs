@@ -34,7 +34,7 @@ pub(super) enum Situation {
     Apart,
 }
 
-/// What follows from what the replicas say.
+/// The conclusion from the cards of all replicas.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Verdict {
     pub(super) situation: Situation,

@@ -1,4 +1,4 @@
-//! What a replica tells the others about its signing keys.
+//! The card on which a replica describes its signing keys to the others.
 
 use serde::{Deserialize, Serialize};
 

@@ -62,7 +62,7 @@ impl Events {
     }
 }
 
-/// What one replica does for it.
+/// The part of one replica.
 struct Sharing {
     backend: Arc<dyn Backend>,
     holder: Arc<str>,

@@ -1,4 +1,4 @@
-//! What operators use: probes and webhook endpoints.
+//! Probes and webhook endpoints, for operators.
 
 pub(super) mod probes;
 pub(super) mod readiness;

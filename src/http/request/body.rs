@@ -55,7 +55,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// What most bodies may have.
+    /// The limit of a body, except for entries.
     pub(crate) const LIMIT_BYTES: u64 = BODY_MAX_BYTES;
 
     /// That of a request whose body nobody reads.

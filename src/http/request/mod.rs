@@ -1,4 +1,4 @@
-//! What handlers take from a request: who asks, how, and the body.
+//! Extractors: the caller, conditions, queries and bodies of requests.
 
 pub(super) mod asker;
 pub(super) mod asking;

@@ -1,4 +1,4 @@
-//! What comes before the protocol: the body, the scope, and messages that are none.
+//! The steps before the protocol: reading the body, opening the scope, rejecting malformed messages.
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};

@@ -11,7 +11,7 @@ use crate::store::{StoreError, millis};
 /// and as good as any number of small ones.
 const MAX_BYTES: usize = 64 * 1_048_576;
 
-/// What the attempts of one request have worked on so far.
+/// The work that the attempts of one request have done so far.
 #[derive(Debug)]
 pub(crate) struct Effort {
     bytes: AtomicUsize,

@@ -7,7 +7,7 @@ use crate::store::StoreError;
 /// are as small as can be, so a flood of large writes cannot outrun its own evictions.
 const MOST_FOR_A_WRITE: usize = 4_096;
 
-/// What came of an attempt to evict something.
+/// The result of an attempt to evict something.
 enum Eviction {
     /// There was room by then: others that write have made it, and may have used it up since.
     Needless,

@@ -184,7 +184,7 @@ impl Shards {
         self.spaces().purge(now_ms, BATCH, &mut gone)
     }
 
-    /// What is in namespaces, if nothing that has passed is in the way. Else some of that is freed.
+    /// The usage of namespaces, unless expired entries would be counted: then it frees some of those instead.
     fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
         let mut gone = Vec::new();
         let mut spaces = self.spaces();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::store::StoreError;
 
-/// What the holders of a pool say.
+/// The words of the holders of a pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
     /// What each living holder has said, the one that asks included; None stands for one that takes

@@ -1,4 +1,4 @@
-//! What a store promises, one trait for each thing that it keeps.
+//! The promises of a store, one trait for each thing that it keeps.
 
 pub(super) mod archives;
 pub(super) mod backend;

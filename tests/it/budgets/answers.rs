@@ -19,7 +19,7 @@ const ANSWERS: usize = 8;
 const ANSWER_BYTES: usize = 900_000;
 /// The bytes that each of the two workers may hold.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// What a connection costs in addition: the write buffer, the requests that wait, and what the allocator has
+/// Bytes of a connection besides: the write buffer, the requests that wait, and what the allocator has
 /// not given back yet.
 const CONNECTION_BYTES: u64 = 150_000;
 /// When the server has ended all that read nothing.

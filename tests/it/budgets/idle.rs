@@ -15,7 +15,7 @@ const VALUES: usize = 2_000;
 /// Connections that each send bodies.
 const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 900_000;
-/// What such a connection may keep.
+/// Bytes that such a connection may keep.
 const CONNECTION_BYTES: u64 = 65_536;
 /// How long freed memory may take to go back: the allocator keeps it for 10 s, in case it is needed again.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -126,7 +126,7 @@ async fn of_many_who_come_at_once_no_two_hold_the_same(room: Room) {
     assert_eq!(held, (0..16).collect::<Vec<_>>());
 }
 
-/// What all holders of the pool are heard to say when `holder` says its name.
+/// The words of all holders of the pool, as `holder` hears them when it says its name.
 async fn introduce(room: &Room, pool: &str, holder: &str) -> Vec<Option<String>> {
     let backend = &room.backend;
     let heard = backend.introduce(pool, holder, holder.as_bytes(), None, LASTS);

@@ -24,7 +24,7 @@ pub(super) struct Link {
     stream: TcpStream,
     /// When it was used last.
     used: Instant,
-    /// What was sent last, for which an end of the connection may be to blame.
+    /// The last request, which may have caused the end of the connection.
     last: Vec<u8>,
     /// Bytes that have come and are not part of an answer yet.
     unread: Vec<u8>,
@@ -65,7 +65,7 @@ pub(super) enum Fault {
     Refused(std::io::Error),
     /// The connection has ended without an answer.
     Silent {
-        /// What was sent on it before, and got its answer.
+        /// Requests sent on it before, which were answered.
         before: Vec<u8>,
     },
     /// The connection has ended within an answer.

@@ -37,7 +37,7 @@ async fn read_answer(stream: &mut TcpStream, request: &str) -> String {
     }
 }
 
-/// What must be the same whatever else is sent: status line, how the connection goes on, length and body.
+/// The part of an answer that must not depend on other requests: status line, connection, length and body.
 fn essence(answer: &str) -> Vec<String> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let mut lines: Vec<_> = head

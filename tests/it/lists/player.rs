@@ -149,7 +149,7 @@ impl Player {
         Ok(story)
     }
 
-    /// What is left of a life.
+    /// The remains of a life.
     async fn last_of(&self, place: usize, life: Life) -> Option<String> {
         let id = &self.subject.id;
         let Archive { head, state } = self.backend.get_final(id, life).await.unwrap()?;

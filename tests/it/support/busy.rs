@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Busy(Arc<RedisServer>);
 
-/// What Redis spent on something.
+/// CPU time that Redis spent on something.
 #[derive(Debug, Clone, Copy)]
 struct Spent {
     /// CPU time of all of it. No other process adds to it, unlike the time on the clock.

@@ -18,7 +18,7 @@ pub use merge::merge_json;
 #[derive(Debug)]
 pub struct MergePatch(Vec<(Key, Patched)>);
 
-/// What a merge patch does to a key.
+/// The change that a merge patch makes to a key.
 #[derive(Debug)]
 pub enum Patched {
     /// `null`: the key goes.

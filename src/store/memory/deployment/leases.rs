@@ -15,7 +15,7 @@ pub(crate) struct Pool {
     /// Until when each holder takes part.
     holders: HashMap<String, u64>,
     leases: BTreeMap<u16, Lease>,
-    /// What holders have said, and until when it counts.
+    /// The words of each holder, and when they expire.
     said: HashMap<String, (u64, Bytes)>,
     note: Option<Bytes>,
 }

@@ -1,4 +1,4 @@
-//! What a deployment keeps besides threads: leases, rates, records and lists.
+//! Leases, rates, records and lists, which a deployment keeps besides threads.
 
 pub(super) mod leases;
 pub(super) mod listings;

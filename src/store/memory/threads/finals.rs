@@ -22,7 +22,7 @@ pub(crate) struct Finals {
     heap_bytes: u64,
 }
 
-/// What is left of a life.
+/// The remains of a life.
 #[derive(Debug)]
 pub(crate) struct Final {
     pub(crate) living: Living,

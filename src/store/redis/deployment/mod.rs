@@ -1,4 +1,4 @@
-//! What the replicas of a deployment share besides threads: leases, rates, records and lists.
+//! Leases, rates, records and lists, which replicas share besides threads.
 
 mod leases;
 mod listings;
