@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_path_is_listed_if_it_is_for_back_ends_alone() {
-        let document: Value = serde_json::from_str(&openapi_json()).unwrap();
+        let document: Value = serde_json::from_str(openapi_json()).unwrap();
         let paths: &Map<_, _> = document["paths"].as_object().unwrap();
 
         for (path, operations) in paths {
