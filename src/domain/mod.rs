@@ -24,6 +24,7 @@ pub use event::{
 };
 pub use excerpt::Excerpt;
 pub use idempotency::{Fingerprint, IdempotencyKey};
+#[cfg(feature = "redis")]
 pub(crate) use json::array::close_array;
 pub use json::array::{Array, CHUNK_BYTES};
 pub use json::integer::{IntegerError, add};
