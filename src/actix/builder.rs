@@ -17,6 +17,9 @@ use crate::store::{RedisSettings, RedisStore};
 /// How long a call to the store may take, with all that it does again.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long all replicas must have had a key before it begins to sign.
+const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
+
 /// The lifetimes that a thread may have.
 const TTLS: RangeInclusive<Duration> = TTL_MIN..=TTL_MAX;
 
@@ -43,6 +46,7 @@ pub struct ThreadsBuilder {
     source: Source,
     ring: Result<KeyRing, KeyRingError>,
     policy: Policy,
+    ttl: Option<Duration>,
     scopes: ScopePolicies,
     events: Option<EventSettings>,
     cookie: CookieSettings,
@@ -83,6 +87,7 @@ impl ThreadsBuilder {
             source: Source::Memory,
             ring: Ok(KeyRing::random()),
             policy: Policy::THREAD,
+            ttl: None,
             scopes: ScopePolicies::DEFAULT,
             events: Some(EventSettings::default()),
             cookie: CookieSettings::default(),
@@ -113,19 +118,28 @@ impl ThreadsBuilder {
     }
 
     /// Signs with the first key of a list, `name:secret,name:secret`, and accepts ids that any of them has
-    /// signed. A secret has at least 32 bytes. Without keys, one is made up, and ids end with the process.
+    /// signed. A secret has at least 32 bytes. Without keys, one is made up, and ids end with the process. To
+    /// rotate, add a key at the end of the list in all replicas, and then name it by
+    /// [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
         self.ring = KeyRing::parse(list);
         self
     }
 
-    /// Lets a thread live for so long after its last use: 60 s to 365 days, by default one hour.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.policy.ttl = ttl;
+    /// Signs with the key of that name. Replicas that handle events over one Redis tell each other which keys
+    /// they have, and none signs with a key before all have had it for ten minutes.
+    pub fn signing_key(mut self, name: &str) -> Self {
+        self.ring = self.ring.and_then(|ring| ring.choose(name));
         self
     }
 
-    /// Sets all limits and lifetimes of threads at once.
+    /// Lets a thread live for so long after its last use: 60 s to 365 days, by default one hour.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Sets all limits and lifetimes of threads at once, except what [`ttl`](Self::ttl) has set.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -145,7 +159,8 @@ impl ThreadsBuilder {
 
     /// Starts nothing in the background. Threads still expire, but nobody is told, and
     /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. For apps beside others on the same
-    /// Redis, of which some handle events.
+    /// Redis, of which some handle events. Such an app takes no part in the agreement on a signing key: it has to
+    /// have a new key before any other replica names it.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self
@@ -190,12 +205,14 @@ impl ThreadsBuilder {
             reason = "an app is the same with Redis and without"
         )
     )]
-    pub async fn build(self) -> Result<Threads, BuildError> {
+    pub async fn build(mut self) -> Result<Threads, BuildError> {
+        self.policy.ttl = self.ttl.unwrap_or(self.policy.ttl);
         let ring = self.ring.clone()?;
         if !TTLS.contains(&self.policy.ttl) {
             return Err(BuildError::Ttl);
         }
         self.cookie.check()?;
+        let is_shared = !matches!(self.source, Source::Memory);
         let (backend, timeout) = match &self.source {
             Source::Memory => return Ok(self.in_memory(ring)),
             Source::Backend(backend) => (Arc::clone(backend), TIMEOUT),
@@ -205,7 +222,11 @@ impl ThreadsBuilder {
                 (Arc::new(store) as _, settings.timeout)
             }
         };
-        Ok(self.over(backend, ring, timeout))
+        let threads = self.over(backend, ring.clone(), timeout);
+        if let Some(events) = threads.events().filter(|_| is_shared) {
+            events.share_signing_keys(&ring, SIGNING_KEY_WAIT).await?;
+        }
+        Ok(threads)
     }
 
     /// Over the memory of this process, which cannot fail.

@@ -41,7 +41,8 @@ impl Collector for SigningMetrics {
         let status = &self.status;
         let help = "Whether another key signs in place of the chosen one, as not all replicas have it \
                     or have had it for long enough";
-        gauge("signing_key_withheld", help, status.is_withheld().into())?;
+        let is_withheld = self.ring.signing() != self.ring.chosen();
+        gauge("signing_key_withheld", help, is_withheld.into())?;
         let help = "Live replicas that lack the chosen signing key, or do not say which they have";
         let without = status.replicas_without() as u64;
         gauge("replicas_without_signing_key", help, without)?;

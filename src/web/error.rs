@@ -26,6 +26,7 @@ use crate::webhooks::{EndpointUrlError, WebhookError};
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ApiError {
     /// The body is not JSON, or nested too deep.
     #[error("The body is not JSON: {0}.")]

@@ -312,8 +312,8 @@ async fn what_is_gone_is_no_longer_counted() {
         store.is_empty()
     })
     .await;
-    // empty tables of lists stay
-    until(async || used(&store) < 20_000).await;
+    // empty tables stay: 17 to 22 KB, by how the ids fall into shards
+    until(async || used(&store) < 40_000).await;
 }
 
 async fn write_one_of_each_kind(store: &MemoryStore, room: &Room, number: u64) {

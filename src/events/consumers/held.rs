@@ -7,13 +7,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// 64 KiB of keys, so their number alone would let an endpoint that fails hold 80 MiB for each slot.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
-/// Bytes that those of all slots of a replica take, at most before none with an event reads more. There may be
-/// a hundred endpoints of four slots. Slots that read at the same moment may exceed it by what is new then.
+/// Bytes that those of all slots of a replica take, at most before no slot reads more than its share of them, so
+/// that endpoints that fail do not stop the others. There may be a hundred endpoints of four slots. Slots that
+/// come late, and those that read at the same moment, may exceed it by as much again.
 const REPLICA_MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
 /// The bytes of all slots of a replica.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ReplicaBytes(Arc<AtomicU64>);
+pub(super) struct ReplicaBytes(Arc<Replica>);
+
+#[derive(Debug, Default)]
+struct Replica {
+    bytes: AtomicU64,
+    slots: AtomicU64,
+}
 
 /// The bytes of one slot, which count for the replica too until this is dropped.
 #[derive(Debug)]
@@ -24,32 +31,40 @@ pub(super) struct SlotBytes {
 
 impl ReplicaBytes {
     fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that each slot may have whatever others have.
+    fn share(&self) -> u64 {
+        REPLICA_MAX_BYTES / self.0.slots.load(Ordering::Relaxed).max(1)
     }
 }
 
 impl SlotBytes {
     pub(super) fn of(replica: ReplicaBytes) -> Self {
+        replica.0.slots.fetch_add(1, Ordering::Relaxed);
         Self { bytes: 0, replica }
     }
 
     pub(super) fn add(&mut self, bytes: u64) {
         self.bytes += bytes;
-        self.replica.0.fetch_add(bytes, Ordering::Relaxed);
+        self.replica.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn subtract(&mut self, bytes: u64) {
         self.bytes -= bytes;
-        self.replica.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.replica.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// How many more events of that size there is room for. A slot without any has room for one, whatever
-    /// others have, or it might wait for them forever.
+    /// How many more events of that size there is room for. A slot with less than its share has room for at
+    /// least one, whatever others have, or it might wait for them forever.
     pub(super) fn room(&self, event_bytes: u64) -> usize {
         let of_slot = SLOT_MAX_BYTES.saturating_sub(self.bytes);
-        let of_replica = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());
-        let room = of_slot.min(of_replica) / event_bytes;
-        room.max(u64::from(self.bytes == 0)) as usize
+        let left = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());
+        let of_share = self.replica.share().saturating_sub(self.bytes);
+        let room = of_slot.min(left.max(of_share)) / event_bytes;
+        let is_due_one = self.bytes == 0 || of_slot.min(of_share) > 0;
+        room.max(u64::from(is_due_one)) as usize
     }
 
     #[cfg(test)]
@@ -61,6 +76,7 @@ impl SlotBytes {
 impl Drop for SlotBytes {
     fn drop(&mut self) {
         self.subtract(self.bytes);
+        self.replica.0.slots.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -70,23 +86,41 @@ mod tests {
 
     const EVENT: u64 = 70_000;
 
+    fn fill(slot: &mut SlotBytes) {
+        while slot.room(EVENT) > 0 {
+            slot.add(EVENT);
+        }
+    }
+
     #[test]
-    fn slots_share_what_a_replica_has_and_each_gets_one_event() {
+    fn slots_share_what_a_replica_has() {
         let replica = ReplicaBytes::default();
         let mut slots: Vec<_> = (0..400).map(|_| SlotBytes::of(replica.clone())).collect();
 
         for slot in &mut slots {
-            while slot.room(EVENT) > 0 {
-                slot.add(EVENT);
-            }
-            assert!(slot.bytes > 0 && slot.bytes <= SLOT_MAX_BYTES);
+            fill(slot);
+            assert!(slot.bytes > 0 && slot.bytes <= SLOT_MAX_BYTES + EVENT);
         }
 
-        assert!(replica.get() <= REPLICA_MAX_BYTES + 400 * EVENT);
+        assert!(replica.get() <= 2 * (REPLICA_MAX_BYTES + 400 * EVENT));
         slots.truncate(1);
         assert_eq!(replica.get(), slots[0].bytes);
         assert!(SlotBytes::of(replica.clone()).room(EVENT) > 100);
         drop(slots);
         assert_eq!(replica.get(), 0);
+    }
+
+    #[test]
+    fn slots_that_are_full_of_what_fails_do_not_stop_one_that_holds_little() {
+        let replica = ReplicaBytes::default();
+        let mut failing: Vec<_> = (0..40).map(|_| SlotBytes::of(replica.clone())).collect();
+        failing.iter_mut().for_each(fill);
+        let mut other = SlotBytes::of(replica.clone());
+        assert!(replica.get() >= REPLICA_MAX_BYTES);
+
+        // one event of it is tried again later
+        other.add(EVENT);
+
+        assert!(other.room(EVENT) > 0);
     }
 }

@@ -2,20 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::agreement::{Situation, Verdict};
+use super::agreement::Verdict;
 
 /// How far the replicas agree on the signing key. By default, they do.
 #[derive(Debug, Default)]
 pub struct SigningStatus(Mutex<Verdict>);
 
 impl SigningStatus {
-    /// Whether another key signs in place of the chosen one.
-    #[must_use]
-    pub fn is_withheld(&self) -> bool {
-        let situation = self.lock().situation;
-        matches!(situation, Situation::Withheld | Situation::Settling)
-    }
-
     /// Live replicas that lack the chosen key, or do not say.
     #[must_use]
     pub fn replicas_without(&self) -> usize {

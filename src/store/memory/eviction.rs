@@ -37,7 +37,8 @@ impl Shards {
             match self.evict(limit_bytes) {
                 Eviction::Needless => return true,
                 Eviction::Done(evicted) if evicted < left => left -= evicted.max(1),
-                Eviction::Done(_) | Eviction::Impossible => return false,
+                Eviction::Done(_) => return self.budget.excess(limit_bytes).is_none(),
+                Eviction::Impossible => return false,
             }
         }
         true
