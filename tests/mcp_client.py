@@ -143,7 +143,8 @@ async def stay_apart(mode):
     async with connected(mode, path=url["url"]) as client:
         assert (await call(client, "kv_read", key="k"))["value"] == one
     async with connected(mode, BEARER) as client:
-        await call(client, "kv_write", key="k", value="gone")
+        why = await mistake(client, "kv_write", key="k", value="gone")
+        assert why == "kv.write requires run or session context", why
         assert await call(client, "kv_list") == {"keys": []}
 
 

@@ -63,7 +63,7 @@ impl SlotBytes {
         let left = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());
         let of_share = self.replica.share().saturating_sub(self.bytes);
         let room = of_slot.min(left.max(of_share)) / event_bytes;
-        let is_due_one = self.bytes == 0 || of_slot.min(of_share) > 0;
+        let is_due_one = self.bytes == 0 || of_share > 0 && of_slot >= event_bytes;
         room.max(u64::from(is_due_one)) as usize
     }
 
@@ -99,7 +99,7 @@ mod tests {
 
         for slot in &mut slots {
             fill(slot);
-            assert!(slot.bytes > 0 && slot.bytes <= SLOT_MAX_BYTES + EVENT);
+            assert!(slot.bytes > 0 && slot.bytes <= SLOT_MAX_BYTES);
         }
 
         assert!(replica.get() <= 2 * (REPLICA_MAX_BYTES + 400 * EVENT));
