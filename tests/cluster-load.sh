@@ -26,6 +26,7 @@ cluster_up
 
 # As docker-compose.yml has it, but more often; where the replicas are is said and not looked up, as
 # it asks for names at port 53 alone.
+cp deploy/alerts.yml "$dir"
 sed -e 's/^\(  scrape_[a-z]*:\).*/\1 1s/' -e '/dns_sd_configs:/,$d' deploy/prometheus.yml >"$dir/prometheus.yml"
 cat >>"$dir/prometheus.yml" <<END
     static_configs:

@@ -198,13 +198,6 @@ impl ThreadsBuilder {
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
-    #[cfg_attr(
-        not(feature = "redis"),
-        expect(
-            clippy::unused_async,
-            reason = "an app is the same with Redis and without"
-        )
-    )]
     pub async fn build(mut self) -> Result<Threads, BuildError> {
         self.policy.ttl = self.ttl.unwrap_or(self.policy.ttl);
         let ring = self.ring.clone()?;
