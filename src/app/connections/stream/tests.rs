@@ -1,0 +1,140 @@
+use actix_web::rt::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::*;
+
+/// A stream that waits for its client for a fifth of a second, and the client.
+async fn pair() -> (PacedStream, TcpStream) {
+    pair_with(65_536).await
+}
+
+async fn pair_with(send_bytes: usize) -> (PacedStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = TcpStream::connect(address).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    // else the system takes megabytes before anybody waits
+    SockRef::from(&stream)
+        .set_send_buffer_size(send_bytes)
+        .unwrap();
+    SockRef::from(&client).set_recv_buffer_size(65_536).unwrap();
+    let idleness = Idleness::new(Turn::default(), Duration::from_secs(75));
+    let mut paced = PacedStream::new(stream, idleness, Outbox::start());
+    paced.span = Duration::from_millis(200);
+    (paced, client)
+}
+
+#[actix_web::test]
+async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
+    let (mut paced, mut client) = pair().await;
+    let dripping = actix_web::rt::spawn(async move {
+        while client.read_u8().await.is_ok() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+
+    let written = paced.write_all(&vec![b'x'; 4 << 20]).await;
+
+    assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    // what the system holds for it would take minutes
+    dripping.abort();
+}
+
+#[actix_web::test]
+async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
+    let (mut paced, mut client) = pair_with(425_984).await;
+    // to where answers wait
+    let answer = [b'x'; 1_000];
+    while let Ok(written) = timeout(Duration::from_millis(20), async {
+        paced.write_all(&answer).await?;
+        paced.flush().await?;
+        tokio::task::yield_now().await;
+        Ok::<_, io::Error>(())
+    })
+    .await
+    {
+        written.unwrap();
+    }
+    let reading = actix_web::rt::spawn(async move {
+        client.read_exact(&mut vec![0; 80_000]).await.unwrap();
+        client
+    });
+
+    // more than the span
+    let next = async {
+        paced.write_all(&answer).await.unwrap();
+        paced.flush().await.unwrap();
+    };
+    timeout(Duration::from_secs(5), next).await.unwrap();
+
+    reading.await.unwrap();
+}
+
+#[actix_web::test]
+async fn what_was_told_as_written_comes_though_the_stream_is_dropped() {
+    let (mut paced, mut client) = pair().await;
+    let answer = [b'x'; 1_000];
+    let mut told = 0;
+    while let Ok(written) = timeout(Duration::from_millis(20), async {
+        paced.write_all(&answer).await?;
+        told += answer.len();
+        paced.flush().await?;
+        tokio::task::yield_now().await;
+        Ok::<_, io::Error>(())
+    })
+    .await
+    {
+        written.unwrap();
+    }
+
+    drop(paced);
+
+    let mut come = Vec::new();
+    client.read_to_end(&mut come).await.unwrap();
+    assert_eq!(come.len(), told);
+}
+
+#[actix_web::test]
+async fn small_answers_that_a_client_leaves_waiting_come_whole_and_in_order() {
+    let (mut paced, mut client) = pair().await;
+    let answers: Vec<_> = (0..2_000)
+        .map(|n| format!("{n:>1000}").into_bytes())
+        .collect();
+    let sent = answers.concat();
+    let writing = actix_web::rt::spawn(async move {
+        for answer in answers {
+            paced.write_all(&answer).await.unwrap();
+            paced.flush().await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        paced.shutdown().await.unwrap();
+    });
+
+    let mut come = Vec::new();
+    client.read_to_end(&mut come).await.unwrap();
+
+    assert!(come == sent);
+    writing.await.unwrap();
+}
+
+#[actix_web::test]
+async fn a_slow_client_that_gets_on_has_it_all() {
+    let (mut paced, mut client) = pair().await;
+    let reading = actix_web::rt::spawn(async move {
+        let (mut all, mut part) = (0, [0; 32_768]);
+        loop {
+            match client.read(&mut part).await.unwrap() {
+                0 => return all,
+                count => all += count,
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+
+    let bytes = vec![b'x'; 2 << 20];
+    paced.write_all(&bytes).await.unwrap();
+    paced.shutdown().await.unwrap();
+
+    assert_eq!(reading.await.unwrap(), bytes.len());
+}

@@ -1,0 +1,96 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn parsed(text: &str) -> String {
+    Json::parse(text).unwrap().as_str().to_owned()
+}
+
+#[test]
+fn only_white_space_between_tokens_goes() {
+    assert_eq!(
+        parsed(" { \"a b\" :\t[ 1.0 , 1e400,\n-0 ],\r\"\":{ } } "),
+        r#"{"a b":[1.0,1e400,-0],"":{}}"#
+    );
+}
+
+#[test]
+fn text_that_values_would_lose_is_kept() {
+    for text in [
+        "9007199254740993",
+        "1E+2",
+        r#""\ud83d""#,
+        r#""\u0041\/""#,
+        r#"{"a":1,"a":2}"#,
+        "[]",
+        "{}",
+    ] {
+        assert_eq!(parsed(text), text);
+    }
+}
+
+#[test]
+fn faults_are_named_with_line_and_column() {
+    let error = Json::parse("{\n  \"a\": tru\n}").unwrap_err();
+
+    assert_eq!((error.line, error.column), (2, 8));
+    for bad in [
+        "",
+        " ",
+        "{",
+        "[1,]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{,}",
+        "01",
+        "1.",
+        "1e",
+        "-",
+        "+1",
+        ".5",
+        "nul",
+        "\"a",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"\u{1}\"",
+        "[1 2]",
+        "1 2",
+        "{1:2}",
+        "]",
+        "\u{feff}1",
+        "NaN",
+        "'a'",
+        "[1}",
+        "{\"a\":1]",
+    ] {
+        assert!(Json::parse(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn nesting_is_allowed_to_512_levels_and_no_deeper() {
+    let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+
+    assert!(Json::parse(&nested(MAX_DEPTH)).is_ok());
+    assert!(Json::parse(&nested(MAX_DEPTH + 1)).is_err());
+}
+
+#[test]
+fn a_separator_parts_the_elements_of_the_outer_array_alone() {
+    let text = compact("[1, [2, 3], {\"a\": 4, \"b\": [5, 6]}]", b'\n', 9).unwrap();
+
+    assert_eq!(&*text, "[1\n[2,3]\n{\"a\":4,\"b\":[5,6]}]");
+    assert_eq!(
+        &*compact("{\"a\":[1,2]}", b'\n', 9).unwrap(),
+        "{\"a\":[1,2]}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn it_accepts_just_what_a_json_library_accepts(text in "[\\[\\]{}\",:0-9eE.+\\-a-z \\\\/]{0,24}") {
+        let library = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
+
+        prop_assert_eq!(Json::parse(&text).is_ok(), library);
+    }
+}

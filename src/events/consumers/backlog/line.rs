@@ -1,0 +1,57 @@
+//! The events of one subject that wait for a consumer.
+
+use std::collections::VecDeque;
+
+use crate::domain::Position;
+use crate::domain::heap::Heap;
+use crate::events::consumers::record::Record;
+
+/// The events of a subject, in order.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) items: VecDeque<Item>,
+    pub(super) stage: Stage,
+}
+
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) record: Record,
+    /// Whether it is, or will be with the next commit, pending in the ledger; else the cursor
+    /// stays before it.
+    pub(super) is_pending: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Ready,
+    Waiting(u64),
+    /// The first event is being delivered.
+    Busy,
+}
+
+impl Item {
+    /// Its size, which is the same until it is released.
+    pub(super) fn bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.record.event.heap_bytes()
+    }
+}
+
+impl Line {
+    /// Whether all of it is pending. Behind one that is not, nothing may be: the cursor stays before
+    /// that one, and who reads on from there would find it behind what came later.
+    pub(super) fn is_pending(&self) -> bool {
+        self.items.iter().all(|item| item.is_pending)
+    }
+
+    /// Whether an event of that place or a later one is pending. Then all before it was handled, or
+    /// is pending too: nothing is tried before what was logged earlier.
+    pub(super) fn is_pending_at_or_after(&self, position: Position) -> bool {
+        let mut items = self.items.iter();
+        items.any(|item| item.is_pending && item.record.event.id.position >= position)
+    }
+
+    pub(super) fn has(&self, record: &Record) -> bool {
+        let id = record.event.id;
+        self.items.iter().any(|item| item.record.event.id == id)
+    }
+}

@@ -1,0 +1,345 @@
+//! What a slot has before it: a line of events for each subject, of which the first alone is
+//! delivered. All rules of order, retries and parking are here; nothing here waits.
+
+mod line;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use bytes::Bytes;
+
+use line::{Item, Line, Stage};
+
+use super::draft::Draft;
+use super::held::{ReplicaBytes, SlotBytes};
+use super::place::Place;
+use super::record::Record;
+use super::timing::Timing;
+use crate::domain::heap::block;
+use crate::domain::{Event, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position};
+use crate::store::{LedgerChange, millis};
+
+/// Events that are pending at most before no more of the log is read.
+pub(super) const PENDING_MAX: usize = 1_000;
+/// Events that were read and wait for their first attempt, at most before no more is read.
+const BUFFERED_MAX: usize = 256;
+/// Bytes that an event takes at most. Reading makes room for that much, since the size of an event is
+/// known only when it is here.
+const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
+
+#[derive(Debug)]
+pub(super) struct Backlog {
+    timing: Timing,
+    places: BTreeMap<u16, Place>,
+    lines: HashMap<Fingerprint, Line>,
+    /// Threads whose first event may be delivered now.
+    ready: VecDeque<Fingerprint>,
+    /// Threads whose first event is to be tried again, and when.
+    waiting: BTreeSet<(u64, Fingerprint)>,
+    draft: Draft,
+    pending: usize,
+    buffered: usize,
+    /// The memory of pending and buffered events.
+    bytes: SlotBytes,
+}
+
+/// What became of a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// It is tried again.
+    Pending,
+    /// It is given up for now.
+    Parked,
+}
+
+impl Backlog {
+    /// That of these logs, handled up to there.
+    pub(super) fn new(
+        timing: Timing,
+        cursors: impl IntoIterator<Item = (u16, Position)>,
+        replica: ReplicaBytes,
+    ) -> Self {
+        let places = cursors.into_iter();
+        Self {
+            timing,
+            places: places.map(|(log, at)| (log, Place::at(at))).collect(),
+            lines: HashMap::new(),
+            ready: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            draft: Draft::default(),
+            pending: 0,
+            buffered: 0,
+            bytes: SlotBytes::of(replica),
+        }
+    }
+
+    /// Where to read on in a log; none: it is not one of the slot's.
+    pub(super) fn read(&self, bucket: u16) -> Option<Position> {
+        self.places.get(&bucket).map(Place::read)
+    }
+
+    /// How many more events may be read, however large they are.
+    pub(super) fn room(&self) -> usize {
+        if self.pending >= PENDING_MAX {
+            return 0;
+        }
+        let by_number = BUFFERED_MAX.saturating_sub(self.buffered);
+        by_number.min(self.bytes.room(EVENT_MAX_BYTES))
+    }
+
+    /// Takes events that were read from a log, in order.
+    pub(super) fn take(&mut self, events: Vec<Event>, wanted: EventTypes) {
+        for event in events {
+            let (bucket, position) = (event.id.bucket, event.id.position);
+            let Some(place) = self.places.get_mut(&bucket) else {
+                continue;
+            };
+            let line = self.lines.get(&event.subject_digest());
+            // after a change of hands the log is read once more
+            let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
+            let is_wanted = wanted.contains(event.event_type()) && !is_known;
+            // behind one that is pending it is pending too: the cursor need not wait for it
+            let is_blocked = line.is_some_and(Line::is_pending);
+            if !place.pass(position, !is_wanted || is_blocked) {
+                continue;
+            }
+            if is_blocked {
+                self.draft.move_cursor(bucket);
+            } else if !is_wanted {
+                self.draft.pass(bucket);
+            }
+            if is_wanted {
+                let subject = event.subject_digest();
+                let record = Record::untried(event);
+                if is_blocked {
+                    self.draft.pend(record.clone());
+                    self.pending += 1;
+                } else {
+                    self.buffered += 1;
+                }
+                self.append(subject, record, is_blocked);
+            }
+        }
+    }
+
+    /// Notes that a log was read up to there, whatever was found.
+    pub(super) fn reach(&mut self, bucket: u16, position: Position) {
+        let place = self.places.get_mut(&bucket);
+        if place.is_some_and(|place| place.pass(position, true)) {
+            self.draft.pass(bucket);
+        }
+    }
+
+    /// Takes records that the ledger has as pending, but for those that are known.
+    pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
+        for record in records {
+            let (id, subject) = (record.event.id, record.event.subject_digest());
+            let line = self.lines.get(&subject);
+            let is_known = line.is_some_and(|line| line.has(&record));
+            if is_known || self.draft.has(id) || !self.places.contains_key(&id.bucket) {
+                continue;
+            }
+            self.pending += 1;
+            self.insert(subject, record, now_ms);
+        }
+    }
+
+    fn append(&mut self, subject: Fingerprint, record: Record, is_pending: bool) {
+        let item = Item { record, is_pending };
+        self.bytes.add(item.bytes());
+        match self.lines.get_mut(&subject) {
+            Some(line) => line.items.push_back(item),
+            None => {
+                self.ready.push_back(subject);
+                let items = VecDeque::from([item]);
+                let stage = Stage::Ready;
+                self.lines.insert(subject, Line { items, stage });
+            }
+        }
+    }
+
+    /// Puts a pending event in its place in the line of its subject.
+    fn insert(&mut self, subject: Fingerprint, record: Record, now_ms: u64) {
+        let is_pending = true;
+        let Some(line) = self.lines.get_mut(&subject) else {
+            self.append(subject, record, is_pending);
+            return self.settle(subject, now_ms);
+        };
+        let position = record.event.id.position;
+        let place = line
+            .items
+            .partition_point(|item| item.record.event.id.position < position);
+        // nothing overtakes what is on its way
+        let place = place.max(usize::from(line.stage == Stage::Busy));
+        let item = Item { record, is_pending };
+        self.bytes.add(item.bytes());
+        line.items.insert(place, item);
+        if line.stage != Stage::Busy {
+            self.settle(subject, now_ms);
+        }
+    }
+
+    /// Brings a line to where its first event belongs.
+    fn settle(&mut self, subject: Fingerprint, now_ms: u64) {
+        let Some(line) = self.lines.get_mut(&subject) else {
+            return;
+        };
+        if let Stage::Waiting(until) = line.stage {
+            self.waiting.remove(&(until, subject));
+        }
+        let was_ready = line.stage == Stage::Ready;
+        let Some(first) = line.items.front() else {
+            self.lines.remove(&subject);
+            return;
+        };
+        let at = first.record.next_attempt_ms;
+        if at > now_ms {
+            line.stage = Stage::Waiting(at);
+            self.waiting.insert((at, subject));
+            if was_ready {
+                self.ready.retain(|ready| *ready != subject);
+            }
+        } else if !was_ready {
+            line.stage = Stage::Ready;
+            self.ready.push_back(subject);
+        }
+    }
+
+    /// The next event to deliver; of its thread no other follows before it has ended.
+    pub(super) fn next(&mut self, now_ms: u64) -> Option<Event> {
+        while let Some((at, subject)) = self.waiting.first().copied()
+            && at <= now_ms
+        {
+            self.waiting.pop_first();
+            self.settle(subject, now_ms);
+        }
+        let subject = self.ready.pop_front()?;
+        let line = self.lines.get_mut(&subject)?;
+        line.stage = Stage::Busy;
+        line.items.front().map(|item| item.record.event.clone())
+    }
+
+    /// When the oldest event was logged that is neither delivered nor given up.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        let first = self.lines.values().filter_map(|line| line.items.front());
+        first.map(|item| item.record.event.id.position.ms).min()
+    }
+
+    /// When the next event that failed is to be tried again.
+    pub(super) fn next_due_ms(&self) -> Option<u64> {
+        self.waiting.first().map(|(at, _)| *at)
+    }
+
+    /// Notes that the first event of a thread was delivered, or is not wanted any more.
+    pub(super) fn succeed(&mut self, subject: Fingerprint, now_ms: u64) {
+        if let Some(item) = self.pop(subject) {
+            let id = item.record.event.id;
+            if item.is_pending {
+                self.draft.finish(id);
+            }
+            self.release(&item);
+            self.settle(subject, now_ms);
+        }
+    }
+
+    /// Notes that an attempt at the first event of a thread has failed, of a consumer that does so
+    /// since `failing_since_ms`.
+    pub(super) fn fail(
+        &mut self,
+        subject: Fingerprint,
+        error: String,
+        now_ms: u64,
+        failing_since_ms: Option<u64>,
+    ) -> Failed {
+        let Some(mut item) = self.pop(subject) else {
+            return Failed::Pending;
+        };
+        let record = &mut item.record;
+        record.attempts = record.attempts.saturating_add(1);
+        record.first_attempt_ms.get_or_insert(now_ms);
+        record.last_error = Some(error);
+        record.next_attempt_ms = now_ms + millis(self.timing.delay(record.attempts));
+        if self.is_over(&item.record, now_ms, failing_since_ms) {
+            self.draft.park(item.record.clone());
+            self.release(&item);
+            self.settle(subject, now_ms);
+            return Failed::Parked;
+        }
+        self.put_back(subject, item);
+        self.settle(subject, now_ms);
+        Failed::Pending
+    }
+
+    /// Whether an event that has just failed is given up: its own time is over, or, of a consumer
+    /// that has taken nothing for as long, it is that old, or a long outage would hold up the log
+    /// until it loses what nobody has tried.
+    fn is_over(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
+        let patience_ms = millis(self.timing.patience);
+        let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= patience_ms;
+        let is_hopeless = !record.replayed
+            && failing_since_ms.is_some_and(is_long_ago)
+            && is_long_ago(record.event.id.position.ms);
+        is_hopeless || record.first_attempt_ms.is_some_and(is_long_ago)
+    }
+
+    fn pop(&mut self, subject: Fingerprint) -> Option<Item> {
+        let line = self.lines.get_mut(&subject)?;
+        line.items.pop_front()
+    }
+
+    /// Makes an event pending that stays the first of its line, and with it all behind it.
+    fn put_back(&mut self, subject: Fingerprint, item: Item) {
+        let Some(line) = self.lines.get_mut(&subject) else {
+            return;
+        };
+        self.draft.pend(item.record.clone());
+        line.items.push_front(item);
+        for item in &mut line.items {
+            if item.is_pending {
+                continue;
+            }
+            item.is_pending = true;
+            self.pending += 1;
+            self.buffered -= 1;
+            self.draft.pend(item.record.clone());
+            let id = item.record.event.id;
+            if let Some(place) = self.places.get_mut(&id.bucket) {
+                place.handle(id.position);
+                self.draft.move_cursor(id.bucket);
+            }
+        }
+    }
+
+    /// Counts an item no more.
+    fn release(&mut self, item: &Item) {
+        self.bytes.subtract(item.bytes());
+        if item.is_pending {
+            self.pending -= 1;
+            return;
+        }
+        self.buffered -= 1;
+        let id = item.record.event.id;
+        if let Some(place) = self.places.get_mut(&id.bucket) {
+            place.handle(id.position);
+            self.draft.move_cursor(id.bucket);
+        }
+    }
+
+    /// Adds a note of the consumer as a whole to what is to be written down.
+    pub(super) fn note(&mut self, note: Bytes) {
+        self.draft.note(note);
+    }
+
+    /// What is to be written down.
+    pub(super) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// Takes out what is to be written down.
+    pub(super) fn take_change(&mut self) -> LedgerChange {
+        let cursor = |bucket| self.places.get(&bucket).map(Place::cursor);
+        self.draft.take(|bucket| cursor(bucket).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,367 @@
+use super::super::held::SLOT_MAX_BYTES;
+use super::*;
+use crate::domain::heap::Heap;
+use crate::domain::scope::ScopeId;
+use crate::domain::{Completed, EventId, EventKind, EventType, Json, Life, ThreadId};
+
+const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 24 * HOUR_MS;
+
+fn backlog() -> Backlog {
+    Backlog::new(
+        Timing::DEFAULT,
+        [(0, Position::default()), (4, Position::default())],
+        ReplicaBytes::default(),
+    )
+}
+
+fn event(thread: ThreadId, bucket: u16, ms: u64) -> Event {
+    Event {
+        id: EventId {
+            bucket,
+            position: Position { ms, seq: 0 },
+        },
+        subject: ScopeId::Thread(thread),
+        time_ms: ms,
+        life: Life(1),
+        version: 1,
+        sequence: ms,
+        kind: EventKind::Completed(Completed {
+            session: "sess_".into(),
+            status: 200,
+            duration_ms: 1,
+        }),
+    }
+}
+
+fn subject(thread: ThreadId) -> Fingerprint {
+    event(thread, 0, 0).subject_digest()
+}
+
+fn take(backlog: &mut Backlog, events: Vec<Event>) {
+    backlog.take(events, EventTypes::ALL);
+}
+
+fn next_ms(backlog: &mut Backlog, now_ms: u64) -> Option<u64> {
+    let event = backlog.next(now_ms)?;
+    Some(event.id.position.ms)
+}
+
+fn fail(backlog: &mut Backlog, thread: ThreadId, now_ms: u64) -> Failed {
+    backlog.fail(subject(thread), "no".into(), now_ms, None)
+}
+
+fn ids(records: &[(EventId, Bytes)]) -> Vec<u64> {
+    records.iter().map(|(id, _)| id.position.ms).collect()
+}
+
+#[test]
+fn a_thread_waits_for_its_first_event_and_others_do_not() {
+    let (one, other) = (ThreadId::random(), ThreadId::random());
+    let mut backlog = backlog();
+    take(
+        &mut backlog,
+        vec![event(one, 0, 1), event(one, 0, 2), event(other, 0, 3)],
+    );
+
+    assert_eq!(next_ms(&mut backlog, 9), Some(1));
+    assert_eq!(next_ms(&mut backlog, 9), Some(3));
+    assert_eq!(next_ms(&mut backlog, 9), None);
+    backlog.succeed(subject(one), 9);
+
+    assert_eq!(next_ms(&mut backlog, 9), Some(2));
+}
+
+#[test]
+fn the_cursor_passes_what_was_delivered_and_what_nobody_wants() {
+    let (one, other) = (ThreadId::random(), ThreadId::random());
+    let mut backlog = backlog();
+    take(&mut backlog, vec![event(one, 0, 1), event(other, 0, 2)]);
+    let unwanted = [EventType::ThreadDestroyed].into_iter().collect();
+    backlog.take(vec![event(one, 4, 7)], unwanted);
+    let cursor = |ms| Position { ms, seq: 0 };
+
+    assert!(!backlog.draft().is_urgent());
+    assert_eq!(backlog.take_change().cursors, [(4, cursor(7))]);
+    backlog.next(9);
+    backlog.next(9);
+    backlog.succeed(subject(other), 9);
+    assert!(backlog.draft().is_urgent());
+    assert_eq!(backlog.take_change().cursors, [(0, cursor(0))]);
+    backlog.succeed(subject(one), 9);
+    assert_eq!(backlog.take_change().cursors, [(0, cursor(2))]);
+    assert!(backlog.draft().is_empty());
+}
+
+/// What a ledger has as pending after a change.
+fn records(change: &LedgerChange) -> Vec<Record> {
+    let records = change.pending.iter();
+    let read = records.map(|(_, record)| Record::read(record).unwrap());
+    read.collect()
+}
+
+#[test]
+fn what_is_pending_comes_once_though_the_log_is_read_once_more() {
+    let (one, other) = (ThreadId::random(), ThreadId::random());
+    let events = || {
+        let of_one = [2, 3, 4].map(|ms| event(one, 0, ms));
+        let of_other = event(other, 0, 1);
+        std::iter::once(of_other).chain(of_one).collect()
+    };
+    let mut before = backlog();
+    take(&mut before, events());
+    assert_eq!(next_ms(&mut before, 10), Some(1));
+    assert_eq!(next_ms(&mut before, 10), Some(2));
+    before.succeed(subject(one), 10);
+    assert_eq!(next_ms(&mut before, 10), Some(3));
+    fail(&mut before, one, 10);
+    let change = before.take_change();
+    let cursor = Position::default();
+    assert_eq!(change.cursors, [(0, cursor)], "the first hangs");
+
+    let mut after = backlog();
+    after.resume(records(&change), 10);
+    take(&mut after, events());
+
+    let change = after.take_change();
+    assert_eq!(
+        ids(&change.pending),
+        [0; 0],
+        "it is tried as often as before"
+    );
+    assert_eq!(next_ms(&mut after, 10), Some(1));
+    after.succeed(subject(other), 10);
+    assert_eq!(next_ms(&mut after, 10), None);
+    let due = after.next_due_ms().unwrap();
+    assert_eq!(
+        next_ms(&mut after, due),
+        Some(3),
+        "before it all was handled"
+    );
+    after.succeed(subject(one), due);
+    assert_eq!(next_ms(&mut after, due), Some(4));
+    after.succeed(subject(one), due);
+    assert_eq!(next_ms(&mut after, due), None);
+    let change = after.take_change();
+    assert_eq!(change.cursors, [(0, Position { ms: 4, seq: 0 })]);
+}
+
+#[test]
+fn nothing_is_pending_while_an_earlier_event_of_its_thread_is_not() {
+    let thread = ThreadId::random();
+    let mut backlog = backlog();
+    take(&mut backlog, vec![event(thread, 0, 5)]);
+    backlog.resume([Record::untried(event(thread, 0, 1)).replayed()], 10);
+
+    take(&mut backlog, vec![event(thread, 0, 6)]);
+
+    assert_eq!(ids(&backlog.take_change().pending), [0; 0]);
+    for ms in [1, 5, 6] {
+        assert_eq!(next_ms(&mut backlog, 10), Some(ms));
+        backlog.succeed(subject(thread), 10);
+    }
+}
+
+#[test]
+fn what_fails_is_pending_with_all_of_its_thread_and_tried_later() {
+    let thread = ThreadId::random();
+    let mut backlog = backlog();
+    take(&mut backlog, vec![event(thread, 0, 1), event(thread, 0, 2)]);
+    backlog.next(10);
+
+    fail(&mut backlog, thread, 10);
+    take(&mut backlog, vec![event(thread, 0, 3)]);
+
+    let change = backlog.take_change();
+    assert_eq!(ids(&change.pending), [1, 2, 3]);
+    assert_eq!(change.cursors, [(0, Position { ms: 3, seq: 0 })]);
+    assert_eq!(backlog.pending, 3);
+    let due_ms = backlog.next_due_ms().unwrap();
+    assert!((910..=1_110).contains(&due_ms), "{due_ms}");
+    assert_eq!(next_ms(&mut backlog, due_ms - 1), None);
+    for ms in 1..=3 {
+        assert_eq!(next_ms(&mut backlog, due_ms), Some(ms));
+        backlog.succeed(subject(thread), due_ms);
+    }
+    let done: Vec<_> = backlog.take_change().done;
+    assert_eq!(done.len(), 3);
+    assert_eq!(backlog.pending, 0);
+}
+
+#[test]
+fn delays_grow_with_each_failure() {
+    let thread = ThreadId::random();
+    let mut backlog = backlog();
+    take(&mut backlog, vec![event(thread, 0, 1)]);
+    let mut now_ms = 10;
+
+    for expected_ms in [1_000, 2_000, 4_000, 8_000] {
+        backlog.next(now_ms).unwrap();
+        fail(&mut backlog, thread, now_ms);
+        let wait_ms = backlog.next_due_ms().unwrap() - now_ms;
+        assert!(
+            wait_ms.abs_diff(expected_ms) <= expected_ms / 10,
+            "{wait_ms}"
+        );
+        now_ms += wait_ms;
+    }
+}
+
+#[test]
+fn an_event_is_parked_a_day_after_its_first_attempt_and_the_next_goes_on() {
+    let thread = ThreadId::random();
+    let mut backlog = backlog();
+    take(&mut backlog, vec![event(thread, 0, 1), event(thread, 0, 2)]);
+
+    backlog.next(10);
+    assert_eq!(fail(&mut backlog, thread, 10), Failed::Pending);
+    backlog.next(DAY_MS + 9);
+    assert_eq!(fail(&mut backlog, thread, DAY_MS + 9), Failed::Pending);
+    backlog.take_change();
+    backlog.next(2 * DAY_MS);
+    assert_eq!(fail(&mut backlog, thread, 2 * DAY_MS), Failed::Parked);
+
+    let change = backlog.take_change();
+    assert_eq!(ids(&change.parked), [1]);
+    assert!(change.pending.is_empty());
+    assert_eq!(next_ms(&mut backlog, 2 * DAY_MS), Some(2));
+}
+
+#[test]
+fn an_old_event_of_a_dead_consumer_is_parked_at_once_unless_it_was_replayed() {
+    let threads: [_; 3] = std::array::from_fn(|_| ThreadId::random());
+    let now_ms = 3 * DAY_MS;
+    let since = Some(now_ms - DAY_MS);
+    let mut backlog = backlog();
+    take(
+        &mut backlog,
+        vec![
+            event(threads[0], 0, 1),
+            event(threads[1], 0, now_ms - HOUR_MS),
+        ],
+    );
+    let replayed = Record::untried(event(threads[2], 4, 1)).replayed();
+    backlog.resume([replayed], now_ms);
+    while backlog.next(now_ms).is_some() {}
+
+    let outcomes =
+        threads.map(|thread| backlog.fail(subject(thread), String::new(), now_ms, since));
+
+    assert_eq!(outcomes, [Failed::Parked, Failed::Pending, Failed::Pending]);
+}
+
+#[test]
+fn a_replayed_event_comes_before_later_ones_of_its_thread() {
+    let thread = ThreadId::random();
+    let mut backlog = backlog();
+    take(&mut backlog, vec![event(thread, 0, 2), event(thread, 0, 3)]);
+    backlog.next(10);
+    fail(&mut backlog, thread, 10);
+
+    backlog.resume([Record::untried(event(thread, 0, 1))], 10);
+    assert_eq!(next_ms(&mut backlog, 10), Some(1));
+    backlog.resume([Record::untried(event(thread, 0, 0))], 10);
+    assert_eq!(next_ms(&mut backlog, 10), None);
+
+    backlog.succeed(subject(thread), 10);
+    assert_eq!(next_ms(&mut backlog, 10), Some(0));
+    backlog.succeed(subject(thread), 10);
+    assert_eq!(next_ms(&mut backlog, 10), None);
+    assert_eq!(next_ms(&mut backlog, 2_000), Some(2));
+}
+
+#[test]
+fn what_is_known_is_not_resumed_twice() {
+    let thread = ThreadId::random();
+    let mut backlog = backlog();
+    let record = Record::untried(event(thread, 0, 1));
+    backlog.resume([record.clone()], 10);
+    backlog.resume([record.clone()], 10);
+    assert_eq!(backlog.pending, 1);
+
+    backlog.next(10);
+    backlog.succeed(subject(thread), 10);
+    // done here, which the ledger does not know yet
+    backlog.resume([record.clone()], 10);
+    assert_eq!(next_ms(&mut backlog, 10), None);
+
+    let foreign = Record::untried(event(thread, 1, 1));
+    backlog.resume([foreign], 10);
+    assert_eq!(next_ms(&mut backlog, 10), None);
+}
+
+#[test]
+fn no_more_is_read_while_a_thousand_are_pending() {
+    let thread = ThreadId::random();
+    let mut backlog = backlog();
+    take(&mut backlog, vec![event(thread, 0, 1)]);
+    backlog.next(10);
+    fail(&mut backlog, thread, 10);
+    assert!(backlog.room() > 0);
+
+    let more = (2..=PENDING_MAX as u64).map(|ms| event(thread, 0, ms));
+    take(&mut backlog, more.collect());
+
+    assert_eq!(backlog.room(), 0);
+}
+
+/// An event that names as many bytes of keys as any may.
+fn large_event(thread: ThreadId, ms: u64) -> Event {
+    let keys = format!(r#"["{}"]"#, "k".repeat(MOST_KEY_BYTES_NAMED - 4));
+    let kind = EventKind::Updated {
+        keys: Some(Json::parse(&keys).unwrap()),
+        metadata: false,
+    };
+    Event {
+        kind,
+        ..event(thread, 0, ms)
+    }
+}
+
+#[test]
+fn large_events_never_take_more_bytes_than_a_slot_may_have() {
+    let (failing, other) = (ThreadId::random(), ThreadId::random());
+    let mut backlog = backlog();
+    let mut logged = 1;
+    let mut read_all = |backlog: &mut Backlog| {
+        while backlog.room() > 0 {
+            let read = (0..backlog.room() as u64).map(|place| {
+                let ms = logged + place;
+                let thread = if ms.is_multiple_of(2) { other } else { failing };
+                large_event(thread, ms)
+            });
+            let read: Vec<_> = read.collect();
+            logged += read.len() as u64;
+            backlog.take(read, EventTypes::ALL);
+        }
+        let items = backlog.lines.values().flat_map(|line| &line.items);
+        let bytes: u64 = items.map(|item| item.record.event.heap_bytes()).sum();
+        assert!(bytes <= SLOT_MAX_BYTES, "{bytes}");
+        assert!(bytes > SLOT_MAX_BYTES / 2, "{bytes}");
+    };
+    read_all(&mut backlog);
+    assert_eq!(next_ms(&mut backlog, 0), Some(1));
+    fail(&mut backlog, failing, 0);
+    read_all(&mut backlog);
+
+    let mut expected = 2;
+    for _ in 0..1_000 {
+        read_all(&mut backlog);
+        let Some(ms) = next_ms(&mut backlog, 0) else {
+            break;
+        };
+        assert_eq!(ms, expected, "none is left out");
+        backlog.succeed(subject(other), 0);
+        expected += 2;
+    }
+
+    // the thread that fails has taken all the room, until it is delivered
+    assert_eq!(backlog.room(), 0);
+    let due_ms = backlog.next_due_ms().unwrap();
+    for expected in (1..logged).step_by(2) {
+        assert_eq!(next_ms(&mut backlog, due_ms), Some(expected));
+        backlog.succeed(subject(failing), due_ms);
+    }
+    assert!(backlog.room() > 0);
+    assert_eq!(backlog.bytes.get(), 0);
+}
