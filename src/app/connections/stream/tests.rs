@@ -4,12 +4,15 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// A stream that waits for its client for a fifth of a second, and the client.
-async fn pair() -> (PacedStream, TcpStream) {
-    pair_with(65_536).await
+/// Long enough for a client that gets on, on half a core that others use too.
+const PATIENT: Duration = Duration::from_secs(2);
+
+/// A stream that waits for its client for so long, and the client.
+async fn pair(span: Duration) -> (PacedStream, TcpStream) {
+    pair_with(65_536, span).await
 }
 
-async fn pair_with(send_bytes: usize) -> (PacedStream, TcpStream) {
+async fn pair_with(send_bytes: usize, span: Duration) -> (PacedStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();
@@ -21,13 +24,13 @@ async fn pair_with(send_bytes: usize) -> (PacedStream, TcpStream) {
     SockRef::from(&client).set_recv_buffer_size(65_536).unwrap();
     let idleness = Idleness::new(Turn::default(), Duration::from_secs(75));
     let mut paced = PacedStream::new(stream, idleness, Outbox::start());
-    paced.span = Duration::from_millis(200);
+    paced.span = span;
     (paced, client)
 }
 
 #[actix_web::test]
 async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
-    let (mut paced, mut client) = pair().await;
+    let (mut paced, mut client) = pair(Duration::from_millis(200)).await;
     let dripping = actix_web::rt::spawn(async move {
         while client.read_u8().await.is_ok() {
             sleep(Duration::from_millis(5)).await;
@@ -43,7 +46,7 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
 
 #[actix_web::test]
 async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
-    let (mut paced, mut client) = pair_with(425_984).await;
+    let (mut paced, mut client) = pair_with(425_984, PATIENT).await;
     // to where answers wait
     let answer = [b'x'; 1_000];
     while let Ok(written) = timeout(Duration::from_millis(20), async {
@@ -66,14 +69,14 @@ async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
         paced.write_all(&answer).await.unwrap();
         paced.flush().await.unwrap();
     };
-    timeout(Duration::from_secs(5), next).await.unwrap();
+    timeout(PATIENT * 10, next).await.unwrap();
 
     reading.await.unwrap();
 }
 
 #[actix_web::test]
 async fn what_was_told_as_written_comes_though_the_stream_is_dropped() {
-    let (mut paced, mut client) = pair().await;
+    let (mut paced, mut client) = pair(PATIENT).await;
     let answer = [b'x'; 1_000];
     let mut told = 0;
     while let Ok(written) = timeout(Duration::from_millis(20), async {
@@ -97,7 +100,7 @@ async fn what_was_told_as_written_comes_though_the_stream_is_dropped() {
 
 #[actix_web::test]
 async fn small_answers_that_a_client_leaves_waiting_come_whole_and_in_order() {
-    let (mut paced, mut client) = pair().await;
+    let (mut paced, mut client) = pair(PATIENT).await;
     let answers: Vec<_> = (0..2_000)
         .map(|n| format!("{n:>1000}").into_bytes())
         .collect();
@@ -120,7 +123,7 @@ async fn small_answers_that_a_client_leaves_waiting_come_whole_and_in_order() {
 
 #[actix_web::test]
 async fn a_slow_client_that_gets_on_has_it_all() {
-    let (mut paced, mut client) = pair().await;
+    let (mut paced, mut client) = pair(PATIENT).await;
     let reading = actix_web::rt::spawn(async move {
         let (mut all, mut part) = (0, [0; 32_768]);
         loop {
