@@ -20,7 +20,7 @@ import promql_parser as promql
 TARGET = {"instance", "job"}
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
-VARIABLES = {"$__rate_interval": "20s", "$__range": "60s", "$replica": ".*"}
+VARIABLES = {"$__rate_interval": "20s", "$__range": "60s", "$replica": ".*", "$part": ".*"}
 
 
 def get(url):

@@ -28,9 +28,9 @@ use crate::events::{EventSettings, Events};
 use crate::http::{Readiness, count_by_address, envelope};
 use crate::identity::Identity;
 use crate::protocols::agentuity::SocketCounters;
-use crate::store::StoreError;
+use crate::store::{Backend, StoreError};
 use crate::telemetry::{
-    Connections, HttpMetrics, Observer, StoreMetrics, register_events, register_jwks,
+    Connections, HttpMetrics, ObservedStore, Observer, register_events, register_jwks,
     register_links, register_memory, register_process, register_rates, register_signing,
     register_sockets,
 };
@@ -79,10 +79,10 @@ impl Application {
         register_process(&mut registry);
         let own = registry.sub_registry_with_prefix("threadkeep");
         let http_metrics = HttpMetrics::register(own);
-        let store_metrics = Arc::new(StoreMetrics::register(own));
         let connections = Connections::register(own);
 
         let backend = store::open(&settings.store).await?;
+        let backend: Arc<dyn Backend> = Arc::new(ObservedStore::register(backend, own));
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
         register_events(own, events.counters());
         register_links(own, Arc::clone(&backend) as _);
@@ -117,7 +117,6 @@ impl Application {
             identity,
             readiness: Readiness::default(),
             backend,
-            store_metrics,
             rates,
             sockets: Arc::clone(&sockets),
             settings: settings.clone(),

@@ -18,7 +18,6 @@ use crate::service::{
     ThreadService,
 };
 use crate::store::{Backend, Clock, Scopes, Store};
-use crate::telemetry::{ObservedStore, StoreMetrics};
 use crate::webhooks::Webhooks;
 
 /// State and settings that all workers share.
@@ -30,7 +29,6 @@ pub(super) struct Shared {
     pub(super) webhooks: Webhooks,
     pub(super) identity: Identity,
     pub(super) readiness: Readiness,
-    pub(super) store_metrics: Arc<StoreMetrics>,
     pub(super) rates: Arc<RateCounters>,
     pub(super) sockets: Arc<SocketCounters>,
 }
@@ -75,22 +73,21 @@ impl Shared {
         }
     }
 
-    /// Threads, measured, and scopes; both limited in how often clients write, if the settings say so.
+    /// Threads and scopes, limited in how often clients write if the settings say so.
     fn stores(&self, backend: &Arc<dyn Backend>) -> (Arc<dyn Store>, Arc<dyn Scopes>) {
-        let metrics = Arc::clone(&self.store_metrics);
-        let store = Arc::new(ObservedStore::new(Arc::clone(backend) as _, metrics));
         if self.settings.rates.are_off() {
-            return (store, Arc::clone(backend) as _);
+            return (Arc::clone(backend) as _, Arc::clone(backend) as _);
         }
         let gate = RateGate::new(
             Arc::clone(backend) as _,
-            Arc::clone(&store) as _,
+            Arc::clone(backend) as _,
             self.settings.rates,
             Arc::clone(&self.rates),
             self.settings.store.timeout,
         );
         let scopes = LimitedScopes::new(Arc::clone(backend) as _, gate.clone());
-        (Arc::new(LimitedStore::new(store, gate)), Arc::new(scopes))
+        let store = LimitedStore::new(Arc::clone(backend) as _, gate);
+        (Arc::new(store), Arc::new(scopes))
     }
 }
 

@@ -39,14 +39,17 @@ pub(super) struct Limit {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Operation {
+pub(super) struct StoreOperation {
     pub(super) operation: &'static str,
+    /// Which part of the store: the name of its trait's file.
+    pub(super) part: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Failure {
+pub(super) struct StoreFailure {
     pub(super) operation: &'static str,
     pub(super) kind: &'static str,
+    pub(super) part: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

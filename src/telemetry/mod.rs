@@ -31,4 +31,4 @@ pub use process::register_process;
 pub use rates::register_rates;
 pub use signing::register_signing;
 pub use sockets::register_sockets;
-pub use store::{ObservedStore, StoreMetrics};
+pub use store::ObservedStore;

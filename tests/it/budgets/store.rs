@@ -131,7 +131,8 @@ async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     first.delete("state/k").ok().await;
     first.delete("").ok().await;
     assert_eq!(server.metric("threadkeep_store_full").await, 1);
-    let failed = "threadkeep_store_errors_total{operation=\"write\",kind=\"full\"}";
+    let failed =
+        "threadkeep_store_errors_total{operation=\"write\",kind=\"full\",part=\"threads\"}";
     assert!(server.metric(failed).await >= 2);
     server.client().get("/healthz").ok().await;
     let not_ready = server.client().get("/readyz").send().await;

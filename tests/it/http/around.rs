@@ -85,6 +85,32 @@ async fn latencies_are_counted_in_histograms(backend: Backend) {
     assert!(store >= 1.0);
 }
 
+async fn calls_to_every_part_of_the_store_are_measured(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_RATE_WRITES", "100/1s")
+        .set("THREADKEEP_SESSION_EVENTS", "true")
+        .start();
+    let client = server.client();
+    let thread = client.thread();
+    thread.put("state/k", "1").ok().await;
+    let body = r#"{"scope":"thread:current","key":"a"}"#;
+    thread.post_beside("/v1/scopes/kv/get", body).ok().await;
+    for path in ["/v1/kv", "/v1/archives", "/v1/webhooks", "/api/v1/sessions"] {
+        client.get(path).bearer(API_SECRET).ok().await;
+    }
+
+    // the leases, the ledgers and the upkeep are the server's own affair, in its own time
+    for part in [
+        "threads", "scopes", "kv", "archives", "registry", "listings", "rates", "log", "leases",
+        "ledgers", "upkeep",
+    ] {
+        let label = format!("part=\"{part}\"");
+        let calls = async |name| sample(&client, &[name, &label]).await;
+        until(async || calls("threadkeep_store_duration_seconds_count").await >= 1.0).await;
+        assert_eq!(calls("threadkeep_store_errors_total").await, 0.0, "{part}");
+    }
+}
+
 async fn threads_and_their_sizes_are_counted(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
@@ -298,6 +324,7 @@ with_own_servers!(
     it_stops_at_a_signal_and_exits_with_zero,
     requests_are_counted_by_route_and_status,
     latencies_are_counted_in_histograms,
+    calls_to_every_part_of_the_store_are_measured,
     threads_and_their_sizes_are_counted,
     errors_are_counted_by_code,
     open_connections_are_counted,

@@ -312,8 +312,8 @@ async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
     thread.merge_patch(r#"{"k":{"a":1}}"#).ok().await;
     let reads = async || {
         let count = "threadkeep_store_duration_seconds_count";
-        let values = format!("{count}{{operation=\"get_values\"}}");
-        let threads = format!("{count}{{operation=\"get_thread\"}}");
+        let values = format!("{count}{{operation=\"get_values\",part=\"threads\"}}");
+        let threads = format!("{count}{{operation=\"get_thread\",part=\"threads\"}}");
         server.metric(&values).await + server.metric(&threads).await
     };
     let before = reads().await;

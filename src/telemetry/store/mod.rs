@@ -1,0 +1,119 @@
+//! How long a store takes and how it fails.
+
+mod call;
+mod parts;
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+
+use super::threads::ThreadMetrics;
+use crate::domain::Written;
+use crate::store::{Backend, Destroyed, WriteError};
+use call::Families;
+
+/// Latency and errors of a store by operation, and what became of threads.
+#[derive(Debug)]
+struct StoreMetrics {
+    threads: parts::threads::Calls,
+    log: parts::log::Calls,
+    archives: parts::archives::Calls,
+    upkeep: parts::upkeep::Calls,
+    leases: parts::leases::Calls,
+    ledgers: parts::ledgers::Calls,
+    registry: parts::registry::Calls,
+    scopes: parts::scopes::Calls,
+    listings: parts::listings::Calls,
+    kv: parts::kv::Calls,
+    rates: parts::rates::Calls,
+    outcomes: ThreadMetrics,
+}
+
+/// A back end whose calls are measured, whoever makes them.
+#[derive(Debug, Clone)]
+pub struct ObservedStore {
+    backend: Arc<dyn Backend>,
+    metrics: Arc<StoreMetrics>,
+}
+
+impl StoreMetrics {
+    fn register(registry: &mut Registry) -> Self {
+        let families = &Families::register(registry);
+        Self {
+            threads: parts::threads::Calls::new(families),
+            log: parts::log::Calls::new(families),
+            archives: parts::archives::Calls::new(families),
+            upkeep: parts::upkeep::Calls::new(families),
+            leases: parts::leases::Calls::new(families),
+            ledgers: parts::ledgers::Calls::new(families),
+            registry: parts::registry::Calls::new(families),
+            scopes: parts::scopes::Calls::new(families),
+            listings: parts::listings::Calls::new(families),
+            kv: parts::kv::Calls::new(families),
+            rates: parts::rates::Calls::new(families),
+            outcomes: ThreadMetrics::register(registry),
+        }
+    }
+
+    fn written(&self, answer: &Result<Written, WriteError>) {
+        if let Ok(written) = answer {
+            self.outcomes.written(written);
+        }
+    }
+
+    fn destroyed(&self, answer: &Result<Destroyed, WriteError>) {
+        if let Ok(destroyed) = answer {
+            self.outcomes.destroyed(*destroyed);
+        }
+    }
+}
+
+impl ObservedStore {
+    /// Measures that back end's calls, and adds the metrics to a registry.
+    #[must_use]
+    pub fn register(backend: Arc<dyn Backend>, registry: &mut Registry) -> Self {
+        Self {
+            backend,
+            metrics: Arc::new(StoreMetrics::register(registry)),
+        }
+    }
+}
+
+impl Backend for ObservedStore {
+    fn for_worker(&self) -> Arc<dyn Backend> {
+        Arc::new(Self {
+            backend: self.backend.for_worker(),
+            metrics: Arc::clone(&self.metrics),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+    use crate::store::{Clock, MemoryStore};
+
+    #[actix_web::test]
+    async fn calls_of_every_worker_are_measured_by_operation() {
+        let mut registry = Registry::default();
+        let backend = Arc::new(MemoryStore::new(Clock::system()));
+        let store = ObservedStore::register(backend, &mut registry);
+
+        for _ in 0..2 {
+            store.for_worker().ping().await.unwrap();
+        }
+        store.for_worker().for_worker().consumers().await.unwrap();
+
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            r#"store_duration_seconds_count{operation="ping",part="threads"} 2"#,
+            r#"store_errors_total{operation="ping",kind="timeout",part="threads"} 0"#,
+            r#"store_duration_seconds_count{operation="consumers",part="ledgers"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}

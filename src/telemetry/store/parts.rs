@@ -1,0 +1,217 @@
+//! The operations of the store, by its parts.
+//!
+//! The compiler misses a method that is not listed here, and clippy one that its trait provides.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::ObservedStore;
+use super::call::{Call, Families};
+use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::{
+    Completed, EntryKey, Event, EventId, Key, Life, Lifetime, Namespace, Policy, Position,
+    Precondition, Rate, RateLimited, RateName, Slice, Thread, ThreadId, Write, Written,
+};
+use crate::store::{
+    Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
+    EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
+    LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
+    NamespaceRecord, Namespaces, NewEntry, Part, Put, Rates, Reading, Reaped, Registry, ScopeParts,
+    ScopeView, ScopeWriteError, Scopes, Store, StoreError, Upkeep, Usage, Watched, Whole,
+    WriteError,
+};
+
+/// Implements a part of the store: each of the methods listed calls the back end and is measured
+/// under its own name, with the part's as a label. `=> count` also counts what became of a thread.
+/// The items in the second braces answer at once and are not measured.
+macro_rules! measured {
+    ($trait:ident as $part:ident {
+        $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?;)*
+    } $({ $($unmeasured:item)* })?) => {
+        pub(super) mod $part {
+            use super::{Call, Families};
+
+            #[derive(Debug)]
+            pub(in super::super) struct Calls {
+                $(pub(super) $method: Call,)*
+            }
+
+            impl Calls {
+                pub(in super::super) fn new(families: &Families) -> Self {
+                    Self {
+                        $($method: families.call(stringify!($method), stringify!($part)),)*
+                    }
+                }
+            }
+        }
+
+        #[async_trait]
+        #[deny(clippy::missing_trait_methods)]
+        impl $trait for ObservedStore {
+            $(
+                async fn $method(&self, $($name: $kind),*) -> $answer {
+                    let call = $trait::$method(&*self.backend, $($name),*);
+                    let answer = self.metrics.$part.$method.observe(call).await;
+                    $(self.metrics.$count(&answer);)?
+                    answer
+                }
+            )*
+            $($($unmeasured)*)?
+        }
+    };
+}
+
+measured! {
+    Store as threads {
+        get_state(id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError>;
+        get_whole(id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError>;
+        get_values(id: &ThreadId, keys: &[Key])
+            -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError>;
+        get_value(id: &ThreadId, key: &Key, slice: Option<Slice>)
+            -> Result<Option<Found<Option<Part>>>, StoreError>;
+        get_keys(id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError>;
+        get_thread(id: &ThreadId) -> Result<Option<Thread>, StoreError>;
+        admit(id: &ThreadId) -> Result<(), WriteError>;
+        write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written;
+        destroy(id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> => destroyed;
+        ping() -> Result<(), StoreError>;
+    } {
+        fn links(&self) -> Option<Links> { self.backend.links() }
+        fn memory_use(&self) -> Option<MemoryUse> { self.backend.memory_use() }
+    }
+}
+
+measured! {
+    EventLog as log {
+        read_log(after: &[(u16, Position)], most: usize) -> Result<Vec<Vec<Event>>, StoreError>;
+        log_heads() -> Result<Heads, StoreError>;
+        log_horizons(buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
+        log_completed(id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
+        watch(ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
+        watch_all(lasts: Duration) -> Result<u64, StoreError>;
+    } {
+        fn buckets(&self) -> u16 { self.backend.buckets() }
+        fn bucket_of(&self, id: &ThreadId) -> u16 { self.backend.bucket_of(id) }
+    }
+}
+
+measured! {
+    Archives as archives {
+        get_archive(id: &ThreadId, life: Option<Life>) -> Result<Option<Archive>, StoreError>;
+        get_final(id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
+        list_archives(after: &ArchivePlace, most: usize) -> Result<ArchivePage, StoreError>;
+        restore(id: &ThreadId, life: Option<Life>, policy: &Policy)
+            -> Result<Option<Thread>, WriteError>;
+    }
+}
+
+measured! {
+    Upkeep as upkeep {
+        due(buckets: &[u16], most: usize) -> Result<Due, StoreError>;
+        end_due(bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
+        tidy(buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError>;
+    }
+}
+
+measured! {
+    Leases as leases {
+        hold(pool: &str, slots: u16, holder: &str, lasts: Duration)
+            -> Result<Vec<u16>, StoreError>;
+        introduce(pool: &str, holder: &str, words: &[u8], note: Option<&[u8]>, lasts: Duration)
+            -> Result<Heard, StoreError>;
+        release(pool: &str, holder: &str) -> Result<(), StoreError>;
+    }
+}
+
+measured! {
+    Ledgers as ledgers {
+        open_ledger(consumer: &str, start: &[Position]) -> Result<(), StoreError>;
+        drop_ledger(consumer: &str) -> Result<(), StoreError>;
+        consumers() -> Result<Vec<String>, StoreError>;
+        load_ledger(consumer: &str) -> Result<Option<Ledger>, StoreError>;
+        load_cursors(consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
+        commit(holding: &Holding<'_>, change: &LedgerChange) -> Result<bool, StoreError>;
+        replays(consumer: &str) -> Result<u64, StoreError>;
+        parked(consumer: &str, after: Option<EventId>, most: usize)
+            -> Result<Vec<(EventId, Bytes)>, StoreError>;
+        replay(consumer: &str, records: &[(EventId, Bytes)]) -> Result<u64, StoreError>;
+    }
+}
+
+measured! {
+    Registry as registry {
+        records(kind: &str) -> Result<Vec<(String, Bytes)>, StoreError>;
+        put_record(kind: &str, name: &str, expected: Option<&[u8]>, new: &[u8], most: usize)
+            -> Result<bool, StoreError>;
+        delete_record(kind: &str, name: &str) -> Result<bool, StoreError>;
+    }
+}
+
+measured! {
+    Scopes as scopes {
+        read_scope(scope: &ScopeId, parts: &ScopeParts<'_>)
+            -> Result<Option<ScopeView>, StoreError>;
+        read_history(scope: &ScopeId, from: HistoryFrom, most: usize)
+            -> Result<Option<HistoryPage>, StoreError>;
+        write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
+            -> Result<ScopeWritten, ScopeWriteError>;
+        end_scope(scope: &ScopeId, expected: Option<u64>) -> Result<bool, ScopeWriteError>;
+        read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, most: usize)
+            -> Result<Option<HistoryPage>, StoreError>;
+    }
+}
+
+measured! {
+    Listings as listings {
+        list_add(listing: &Listing<'_>, member: &str, at_ms: u64, look_ms: u64)
+            -> Result<(), StoreError>;
+        list_page(listing: &Listing<'_>, offset: u64, most: usize)
+            -> Result<Vec<String>, StoreError>;
+        list_remove(name: &str, members: &[String]) -> Result<(), StoreError>;
+        list_due(name: &str, by_ms: u64, most: usize) -> Result<Vec<String>, StoreError>;
+        list_look_again(name: &str, members: &[(String, u64)]) -> Result<(), StoreError>;
+    }
+}
+
+measured! {
+    Namespaces as kv {
+        get_entry(namespace: &Namespace, key: &EntryKey, reading: Reading)
+            -> Result<Option<Entry>, StoreError>;
+        put_entry(
+            namespace: &Namespace,
+            key: &EntryKey,
+            entry: &NewEntry,
+            precondition: Option<Precondition>,
+        ) -> Result<Put, WriteError>;
+        delete_entry(
+            namespace: &Namespace,
+            key: &EntryKey,
+            precondition: Option<Precondition>,
+        ) -> Result<bool, WriteError>;
+        list_entries(
+            namespace: &Namespace,
+            prefix: &str,
+            after: Option<&EntryKey>,
+            most: usize,
+        ) -> Result<EntryPage, StoreError>;
+        open_namespace(namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
+        set_default_lifetime(namespace: &Namespace, lifetime: Option<Lifetime>)
+            -> Result<NamespaceRecord, StoreError>;
+        get_namespace(namespace: &Namespace) -> Result<Option<NamespaceRecord>, StoreError>;
+        list_namespaces(after: Option<&NamespacePlace>, most: usize)
+            -> Result<NamespacePage, StoreError>;
+        measure(namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
+        delete_namespace(namespace: &Namespace) -> Result<u64, StoreError>;
+    }
+}
+
+measured! {
+    Rates as rates {
+        take_rates(whose: Counted<'_>, rates: &[(RateName, Rate)])
+            -> Result<Option<RateLimited>, StoreError>;
+        give_back_rates(whose: Counted<'_>, rates: &[(RateName, Rate)])
+            -> Result<(), StoreError>;
+    }
+}
