@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::LASTS;
 use super::card::{Card, digest_of, name_of};
 use crate::domain::KeyRing;
 
@@ -15,9 +16,14 @@ pub(super) struct Agreement {
     /// In the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// Since when all replicas have had the chosen key, as far as this one has seen. By this
-    /// machine's monotonic clock: no clock that jumps makes it longer.
+    /// When this replica last heard the others. What it saw then counts for as long as cards do: a
+    /// process that was frozen for longer has missed replicas that came and went. By this machine's
+    /// monotonic clock, as all times here: no clock that jumps makes a wait shorter.
+    heard: Option<Instant>,
+    /// Since when all replicas have had the chosen key, as far as this one has seen.
     held_since: Option<Instant>,
+    /// Whether all replicas had the key that signs.
+    is_shared: bool,
 }
 
 /// How far the replicas agree.
@@ -30,6 +36,8 @@ pub(super) enum Situation {
     Settling,
     /// Some lack the chosen key, so another one signs that all have.
     Withheld,
+    /// Some do not say which keys they have, and the others have the key that signs. It stays.
+    Unknown,
     /// No key is on all replicas, as far as they say: whatever signs, some cannot verify it.
     Apart,
 }
@@ -53,7 +61,9 @@ impl Agreement {
             ring,
             digests,
             wait,
+            heard: None,
             held_since: None,
+            is_shared: false,
         }
     }
 
@@ -66,11 +76,20 @@ impl Agreement {
 
     /// Nothing was heard of the others for a time, so all have to show their keys for a while again.
     pub(super) fn forget(&mut self) {
-        self.held_since = None;
+        self.heard = None;
+    }
+
+    /// Whether all replicas have the key that signs, as far as this one has heard lately.
+    pub(super) fn is_shared(&self, now: Instant) -> bool {
+        self.is_shared && self.has_heard(now)
+    }
+
+    fn has_heard(&self, now: Instant) -> bool {
+        self.heard.is_some_and(|heard| now - heard <= LASTS)
     }
 
     /// Has the ring sign as follows from what the living replicas say, this one among them. None
-    /// stands for one that says nothing.
+    /// stands for one that says nothing. They were asked at that time.
     pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let told: Vec<_> = cards.iter().flatten().collect();
         let without = |place: usize| {
@@ -84,7 +103,8 @@ impl Agreement {
         };
         let is_on_all = |place: usize| silent == 0 && without(place) == 0;
         let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
-        let held_since = is_on_all(chosen).then(|| self.held_since.unwrap_or(now));
+        let held_before = self.held_since.filter(|_| self.has_heard(now));
+        let held_since = is_on_all(chosen).then(|| held_before.unwrap_or(now));
         let has_settled = held_since.is_some_and(|since| now - since >= self.wait);
 
         let next = if has_settled {
@@ -103,6 +123,7 @@ impl Agreement {
             (true, true) => Situation::Agreed,
             (false, true) => Situation::Settling,
             (false, false) if is_on_all(next) => Situation::Withheld,
+            (_, false) if silent > 0 && without(next) == 0 => Situation::Unknown,
             (_, false) => Situation::Apart,
         };
         let verdict = Verdict {
@@ -111,6 +132,8 @@ impl Agreement {
             silent,
             foreign: self.foreign(&told),
         };
+        self.is_shared = is_on_all(next);
+        self.heard = Some(now);
         self.held_since = held_since;
         self.ring.sign_with(next);
         verdict
@@ -150,6 +173,21 @@ mod tests {
         agreement
     }
 
+    /// Has a replica hear the same again and again from one time to another.
+    fn hear(
+        agreement: &mut Agreement,
+        cards: &[Option<Card>],
+        from: Instant,
+        to: Instant,
+    ) -> Verdict {
+        let mut now = from;
+        while now < to {
+            agreement.judge(cards, now);
+            now += LASTS;
+        }
+        agreement.judge(cards, to)
+    }
+
     fn signs(agreement: &Agreement) -> &str {
         agreement
             .ring
@@ -169,7 +207,8 @@ mod tests {
             (verdict.situation, signs(&agreement)),
             (Situation::Settling, "old")
         );
-        agreement.judge(&both, now + WAIT - Duration::from_millis(1));
+        let before = now + WAIT - Duration::from_millis(1);
+        hear(&mut agreement, &both, now, before);
         assert_eq!(signs(&agreement), "old");
         let verdict = agreement.judge(&both, now + WAIT);
         assert_eq!(
@@ -184,15 +223,15 @@ mod tests {
         let now = Instant::now();
         let alone = [card(&["new", "old"])];
 
-        agreement.judge(&alone, now);
+        hear(&mut agreement, &alone, now, now + WAIT / 2);
         let verdict = agreement.judge(&[card(&["new", "old"]), card(&["old"])], now + WAIT / 2);
         assert_eq!(
             (verdict.situation, verdict.without),
             (Situation::Withheld, 1)
         );
-        agreement.judge(&alone, now + WAIT);
+        hear(&mut agreement, &alone, now + WAIT / 2, now + WAIT);
         assert_eq!(signs(&agreement), "old");
-        agreement.judge(&alone, now + WAIT * 2);
+        hear(&mut agreement, &alone, now + WAIT, now + WAIT * 2);
         assert_eq!(signs(&agreement), "new");
     }
 
@@ -202,10 +241,26 @@ mod tests {
         let now = Instant::now();
         let both = [card(&["new", "old"]), card(&["new", "old"])];
 
-        agreement.judge(&both, now);
+        hear(&mut agreement, &both, now, now + WAIT / 2);
         agreement.forget();
+        assert!(!agreement.is_shared(now + WAIT / 2));
+        hear(&mut agreement, &both, now + WAIT / 2, now + WAIT);
+        assert_eq!(signs(&agreement), "old");
+    }
+
+    #[test]
+    fn a_process_that_was_frozen_has_seen_nothing_meanwhile() {
+        let mut agreement = rotating();
+        let now = Instant::now();
+        let both = [card(&["new", "old"]), card(&["new", "old"])];
+
+        agreement.judge(&both, now);
+        assert!(agreement.is_shared(now + LASTS));
+        assert!(!agreement.is_shared(now + WAIT));
         agreement.judge(&both, now + WAIT);
         assert_eq!(signs(&agreement), "old");
+        hear(&mut agreement, &both, now + WAIT, now + WAIT * 2);
+        assert_eq!(signs(&agreement), "new");
     }
 
     #[test]
@@ -230,8 +285,12 @@ mod tests {
 
             for later in [Duration::ZERO, WAIT * 2] {
                 let verdict = agreement.judge(&[card(&["new", "old"]), None], now + later);
-                assert_eq!((verdict.situation, verdict.silent), (Situation::Apart, 1));
+                assert_eq!((verdict.situation, verdict.silent), (Situation::Unknown, 1));
             }
+            assert!(!agreement.is_shared(now + WAIT * 2));
+            let lacking = [card(&["new", "old"]), card(&["other"]), None];
+            let verdict = agreement.judge(&lacking, now + WAIT * 2);
+            assert_eq!(verdict.situation, Situation::Apart);
 
             assert_eq!(signs(&agreement), before);
         }

@@ -96,6 +96,7 @@ impl Sharing {
     /// Goes on with the key that signed last, if it is still there. So a fleet that was stopped as a whole,
     /// or whose first replica finds nobody, does not begin with a new key.
     async fn resume(&mut self) -> Result<(), StoreError> {
+        let asked = Instant::now();
         let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
         let note = heard
             .note
@@ -104,20 +105,21 @@ impl Sharing {
         if let Some(note) = note {
             self.agreement.resume(digest_of(note));
         }
+        self.agreement.judge(&cards(&heard), asked);
         Ok(())
     }
 
-    /// Tells the others, hears them, and signs as follows from that.
+    /// Tells the others, hears them, and signs as follows from that. The note names a key that all
+    /// have: one that a misconfigured replica left would say nothing to the next start, which would
+    /// sign with the chosen key at once.
     async fn look(&mut self) -> Result<(), StoreError> {
+        let asked = Instant::now();
         let card = Card::of(&self.ring);
-        let heard = self.introduce(&card, card.signs.as_deref()).await?;
-        let cards: Vec<_> = heard
-            .said
-            .iter()
-            .map(|words| words.as_deref().and_then(Card::read))
-            .collect();
+        let is_shared = self.agreement.is_shared(asked);
+        let note = card.signs.as_deref().filter(|_| is_shared);
+        let heard = self.introduce(&card, note).await?;
         let before = self.status.verdict();
-        let verdict = self.agreement.judge(&cards, Instant::now());
+        let verdict = self.agreement.judge(&cards(&heard), asked);
         if verdict != before {
             self.tell(&verdict);
         }
@@ -163,6 +165,12 @@ impl Sharing {
                 replicas.silent = silent,
                 "the chosen signing key is held back, since some replicas do not have it"
             ),
+            Situation::Unknown => tracing::warn!(
+                chosen,
+                signs,
+                replicas.silent = silent,
+                "some replicas do not say which signing keys they have; the key that signs stays"
+            ),
             Situation::Apart => tracing::warn!(
                 chosen,
                 signs,
@@ -179,5 +187,54 @@ impl Sharing {
                  conversations until `signing_keys` has it"
             );
         }
+    }
+}
+
+fn cards(heard: &Heard) -> Vec<Option<Card>> {
+    let said = heard.said.iter();
+    said.map(|words| words.as_deref().and_then(Card::read))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SigningKey;
+    use crate::store::{Clock, Leases as _, MemoryStore};
+
+    fn ring(names: &[&str]) -> KeyRing {
+        let key = |name: &&str| SigningKey::new(*name, name.as_bytes());
+        KeyRing::new(names.iter().map(key).collect()).unwrap()
+    }
+
+    /// A replica with keys of these names.
+    fn replica(store: &MemoryStore, holder: &str, names: &[&str]) -> Sharing {
+        let ring = ring(names);
+        Sharing {
+            backend: Arc::new(store.clone()),
+            holder: holder.into(),
+            agreement: Agreement::new(ring.clone(), Duration::from_secs(600)),
+            ring,
+            status: Arc::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_misconfigured_replica_leaves_no_note() {
+        let store = MemoryStore::new(Clock::system());
+        let mut former = replica(&store, "former", &["old"]);
+        former.begin().await.unwrap();
+        let mut stranger = replica(&store, "stranger", &["wrong"]);
+        stranger.begin().await.unwrap();
+        stranger.look().await.unwrap();
+        let pool = reaper::pool().name;
+        for holder in ["former", "stranger"] {
+            store.release(&pool, holder).await.unwrap();
+        }
+
+        let mut next = replica(&store, "next", &["new", "old"]);
+        next.begin().await.unwrap();
+
+        assert_eq!(&*next.print(next.ring.signing()).name, "old");
     }
 }
