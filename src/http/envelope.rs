@@ -6,7 +6,7 @@ use std::time::Instant;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::http::{ConnectionType, StatusCode, Version};
 use actix_web::middleware::Next;
@@ -108,7 +108,20 @@ async fn fit(response: ServiceResponse) -> ServiceResponse {
     };
     match held {
         Ok(body) => ServiceResponse::new(request, response.set_body(body)),
-        Err(NoRoom) => ServiceResponse::from_err(ApiError::Overloaded, request),
+        Err(NoRoom) => {
+            let mut refused = ServiceResponse::from_err(ApiError::Overloaded, request);
+            keep_cors(response.headers(), refused.headers_mut());
+            refused
+        }
+    }
+}
+
+/// A browser shows the page only answers that say that the page's origin may have them.
+fn keep_cors(from: &HeaderMap, to: &mut HeaderMap) {
+    for (name, value) in from {
+        if name.as_str().starts_with("access-control-") {
+            to.insert(name.clone(), value.clone());
+        }
     }
 }
 

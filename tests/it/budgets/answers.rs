@@ -54,6 +54,41 @@ async fn read_large(thread: &OwnThread) {
 }
 
 #[tokio::test]
+async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer() {
+    let page = "https://page.example";
+    let server = builder(Backend::Memory)
+        .set("THREADKEEP_MAX_BODY_MEMORY_BYTES", MEMORY_BYTES)
+        .set("THREADKEEP_CORS_ORIGINS", page)
+        .start();
+    let thread = server.client().thread();
+    let large = format!("\"{}\"", "x".repeat(ANSWER_BYTES));
+    thread.put("state/large", &large).ok().await;
+    let signed = &thread.signed;
+    let head = format!(
+        "GET /v1/threads/current/state HTTP/1.1\r\nhost: x\r\nx-thread-id: {signed}\r\n\r\n"
+    );
+    let _unread = join_all((0..CONNECTIONS / 3).map(|_| unread(&server, &head))).await;
+
+    let start = Instant::now();
+    loop {
+        let reads = (0..20).map(|_| thread.get("state/large").header("origin", page).try_send());
+        let answers = join_all(reads).await.into_iter().flatten();
+        let refused: Vec<_> = answers.filter(|answer| answer.status == 503).collect();
+        for refused in &refused {
+            refused.problem(503, "overloaded");
+            let allowed = refused.header("access-control-allow-origin");
+            assert_eq!(allowed, Some(page));
+            let exposed = refused.header("access-control-expose-headers");
+            assert!(exposed.is_some_and(|names| names.contains("retry-after")));
+        }
+        if !refused.is_empty() {
+            return;
+        }
+        assert!(start.elapsed() < GIVEN_UP, "there is always memory");
+    }
+}
+
+#[tokio::test]
 async fn answers_that_nobody_reads_cost_no_more_than_the_memory_for_answers() {
     let server = builder(Backend::Memory)
         .set("THREADKEEP_MAX_BODY_MEMORY_BYTES", MEMORY_BYTES)
