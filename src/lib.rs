@@ -80,6 +80,8 @@ pub mod service;
 pub mod store;
 #[cfg(feature = "server")]
 pub mod telemetry;
+#[cfg(any(feature = "jwt", feature = "redis"))]
+mod tls;
 pub mod web;
 #[cfg(feature = "server")]
 pub mod webhooks;

@@ -44,7 +44,9 @@ pub async fn envelope<B: MessageBody + 'static>(
     let session = SessionId::random();
     let refusal = head::refusal(&request);
     let api = request.app_data::<web::Data<Api>>();
-    if let Some(prepared) = api.and_then(|api| api.identity.prepare(request.request())) {
+    let prepared = api.filter(|_| refusal.is_none());
+    let prepared = prepared.and_then(|api| api.identity.prepare(request.request()));
+    if let Some(prepared) = prepared {
         prepared.await;
     }
     let body = if refusal.is_some() {

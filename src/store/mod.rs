@@ -10,8 +10,6 @@ mod not_asked;
 mod passing_scope;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(any(feature = "jwt", feature = "redis"))]
-mod tls;
 mod traits;
 
 use std::fmt;
@@ -24,6 +22,8 @@ use crate::domain::{
     IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
 };
 
+#[cfg(feature = "redis")]
+pub(crate) use crate::tls::install_tls_provider;
 pub use clock::Clock;
 pub(crate) use clock::millis;
 pub use error::{StoreError, WriteError};
@@ -33,8 +33,6 @@ pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
 #[cfg(feature = "redis")]
 pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
-#[cfg(any(feature = "jwt", feature = "redis"))]
-pub(crate) use tls::install_tls_provider;
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;
 pub use traits::kv::{

@@ -9,7 +9,7 @@ use reqwest::{Client, ClientBuilder, redirect};
 
 use super::resolver::{PrivateAddress, PublicResolver};
 use super::url::EndpointUrl;
-use crate::store::install_tls_provider;
+use crate::tls::install_tls_provider;
 
 /// How long an endpoint may take to answer, its name, connection and handshake included.
 const TIMEOUT: Duration = Duration::from_secs(15);

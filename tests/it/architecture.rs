@@ -5,14 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
+    ("tls", &[]),
     ("alarm", &[]),
     ("domain", &[]),
-    ("store", &["domain", "alarm"]),
+    ("store", &["domain", "alarm", "tls"]),
     ("service", &["domain", "store"]),
     ("events", &["domain", "store"]),
-    ("webhooks", &["domain", "store", "events"]),
-    ("identity", &["domain"]),
+    ("webhooks", &["domain", "store", "events", "tls"]),
+    ("identity", &["domain", "tls"]),
     (
         "web",
         &["domain", "store", "service", "identity", "webhooks"],
@@ -71,6 +72,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     (
         "cli",
         &[
+            "tls",
             "domain",
             "store",
             "service",

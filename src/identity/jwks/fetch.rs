@@ -30,9 +30,6 @@ pub(super) enum FetchError {
 
 impl Fetcher {
     pub(super) fn new() -> Self {
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
         let builder = || {
             Client::builder()
                 .redirect(redirect::Policy::none())

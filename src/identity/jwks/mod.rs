@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::jwt::{JwtSettings, Verifier};
 use super::provider::ProviderError;
+use crate::tls::install_tls_provider;
 use fetch::Fetcher;
 use set::KeySet;
 pub use url::{JwksUrl, JwksUrlError};
@@ -31,8 +32,9 @@ const MOST_WAITING: usize = 256;
 
 /// The keys behind a JWK Set URL (RFC 7517). Clones share them.
 ///
-/// Nothing is fetched unless somebody runs [`Self::keep_fresh`]. The last good set counts until there
-/// is another one.
+/// Nothing is fetched unless somebody runs [`Self::keep_fresh`]. The last set that could be read counts
+/// until there is another one. One without a key that can be used is such a set too: the issuer has
+/// withdrawn its keys, and no token verifies.
 #[derive(Clone)]
 pub struct Jwks(Arc<Inner>);
 
@@ -63,9 +65,11 @@ pub struct JwksCounts {
 }
 
 impl Jwks {
-    /// The keys at that URL, for tokens that are as the settings say.
+    /// The keys at that URL, for tokens that are as the settings say. Chooses the cryptography of the
+    /// process' TLS connections, unless that was done before.
     #[must_use]
     pub fn new(url: JwksUrl, settings: JwtSettings) -> Self {
+        install_tls_provider();
         Self(Arc::new(Inner {
             url,
             settings,
@@ -93,14 +97,20 @@ impl Jwks {
     /// it: one fetch at a time, and none within five seconds of the last. Never ends; it may be dropped.
     pub async fn keep_fresh(self) {
         let fetcher = Fetcher::new();
-        let mut has_failed = false;
+        let (mut has_failed, mut keys_before) = (false, None);
         loop {
             match self.fetch(&fetcher).await {
                 Ok(keys) => {
-                    if has_failed || self.counts().succeeded == 1 {
+                    if keys == 0 && keys_before != Some(0) {
+                        tracing::warn!(
+                            "the key set of `identity_jwt_jwks_url` has no public key of RSA, EC (P-256, \
+                             P-384) or Ed25519 that verifies signatures: every token is rejected"
+                        );
+                    } else if keys > 0 && (has_failed || keys_before.unwrap_or(0) == 0) {
                         tracing::info!(keys, "the key set of `identity_jwt_jwks_url` was fetched");
                     }
                     has_failed = false;
+                    keys_before = Some(keys);
                 }
                 Err(error) => {
                     if !has_failed {

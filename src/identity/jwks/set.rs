@@ -13,7 +13,7 @@ const MOST_KEYS: usize = 64;
 /// try costs a stranger nothing and this server a signature's verification.
 const MOST_TRIES: usize = 4;
 
-/// The keys of a set that can verify tokens. There is at least one.
+/// The keys of a set that can verify tokens. There is none when the issuer has withdrawn all of them.
 pub(super) struct KeySet(Vec<SetKey>);
 
 struct SetKey {
@@ -29,8 +29,6 @@ pub(super) enum SetError {
     Malformed(#[source] serde_json::Error),
     #[error("it has more than {MOST_KEYS} keys")]
     TooMany,
-    #[error("it has no public key of RSA, EC (P-256, P-384) or Ed25519 that verifies signatures")]
-    Useless,
 }
 
 #[derive(Deserialize)]
@@ -47,11 +45,8 @@ impl KeySet {
             return Err(SetError::TooMany);
         }
         let keys = text.keys.into_iter();
-        let keys: Vec<_> = keys.filter_map(|key| SetKey::read(key, settings)).collect();
-        match keys.is_empty() {
-            true => Err(SetError::Useless),
-            false => Ok(Self(keys)),
-        }
+        let keys = keys.filter_map(|key| SetKey::read(key, settings));
+        Ok(Self(keys.collect()))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -175,8 +170,8 @@ mod tests {
         ];
 
         for other in &others {
-            let alone = parse(std::slice::from_ref(other));
-            assert!(matches!(alone, Err(SetError::Useless)), "{other}");
+            let alone = parse(std::slice::from_ref(other)).unwrap();
+            assert_eq!(alone.len(), 0, "{other}");
         }
         let all = [&others[..], &[good]].concat();
         assert_eq!(parse(&all).unwrap().len(), 1);
@@ -207,11 +202,18 @@ mod tests {
     }
 
     #[test]
+    fn a_set_without_keys_verifies_nothing() {
+        let set = parse(&[]).unwrap();
+
+        assert_eq!(tries(&set, Algorithm::EdDSA, None), 0);
+        assert!(!set.may_have(None) && !set.may_have(Some("a")));
+    }
+
+    #[test]
     fn a_text_that_is_no_set_or_too_large_a_one_is_refused() {
         let many: Vec<_> = (0..=MOST_KEYS).map(|_| key(&json!({}))).collect();
 
         assert!(matches!(parse(&many), Err(SetError::TooMany)));
-        assert!(matches!(parse(&[]), Err(SetError::Useless)));
         let deep = "[".repeat(100_000);
         for text in ["", "<html>", "[]", "{}", r#"{"keys":{}}"#, &deep] {
             let set = KeySet::parse(text.as_bytes(), &JwtSettings::default());

@@ -224,7 +224,6 @@ async fn the_last_good_set_counts_while_the_issuer_hangs_or_lies() {
         Some(answer("302 Found", &location, "")),
         Some(answer("200 OK", "", &huge)),
         Some(answer("200 OK", "", "<html>")),
-        Some(answer("200 OK", "", r#"{"keys":[]}"#)),
         Some(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{".to_vec()),
         Some(b"nonsense\r\n\r\n".to_vec()),
     ];
@@ -252,6 +251,50 @@ async fn the_last_good_set_counts_while_the_issuer_hangs_or_lies() {
     join_all(each).await;
 
     assert_eq!(elsewhere.fetches(), 0);
+}
+
+#[tokio::test]
+async fn an_issuer_that_withdraws_all_keys_ends_every_token() {
+    let key = Key::new("withdrawn", "a");
+    let issuer = Issuer::of(&[&key]);
+    let server = issuer.builder().start();
+    let (good, strange) = (key.token(Some("a")), key.token(Some("strange")));
+    ask(&server, &good).ok().await;
+
+    issuer.say(Some(set(&[])));
+
+    until(async || {
+        assert!(!is_known(&server, &strange).await);
+        !is_known(&server, &good).await
+    })
+    .await;
+    server.await_log(|line| line.contains("WARN") && line.contains("every token is rejected"));
+    assert_eq!(server.metric("threadkeep_jwks_keys").await, 0);
+    assert_eq!(server.metric(FAILURES).await, 0);
+
+    issuer.say(Some(set(&[&key])));
+    until(async || is_known(&server, &good).await).await;
+}
+
+#[tokio::test]
+async fn a_request_that_its_head_refuses_waits_for_no_key() {
+    let key = Key::new("head", "a");
+    let issuer = Issuer::start(None);
+    let server = issuer.builder().start();
+    until(async || issuer.fetches() == 1).await;
+    let path = format!("/v1/threads/current/state?{}", "x".repeat(20_000));
+
+    let start = Instant::now();
+    let refused = server.client().get(&path).bearer(&key.token(Some("a")));
+    let refused = refused.send().await;
+
+    refused.problem(414, "url_too_long");
+    // a request that needs a key waits for two seconds
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[tokio::test]
