@@ -90,7 +90,9 @@ const BY_ID: &str = "/v1/threads/{id}";
         admin::probes::readyz,
     ),
     components(schemas(Problem)),
-    modifiers(&Identification, &Unbounded, &Overload, &ByIdPaths, &Metrics, &HeadMethods),
+    modifiers(
+        &Identification, &Unbounded, &Overload, &ByIdPaths, &OwnThreads, &Metrics, &HeadMethods
+    ),
     tags(
         (name = "threads", description = "Threads as a whole"),
         (name = "state", description = "The state of a thread"),
@@ -274,6 +276,29 @@ impl Modify for Overload {
                 {
                     response.description +=
                         " Or there is no memory left for the body (`overloaded`).";
+                }
+            });
+        }
+    }
+}
+
+/// Whose own thread a request is about may be for a token to say.
+struct OwnThreads;
+
+impl Modify for OwnThreads {
+    fn modify(&self, document: &mut OpenApi) {
+        let by_cookie = SecurityRequirement::new("cookie", Vec::<String>::new());
+        for item in document.paths.paths.values_mut() {
+            for_each(item, |operation| {
+                let is_own = operation
+                    .security
+                    .iter()
+                    .flatten()
+                    .any(|by| *by == by_cookie);
+                let unavailable = operation.responses.responses.get_mut("503");
+                if let (true, Some(RefOr::T(response))) = (is_own, unavailable) {
+                    response.description += " Or the keys that tokens are verified with have not \
+                                             been fetched yet (`identity_unavailable`).";
                 }
             });
         }
