@@ -5,9 +5,7 @@ use std::{convert::Infallible, env, error::Error, time::Duration};
 
 use actix_web::{App, HttpServer, post, web::Json};
 use serde_json::{Value, json};
-use threadkeep::domain::EventType;
-use threadkeep::events::Notice;
-use threadkeep::{ApiError, Thread, Threads};
+use threadkeep::{ApiError, EventType, Notice, Thread, Threads};
 
 #[post("/chat")]
 async fn chat(thread: Thread, text: String) -> Result<Json<Vec<Value>>, ApiError> {

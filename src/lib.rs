@@ -59,36 +59,79 @@
     )
 )]
 
-pub mod actix;
+mod actix;
 mod alarm;
-#[cfg(feature = "server")]
-pub mod app;
-#[cfg(feature = "server")]
-pub mod cli;
-#[cfg(feature = "server")]
-pub mod config;
-pub mod domain;
 pub mod events;
 #[cfg(test)]
 mod fuzzing;
-#[cfg(feature = "server")]
-pub mod http;
 pub mod identity;
-#[cfg(feature = "server")]
-pub mod protocols;
-pub mod service;
-pub mod store;
-#[cfg(feature = "server")]
-pub mod telemetry;
 #[cfg(any(feature = "jwt", feature = "redis"))]
 mod tls;
+
+// The program and the tests use these modules too. They are no part of the library's interface.
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod app;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod cli;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod config;
+#[doc(hidden)]
+pub mod domain;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod http;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod protocols;
+#[doc(hidden)]
+pub mod service;
+#[doc(hidden)]
+pub mod store;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod telemetry;
+#[doc(hidden)]
 pub mod web;
 #[cfg(feature = "server")]
+#[doc(hidden)]
 pub mod webhooks;
 
 pub use actix::{
-    BuildError, History, Kv, RequestState, Session, Tasks, Thread, ThreadState, Threads,
-    ThreadsBuilder,
+    BuildError, CallbackCounts, Completed, History, Kv, Receipt, RequestState, ScopeHandle,
+    Session, SessionState, Tasks, Thread, ThreadState, Threads, ThreadsBuilder, ThreadsMiddleware,
 };
-pub use events::Events;
-pub use web::ApiError;
+pub use domain::ThreadId;
+pub use events::{EventType, EventTypes, Events, Notice};
+pub use web::{ApiError, SessionId};
+
+/// Causes of an [`ApiError`] or a [`BuildError`], besides those in [`identity`] and [`scopes`].
+pub mod errors {
+    pub use crate::domain::scope::ScopeRefusal;
+    pub use crate::domain::{
+        EventIdError, EventTypeError, JsonError, KeyError, NamedSecretError, Refusal,
+    };
+    pub use crate::service::ServiceError;
+    pub use crate::store::StoreError;
+}
+
+/// Arguments and results of the [`Kv`], the [`Tasks`] and the [`History`] of a thread or of another scope.
+pub mod scopes {
+    pub use crate::domain::Json;
+    pub use crate::domain::scope::{
+        Appended, HistoryItem, HistorySummary, ItemId, Kept, NewTask, ScopeError, ScopeId,
+        ScopeName, Task, TaskChange, TaskError, TaskRef, TaskStatus,
+    };
+    pub use crate::store::{HistoryFrom, HistoryPage};
+}
+
+/// Settings of a [`ThreadsBuilder`]: where threads are kept, and how large they may grow.
+pub mod settings {
+    pub use crate::domain::scope::{HistoryLimit, ScopePolicies};
+    pub use crate::domain::{Policy, Retention};
+    pub use crate::store::MemorySettings;
+    #[cfg(feature = "redis")]
+    pub use crate::store::{Bounds, RedisSettings};
+}

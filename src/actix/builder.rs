@@ -10,7 +10,7 @@ use crate::domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
 use crate::events::{EventSettings, Events};
 use crate::identity::{CookieError, CookieSettings, Identity, ThreadIdProvider, TrustedProxies};
 use crate::service::{ScopeService, ThreadService};
-use crate::store::{Backend, Clock, MemoryStore, StoreError};
+use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
 
@@ -57,8 +57,7 @@ pub struct ThreadsBuilder {
 
 #[derive(Debug)]
 enum Source {
-    Memory,
-    Backend(Arc<dyn Backend>),
+    Memory(MemorySettings),
     #[cfg(feature = "redis")]
     Redis(RedisSettings),
 }
@@ -84,7 +83,7 @@ impl ThreadsBuilder {
     /// Over the memory of this process, with a random signing key.
     pub(super) fn new() -> Self {
         Self {
-            source: Source::Memory,
+            source: Source::Memory(MemorySettings::default()),
             ring: Ok(KeyRing::random()),
             policy: Policy::THREAD,
             ttl: None,
@@ -111,9 +110,9 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Keeps threads in that back end.
-    pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
-        self.source = Source::Backend(backend);
+    /// Keeps threads in the memory of this process, as these settings say.
+    pub fn memory_with(mut self, settings: MemorySettings) -> Self {
+        self.source = Source::Memory(settings);
         self
     }
 
@@ -198,6 +197,10 @@ impl ThreadsBuilder {
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
+    #[cfg_attr(
+        not(feature = "redis"),
+        expect(clippy::unused_async, reason = "only Redis is waited for")
+    )]
     pub async fn build(mut self) -> Result<Threads, BuildError> {
         self.policy.ttl = self.ttl.unwrap_or(self.policy.ttl);
         let ring = self.ring.clone()?;
@@ -205,26 +208,24 @@ impl ThreadsBuilder {
             return Err(BuildError::Ttl);
         }
         self.cookie.check()?;
-        let is_shared = !matches!(self.source, Source::Memory);
-        let (backend, timeout) = match &self.source {
-            Source::Memory => return Ok(self.in_memory(ring)),
-            Source::Backend(backend) => (Arc::clone(backend), TIMEOUT),
+        match self.source {
+            Source::Memory(settings) => Ok(self.in_memory(ring, settings)),
             #[cfg(feature = "redis")]
-            Source::Redis(settings) => {
+            Source::Redis(ref settings) => {
+                let timeout = settings.timeout;
                 let store = RedisStore::connect(settings.clone(), Clock::system()).await?;
-                (Arc::new(store) as _, settings.timeout)
+                let threads = self.over(Arc::new(store), ring.clone(), timeout);
+                if let Some(events) = threads.events() {
+                    events.share_signing_keys(&ring, SIGNING_KEY_WAIT).await?;
+                }
+                Ok(threads)
             }
-        };
-        let threads = self.over(backend, ring.clone(), timeout);
-        if let Some(events) = threads.events().filter(|_| is_shared) {
-            events.share_signing_keys(&ring, SIGNING_KEY_WAIT).await?;
         }
-        Ok(threads)
     }
 
     /// Over the memory of this process, which cannot fail.
-    pub(super) fn in_memory(self, ring: KeyRing) -> Threads {
-        let store = MemoryStore::new(Clock::system());
+    pub(super) fn in_memory(self, ring: KeyRing, settings: MemorySettings) -> Threads {
+        let store = MemoryStore::with_settings(Clock::system(), settings);
         self.over(Arc::new(store), ring, TIMEOUT)
     }
 

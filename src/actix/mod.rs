@@ -1,32 +1,5 @@
-//! The library for actix-web apps: the caller's thread in a handler, with the semantics of the
-//! HTTP API and no server in between.
-//!
-//! [`Threads`] wraps an app or a scope. Handlers take a [`Thread`], a [`Session`] or a
-//! [`RequestState`] as arguments:
-//!
-//! ```
-//! use actix_web::{HttpResponse, post};
-//! use threadkeep::actix::Thread;
-//! use threadkeep::web::ApiError;
-//!
-//! #[post("/visits")]
-//! async fn visit(thread: Thread) -> Result<HttpResponse, ApiError> {
-//!     thread.state().increment("visits", 1)?;
-//!     Ok(HttpResponse::NoContent().finish())
-//! }
-//! ```
-//!
-//! What a request costs at the store follows what its handler does. The state is fetched at the
-//! first read. Writes are queued, and go out as one merge before the response does, whether or not
-//! the state was read; the state is never written back as a whole, so two requests that push at
-//! once both win. A handler that does neither costs nothing.
-//!
-//! What tools keep beside the state ([`Thread::kv`], [`Thread::tasks`], [`Thread::history`], and
-//! scopes by [`Session::scope`]) is not queued: each call goes to the store at once.
-//!
-//! A handler that fails, by an error or a 5xx response, changes nothing but what it has flushed:
-//! its queued writes are discarded, which is logged. A write that fails turns the response into
-//! the problem that the HTTP API would answer, so a success is always a success.
+//! The library for actix-web apps: the caller's thread in a handler, with the semantics of the HTTP API and no
+//! server in between. The front page of the crate says what it promises.
 
 mod background;
 mod builder;

@@ -16,7 +16,7 @@ use crate::domain::{self, KeyRing, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
 use crate::service::{ScopeService, ThreadService};
-use crate::store::{Backend, millis};
+use crate::store::{Backend, MemorySettings, millis};
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
 ///
@@ -50,7 +50,7 @@ impl Threads {
     /// Outside of a Tokio runtime.
     #[must_use]
     pub fn in_memory() -> Self {
-        ThreadsBuilder::new().in_memory(KeyRing::random())
+        ThreadsBuilder::new().in_memory(KeyRing::random(), MemorySettings::default())
     }
 
     /// Threads of that service, for callers of that identity.
@@ -58,6 +58,7 @@ impl Threads {
     /// # Panics
     /// Outside of a Tokio runtime: work after the response runs on the one that this is called
     /// from, which has to outlive the server.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(service: ThreadService, identity: Identity) -> Self {
         let background = Background::here();
@@ -77,6 +78,7 @@ impl Threads {
 
     /// The same with a connection to the store for each worker, which saves a wake-up of another thread for
     /// each request. It has to be the back end of the service that this was made with.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
         self.services.backend = Some(backend);
@@ -87,6 +89,7 @@ impl Threads {
     /// settings say so, the end of each request is one too.
     ///
     /// [`Thread::on_destroyed`]: super::Thread::on_destroyed
+    #[doc(hidden)]
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {
         Self {
@@ -100,6 +103,7 @@ impl Threads {
     /// of the threads.
     ///
     /// [`Thread::kv`]: super::Thread::kv
+    #[doc(hidden)]
     #[must_use]
     pub fn with_scopes(mut self, scopes: ScopeService) -> Self {
         self.services.scopes = Some(scopes);

@@ -163,12 +163,14 @@ impl Event {
     }
 
     /// What tells its subject from others in a small place.
+    #[doc(hidden)]
     #[must_use]
     pub fn subject_digest(&self) -> Fingerprint {
         Fingerprint::of(&[self.subject.to_string().as_bytes()])
     }
 
     /// Whether it is about a scope, and not about the thread whose scope it may be.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_of_scope(&self) -> bool {
         matches!(
@@ -242,6 +244,7 @@ impl EventTypes {
     }
 
     /// Whether it has types that are logged only while somebody wants them.
+    #[doc(hidden)]
     #[must_use]
     pub fn has_changes(self) -> bool {
         let changes = [

@@ -28,6 +28,7 @@ impl Retention {
     };
 
     /// The longest that an event stays in the log.
+    #[doc(hidden)]
     #[must_use]
     pub fn log_at_most(&self) -> Duration {
         self.log.saturating_mul(LOG_HARD_FACTOR)

@@ -55,22 +55,22 @@ pub struct DeliveryCounters {
 
 impl Count {
     /// One more.
-    pub fn inc(&self) {
+    pub(crate) fn inc(&self) {
         self.add(1);
     }
 
     /// So many more.
-    pub fn add(&self, more: u64) {
+    pub(crate) fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
     /// One less.
-    pub fn dec(&self) {
+    pub(crate) fn dec(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Another number.
-    pub fn set(&self, number: u64) {
+    pub(crate) fn set(&self, number: u64) {
         self.0.store(number, Ordering::Relaxed);
     }
 

@@ -26,23 +26,34 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Completed, Event, EventTypes, ThreadId};
+use crate::domain::ThreadId;
 use crate::store::{Backend, Clock, EventLog, StoreError};
 use consumers::Consumers;
 use reaper::Reaper;
 use sessions::Sessions;
 
+pub use crate::domain::{
+    Completed, EndReason, Event, EventId, EventKind, EventType, EventTypes, Life, Position,
+};
+pub use crate::store::{Archive, ArchiveHead};
+#[doc(hidden)]
 pub use cloud_event::{MOST_STATE_BYTES, cloud_event, history_url, state_url};
 pub(crate) use consumers::Purpose;
-pub use consumers::{Failure, Handler, Parked, ParkedPage, Timing};
+#[doc(hidden)]
+pub use consumers::{Failure, Handler, Timing};
+pub use consumers::{Parked, ParkedPage};
 pub use counters::{Count, DeliveryCounters, EventCounters};
+#[doc(hidden)]
 pub use global_stream::{GlobalItem, GlobalStream, Watermark};
 pub use lag::Lag;
 pub use notice::Notice;
 pub(crate) use outage::Outage;
+#[doc(hidden)]
 pub use signing::SigningStatus;
 pub use subscriber::SubscribeError;
+#[doc(hidden)]
 pub use tail::{Follower, Tail};
+#[doc(hidden)]
 pub use thread_stream::{ThreadCursor, ThreadItem, ThreadStream};
 
 /// How the events of a replica are handled.
@@ -106,6 +117,7 @@ impl Events {
     ///
     /// # Panics
     /// Outside of a Tokio runtime: it runs on the one that this is called from.
+    #[doc(hidden)]
     #[must_use]
     pub fn start(backend: Arc<dyn Backend>, settings: EventSettings) -> Self {
         let stop = CancellationToken::new();
@@ -158,11 +170,13 @@ impl Events {
     }
 
     /// Ends all streams. Their readers come back to another replica, and go on there.
+    #[doc(hidden)]
     pub fn end_streams(&self) {
         self.0.end_streams.cancel();
     }
 
     /// Is cancelled when all streams end.
+    #[doc(hidden)]
     #[must_use]
     pub fn streams_end(&self) -> CancellationToken {
         self.0.end_streams.clone()
@@ -182,18 +196,21 @@ impl Events {
     }
 
     /// The end of the log.
+    #[doc(hidden)]
     #[must_use]
     pub fn tail(&self) -> &Tail {
         &self.0.tail
     }
 
     /// Where the log is.
+    #[doc(hidden)]
     #[must_use]
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.0.backend
     }
 
     /// Who this replica is among those that share work.
+    #[doc(hidden)]
     #[must_use]
     pub fn holder(&self) -> &Arc<str> {
         &self.0.holder
@@ -203,6 +220,7 @@ impl Events {
     ///
     /// # Errors
     /// [`StoreError`].
+    #[doc(hidden)]
     pub async fn render(&self, event: &Event) -> Result<String, StoreError> {
         let archives = &*self.0.backend;
         cloud_event(archives, &self.0.settings.public_url, event).await
@@ -213,6 +231,7 @@ impl Events {
     ///
     /// # Errors
     /// [`StoreError`].
+    #[doc(hidden)]
     pub async fn thread_stream(
         &self,
         id: &ThreadId,
@@ -239,6 +258,7 @@ impl Events {
     ///
     /// # Errors
     /// [`StoreError`].
+    #[doc(hidden)]
     pub async fn global_stream(
         &self,
         types: EventTypes,
@@ -255,6 +275,7 @@ impl Events {
 
     /// Has the end of a request logged, if the settings say so. It waits for nothing: when there
     /// are too many, some are dropped and counted.
+    #[doc(hidden)]
     pub fn session_completed(&self, id: &ThreadId, completed: impl FnOnce() -> Completed) {
         if let Some(sessions) = &self.0.sessions {
             sessions.log(*id, completed());
@@ -262,12 +283,14 @@ impl Events {
     }
 
     /// What links to this service begin with.
+    #[doc(hidden)]
     #[must_use]
     pub fn public_url(&self) -> &str {
         &self.0.settings.public_url
     }
 
     /// How long a stream is silent at most.
+    #[doc(hidden)]
     #[must_use]
     pub fn heartbeat(&self) -> Duration {
         self.0.settings.heartbeat

@@ -19,6 +19,7 @@ impl Notice {
     ///
     /// # Errors
     /// [`StoreError`]; what is lost is told as lost only when it is.
+    #[doc(hidden)]
     pub async fn of(archives: &dyn Archives, event: &Event) -> Result<Self, StoreError> {
         let left = match &event.kind {
             EventKind::Destroyed {

@@ -23,9 +23,12 @@ use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use futures_util::future::BoxFuture;
 
-use crate::domain::{KeyRing, ThreadId};
+use crate::domain::KeyRing;
 
+pub use crate::domain::{KeyRingError, ThreadId, ThreadIdError};
+#[doc(hidden)]
 pub use api_keys::{ApiKey, ApiKeys};
+#[doc(hidden)]
 pub use caller::{Caller, Source};
 use cookie::Cookie;
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
@@ -36,6 +39,7 @@ pub use jwt::{JwtError, JwtSettings, JwtSubject};
 use origins::{Origins, has_origin, is_cross_site};
 pub use provider::{ProviderError, ThreadIdProvider};
 pub use proxies::{ProxyError, TrustedProxies};
+#[doc(hidden)]
 pub use scope_grant::ScopeGrant;
 pub use trusted_header::TrustedHeader;
 
@@ -43,6 +47,7 @@ pub use trusted_header::TrustedHeader;
 pub const THREAD_ID: HeaderName = HeaderName::from_static("x-thread-id");
 
 /// Finds the thread of a request, and hands its signed id back.
+#[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Identity {
     ring: Arc<KeyRing>,

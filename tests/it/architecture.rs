@@ -94,7 +94,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
 const NAMES: [(&str, &[&str]); 11] = [
     // which store there is, is known where it is chosen
     ("RedisStore", &["store", "app", "actix"]),
-    ("RedisSettings", &["store", "app", "actix"]),
+    ("RedisSettings", &["store", "app", "actix", "lib"]),
     // others know what a store answers, but none of its methods
     ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),

@@ -107,12 +107,14 @@ impl fmt::Display for ItemId {
 
 impl HistoryItem {
     /// What it counts for.
+    #[doc(hidden)]
     #[must_use]
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(&self.id, &self.value)
     }
 
     /// What the value is recognized by.
+    #[doc(hidden)]
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&[self.value.as_str().as_bytes()])

@@ -63,6 +63,7 @@ impl ScopePolicies {
     };
 
     /// The rules of a scope.
+    #[doc(hidden)]
     #[must_use]
     pub fn of(&self, scope: &ScopeId) -> ScopePolicy {
         let (keys, lifetime, is_made) = match scope {

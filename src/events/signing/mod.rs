@@ -36,6 +36,7 @@ impl Events {
     ///
     /// # Errors
     /// [`StoreError`] when the ring has several keys and the other replicas cannot be asked.
+    #[doc(hidden)]
     pub async fn share_signing_keys(
         &self,
         ring: &KeyRing,

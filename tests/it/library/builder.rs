@@ -7,6 +7,7 @@ use actix_web::http::header::COOKIE;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, web};
 use threadkeep::identity::{CookieSettings, SameSite};
+use threadkeep::settings::MemorySettings;
 use threadkeep::{ApiError, BuildError, Thread, Threads, ThreadsBuilder};
 
 use super::{Response, header};
@@ -57,10 +58,30 @@ async fn threads_in_memory_need_nothing() {
     assert!(quiet.events().is_none());
 }
 
+#[actix_web::test]
+async fn threads_in_memory_take_no_more_of_it_than_the_settings_say() {
+    let settings = MemorySettings {
+        max_bytes: 1,
+        ..MemorySettings::default()
+    };
+    let threads = Threads::builder().memory_with(settings).build().await;
+    let threads = threads.unwrap();
+    visit(&threads, None).await;
+
+    let answer = visit(&threads, None).await;
+
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let body = read_body(answer).await;
+    assert!(
+        String::from_utf8_lossy(&body).contains("store_full"),
+        "{body:?}"
+    );
+}
+
 #[cfg(feature = "redis")]
 #[actix_web::test]
 async fn apps_with_the_same_redis_and_keys_share_threads() {
-    use threadkeep::store::RedisSettings;
+    use threadkeep::settings::RedisSettings;
 
     use crate::support::redis::{self, unique_prefix};
 

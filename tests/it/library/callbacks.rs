@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use threadkeep::actix::{CallbackCounts, Session, Thread};
 use threadkeep::domain::{EndReason, Event, EventKind, ThreadId};
 use threadkeep::events::{EventSettings, Events, Notice};
 use threadkeep::web::ApiError;
+use threadkeep::{CallbackCounts, Session, Thread};
 
 use super::Bench;
 use crate::conformance::over_every_store;

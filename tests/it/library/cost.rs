@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
-use threadkeep::actix::Thread;
+use threadkeep::Thread;
 use threadkeep::domain::ThreadId;
 use threadkeep::web::ApiError;
 

@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::test::read_body_json;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
-use threadkeep::actix::Thread;
+use threadkeep::Thread;
 use threadkeep::domain::ThreadId;
 use threadkeep::identity::{ProviderError, ThreadIdProvider, TrustedProxies};
 use threadkeep::web::ApiError;

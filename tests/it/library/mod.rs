@@ -21,7 +21,7 @@ use actix_web::body::{BoxBody, EitherBody};
 use actix_web::dev::ServiceResponse;
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, FromRequest, Handler, Responder, web};
-use threadkeep::actix::Threads;
+use threadkeep::Threads;
 use threadkeep::domain::{KeyRing, Policy, SigningKey, ThreadId};
 use threadkeep::identity::{CookieSettings, Identity, THREAD_ID};
 use threadkeep::service::ThreadService;
