@@ -19,13 +19,15 @@ RUN apt-get update \
 WORKDIR /src
 # The dependencies make layers of their own, built with empty packages: a change of the source does
 # not build them again. Examples and benchmarks are not here, so they are not mentioned; cargo wants
-# to see each package of the workspace, so the load test is.
+# to see each package of the workspace, so the load test and the tools are.
 COPY Cargo.toml Cargo.lock ./
 COPY load/Cargo.toml load/
+COPY tools/public-api/Cargo.toml tools/public-api/
 RUN sed -i '/^\[\[/,/^$/d' Cargo.toml \
-    && mkdir src load/src \
+    && mkdir src load/src tools/public-api/src \
     && echo 'fn main() {}' > src/main.rs \
     && cp src/main.rs load/src/ \
+    && cp src/main.rs tools/public-api/src/ \
     && touch src/lib.rs
 
 FROM empty AS build

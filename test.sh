@@ -181,6 +181,8 @@ check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-dep
 check 'Library with Redis' cargo clippy --locked --no-default-features --features redis -- -D warnings
 check 'Library alone' cargo clippy --locked --no-default-features -- -D warnings
 
+check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
+
 # First the ones without Redis: they leave a program of that kind in target/debug.
 check 'Build without Redis, and no warning' build_without_redis
 check 'Tests without Redis' tests "$at_once" --no-default-features --features server -- --skip budgets:: --skip hostile::
