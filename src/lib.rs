@@ -5,32 +5,7 @@
 //! state of an actix-web app's callers in process, with the same rules and no server in between:
 //!
 //! ```no_run
-//! use actix_web::{App, HttpServer, get, post, web::Json};
-//! use serde_json::{Value, json};
-//! use threadkeep::{ApiError, Thread, Threads};
-//!
-//! #[post("/chat")]
-//! async fn chat(thread: Thread, text: String) -> Result<Json<Vec<Value>>, ApiError> {
-//!     let state = thread.state();
-//!     state.push_window("messages", json!({"role": "user", "content": text}), 50)?;
-//!     Ok(Json(state.get("messages").await?.unwrap_or_default()))
-//! }
-//!
-//! #[get("/visits")]
-//! async fn visits(thread: Thread) -> Result<String, ApiError> {
-//!     thread.state().increment("visits", 1)?;
-//!     let visits: Option<i64> = thread.state().get("visits").await?;
-//!     Ok(visits.unwrap_or_default().to_string())
-//! }
-//!
-//! #[actix_web::main]
-//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     // or Threads::builder().redis(url).signing_keys("main:<at least 32 bytes>").build().await?
-//!     let threads = Threads::in_memory();
-//!     let app = move || App::new().wrap(threads.clone()).service(chat).service(visits);
-//!     HttpServer::new(app).bind("127.0.0.1:3000")?.run().await?;
-//!     Ok(())
-//! }
+#![cfg_attr(doc, doc = include_str!("../examples/quickstart.rs"))]
 //! ```
 //!
 //! ```toml
@@ -40,16 +15,40 @@
 //! threadkeep = { version = "0.1", default-features = false, features = ["redis"] }
 //! ```
 //!
-//! | feature | brings |
+//! | feature | adds |
 //! |---|---|
-//! | `server` (default) | the program, its HTTP API and the protocols of others, and whatever only they need |
-//! | `redis` (default) | threads that are kept in Redis; without it, they are kept in the process' memory |
+//! | `server` (default) | the program, its HTTP API and further protocols, and the dependencies that only they need |
+//! | `redis` (default) | threads in Redis; without it, they are in the memory of the process |
 //! | `jwt` (part of `server`) | [`identity`] by JSON web tokens |
 //!
-//! Begin at [`Threads`], which wraps an app, and [`Thread`], which a handler takes as an argument.
-//! [`Session`] is for work after the response, [`RequestState`] for what lives as long as a request, and
-//! [`Events`] for what happens to threads.
+//! # Where to begin
+//!
+//! | to | use | example |
+//! |---|---|---|
+//! | wrap an app, and choose where threads are kept | [`Threads`], [`ThreadsBuilder`], [`settings`] | `quickstart` |
+//! | read and change the caller's state | [`Thread`], [`ThreadState`] | `quickstart` |
+//! | learn that a thread has ended, and call code for each event once | [`Events`], [`Thread::on_destroyed`] | `chat` |
+//! | work after the response, and carry values through a request | [`Session`], [`RequestState`] | `background` |
+//! | keep keys, a task list and a history, of a thread or shared | [`Kv`], [`Tasks`], [`History`], [`scopes`] | `agent` |
+//! | find the thread by your own login instead of a signed id | [`identity`] | `logins` |
+//!
+//! Each example is a file in `examples/` that says how to try it: `cargo run --example quickstart`.
+//!
+//! # What a request costs
+//!
+//! A handler that neither reads nor writes costs nothing at the store. The state is fetched at the first read.
+//! Writes are queued, and go out as one merge before the response does, whether or not the state was read. The
+//! state is never written back as a whole, so when two requests push at the same moment, both values are kept.
+//!
+//! Calls of [`Kv`], [`Tasks`] and [`History`] are not queued: each goes to the store at once.
+//!
+//! # When something fails
+//!
+//! When a handler fails, by an error or a 5xx response, its queued writes are discarded, and that is logged. What
+//! it has [flushed](Thread::flush) stays. When the merge fails, the response becomes the error that the HTTP API
+//! would return, so a success is always a success. [`ApiError`] is such an error, and a handler can return it.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(feature = "server"),
     allow(
@@ -134,4 +133,13 @@ pub mod settings {
     pub use crate::store::MemorySettings;
     #[cfg(feature = "redis")]
     pub use crate::store::{Bounds, RedisSettings};
+}
+
+/// Compiles the Rust of the documents.
+#[cfg(all(doctest, feature = "redis"))]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../docs/modelrelay.md")]
+    mod modelrelay {}
 }

@@ -65,6 +65,37 @@ fn every_file_that_the_architecture_names_exists() {
     }
 }
 
+#[test]
+fn rust_in_each_document_is_compiled() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let compiled = committed("src/lib.rs");
+    let documents = files_below(root, &["docs"]);
+    let documents = documents
+        .iter()
+        .map(|path| path.split_at(root.as_os_str().len() + 1).1);
+
+    for name in documents.chain(["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]) {
+        let is_document = Path::new(name).extension().is_some_and(|kind| kind == "md");
+        if is_document && committed(name).contains("```rust") {
+            assert!(
+                compiled.contains(&format!("include_str!(\"../{name}\")")),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_example_is_on_the_front_page() {
+    let page = committed("src/lib.rs");
+
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(page.contains(&format!("| `{name}` |")), "{name}");
+    }
+}
+
 fn files_below(root: &Path, folders: &[&str]) -> Vec<String> {
     let mut folders: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
     let mut files = Vec::new();
