@@ -70,8 +70,39 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
             rows.push(measured(name, row, &redis, plan.time).await?);
         }
     }
+    if scenario::CONFIRMED.contains(&plan.only) {
+        rows.push(confirmed(plan, &empty, &floor).await?);
+    }
     print!("{}", report::table(&rows));
     Ok(())
+}
+
+/// The row of writes that a replica confirms, on a Redis of its own: one that has a replica costs
+/// more in all rows.
+async fn confirmed(
+    plan: &Plan,
+    empty: &Scenario,
+    floor: &Process,
+) -> Result<Vec<Row>, Box<dyn Error>> {
+    let (redis, _replica) = Redis::start_with_replica()?;
+    let start = |program, prefix| product::start_confirming(program, prefix, &redis, plan.workers);
+    let server = start(super::OWN, "confirming")?;
+    let scenario = scenario::confirmed(server.address()).await?;
+    let other = plan.other.as_deref();
+    let other = other.map(|program| start(program, "other-confirming"));
+    let other = other.transpose()?;
+    let mut row = vec![
+        Subject::asked(empty, floor).await?,
+        Subject::asked(&scenario, &server).await?,
+    ];
+    let of_other = match &other {
+        Some(other) => Some((scenario::confirmed(other.address()).await?, other)),
+        None => None,
+    };
+    if let Some((scenario, other)) = &of_other {
+        row.push(Subject::asked(scenario, other).await?);
+    }
+    Ok(measured(&scenario.name, row, &redis, plan.time).await?)
 }
 
 /// One program in one row, and what it took so far.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// (`USER_HZ`, see time(7) and proc(5)).
 const TICK: Duration = Duration::from_millis(10);
 
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A process that listens. It is killed when the value goes.
 pub(super) struct Process {

@@ -23,6 +23,19 @@ pub(super) fn start(
     Process::start(command, address, prefix)
 }
 
+/// The same, with writes that wait for a replica of that Redis.
+pub(super) fn start_confirming(
+    program: &str,
+    prefix: &str,
+    redis: &Redis,
+    workers: u64,
+) -> io::Result<Process> {
+    let address = free_address()?;
+    let mut command = command(program, prefix, Some(redis), workers, address);
+    command.env("THREADKEEP_WAIT_REPLICAS", "1");
+    Process::start(command, address, prefix)
+}
+
 /// The program with its settings, to listen there.
 pub(super) fn command(
     program: &str,

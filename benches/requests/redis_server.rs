@@ -3,23 +3,46 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use super::process::{Process, free_address};
+use super::process::{PATIENCE, Process, free_address};
 
 /// A `redis-server` from the PATH.
 pub(super) struct Redis(Process);
 
 impl Redis {
     pub(super) fn start() -> io::Result<Self> {
+        Self::start_as("redis", &[])
+    }
+
+    /// One with a replica that has all of it.
+    pub(super) fn start_with_replica() -> io::Result<(Self, Self)> {
+        let master = Self::start_as("master", &["--repl-diskless-sync-delay", "0"])?;
+        let port = master.address().port().to_string();
+        let replica = Self::start_as("replica", &["--replicaof", "127.0.0.1", &port])?;
+        let start = Instant::now();
+        while !master.ask("INFO replication")?.contains("state=online") {
+            if start.elapsed() > PATIENCE {
+                return Err(io::Error::other("the replica does not attach"));
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Ok((master, replica))
+    }
+
+    fn start_as(name: &str, options: &[&str]) -> io::Result<Self> {
         let address = free_address()?;
         let mut command = Command::new("redis-server");
         command
             .args(["--port", &address.port().to_string()])
             .args(["--bind", "127.0.0.1"])
+            // what a replica was sent at first
+            .args(["--dir", env!("CARGO_TARGET_TMPDIR")])
             .args(["--slowlog-log-slower-than", "2000"])
-            .args(["--save", "", "--appendonly", "no"]);
-        Process::start(command, address, "redis").map(Self)
+            .args(["--save", "", "--appendonly", "no"])
+            .args(options);
+        Process::start(command, address, name).map(Self)
     }
 
     pub(super) fn address(&self) -> SocketAddr {

@@ -16,6 +16,9 @@ const MANY_MESSAGES: usize = 1_000;
 const LARGE_THREADS: usize = 20;
 const LARGE_BYTES: usize = 900 * 1024;
 
+/// The row of confirmed writes.
+pub(super) const CONFIRMED: &str = "merge one key, confirmed by a replica";
+
 /// Requests that cost about the same.
 pub(super) struct Scenario {
     pub(super) name: String,
@@ -43,14 +46,6 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_much = threads(server, LARGE_THREADS, large).await?;
 
     let read = |(_, id): (usize, &String)| request("GET /v1/threads/current/state", Some(id), "");
-    let merge = |(n, id): (usize, &String)| {
-        let body = format!(
-            r#"{{"operations":[{{"op":"set","key":"key{}","value":{}}}]}}"#,
-            n % 10,
-            value(n)
-        );
-        request("PATCH /v1/threads/current/state", Some(id), &body)
-    };
     let push = |ids: &[String], window: usize| {
         let line = format!("POST /v1/threads/current/state/messages/push?max_records={window}");
         let ids = ids.iter().enumerate();
@@ -79,6 +74,24 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
             requests: push(&of_much, MESSAGES),
         },
     ])
+}
+
+/// Merges whose answer waits for a replica of Redis.
+pub(super) async fn confirmed(server: SocketAddr) -> io::Result<Scenario> {
+    let ids = threads(server, THREADS, ten_values).await?;
+    Ok(Scenario {
+        name: CONFIRMED.into(),
+        requests: ids.iter().enumerate().map(merge).collect(),
+    })
+}
+
+fn merge((n, id): (usize, &String)) -> Vec<u8> {
+    let body = format!(
+        r#"{{"operations":[{{"op":"set","key":"key{}","value":{}}}]}}"#,
+        n % 10,
+        value(n)
+    );
+    request("PATCH /v1/threads/current/state", Some(id), &body)
 }
 
 /// What models and applications do beside the state of threads, which an earlier build need not know.
