@@ -2,12 +2,16 @@
 //! before or over another connection.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use threadkeep::store::{Clock, Listing};
 
 use crate::conformance::room::{Room, Subject, confirmed_on, once, redis_on, set};
+use crate::support::proxy::Mode;
 use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
+use crate::support::until;
 
 /// Writes and repeats of them that change nothing any more; each is handed to whoever looks around it.
 async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
@@ -83,7 +87,7 @@ async fn without_it_nothing_is_written() {
     let port = redis.port().to_string();
     // or no stream is written for
     let _replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
-    crate::support::until(async || redis.call(&["INFO", "replication"]).contains("online")).await;
+    until(async || redis.call(&["INFO", "replication"]).contains("online")).await;
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
     let written = || redis.call(&["INFO", "replication"]);
@@ -134,6 +138,39 @@ async fn what_is_written_for_it_leaves_no_trace() {
 
     assert_eq!(keys(), before);
     assert!(before.1.contains(&-1) && before.1.contains(&100));
+}
+
+/// As many writes as there are permits, each in a WAIT that no replica ends.
+const WAITING: usize = 15;
+const SOON: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn callers_that_leave_delay_no_other() {
+    let servers = Arc::new(Replicated::start());
+    let room = confirmed_on(Arc::clone(&servers)).await;
+    let threads: Vec<_> = (0..WAITING).map(|_| room.subject()).collect();
+    let last = room.subject();
+    let sets = [set("k", "1")];
+    let is_blocked = async |count: usize| {
+        let clients = servers.master.call(&["INFO", "clients"]);
+        clients.contains(&format!("blocked_clients:{count}\r\n"))
+    };
+    let pattern = format!("*{}*", last.id);
+    let is_written = async || servers.master.call(&["KEYS", &pattern]) != "[]";
+    servers.between.set(Mode::Losing);
+
+    tokio::select! {
+        _ = join_all(threads.iter().map(|thread| thread.merge(&sets))) => unreachable!(),
+        () = until(|| is_blocked(WAITING)) => {}
+    }
+    let left = Instant::now();
+    tokio::select! {
+        _ = last.merge(&sets) => unreachable!(),
+        () = async { until(is_written).await; until(|| is_blocked(1)).await } => {}
+    }
+
+    // and not after the 26 s of the WAITs of those that left
+    assert!(left.elapsed() < SOON, "{:?}", left.elapsed());
 }
 
 #[tokio::test]

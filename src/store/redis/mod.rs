@@ -86,7 +86,7 @@ pub struct RedisStore {
     link: Arc<Link>,
     /// Another connection, for what is no request: its long replies make no request wait.
     background: Arc<Link>,
-    /// And another, so that a health check waits for neither.
+    /// And those of a pool, so that a health check waits for neither.
     administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,
@@ -107,7 +107,7 @@ impl RedisStore {
         let address =
             Address::parse(&settings.url).map_err(|error| StoreError::Unavailable(error.into()))?;
         let link = Link::new(address, settings.timeout, settings.bounds)?;
-        let administration = link.background();
+        let administration = link.administration();
         startup::check(&administration, &names, settings.wait_replicas).await?;
         let unconfirmed = Arc::default();
         let confirmation = Confirmation::of(settings.wait_replicas, &unconfirmed);

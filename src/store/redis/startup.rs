@@ -64,6 +64,11 @@ fn replicas(info: &str) -> u16 {
 
 /// By the address of one server, the others of a cluster would never be asked.
 fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
+    if field(info, "redis_mode") == Some("sentinel") {
+        return Err(refused(
+            "this is a sentinel; its address has to begin with redis+sentinel://".into(),
+        ));
+    }
     match field(info, "cluster_enabled") {
         Some("1") if !is_cluster => Err(refused(
             "this Redis is a node of a cluster; its address has to begin with redis+cluster://"
@@ -148,6 +153,16 @@ mod tests {
         assert!(check_mode("cluster_enabled:1\r\n", false).is_err());
         assert!(check_mode("cluster_enabled:1\r\n", true).is_ok());
         assert!(check_mode("cluster_enabled:0\r\n", false).is_ok());
+    }
+
+    #[test]
+    fn a_sentinel_is_refused_as_a_server() {
+        let refused = check_mode("redis_mode:sentinel\r\n", false).unwrap_err();
+
+        let StoreError::Unavailable(why) = refused else {
+            panic!("{refused}");
+        };
+        assert!(why.to_string().contains("redis+sentinel://"), "{why}");
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::time::sleep;
 
-use super::{OwnThread, SLACK, TIMEOUT, servers_waiting};
+use super::{OwnThread, SLACK, TIMEOUT, address, servers_waiting, url};
 use crate::http::around::sample;
 use crate::support::client::{Client, Request};
-use crate::support::proxy::Mode;
+use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
 use crate::support::server::{API_SECRET, Backend, Server};
@@ -165,6 +166,51 @@ async fn connections_of_writes_are_bounded_and_do_not_stay() {
 
     until(async || of_writes(&redis.master) == 0).await;
     client.thread().put("state/k", "1").ok().await;
+}
+
+/// Writers at a time: more than the permits of two workers.
+const WRITERS: usize = 64;
+/// As many as the server makes while a link loses everything (`partitions`).
+const CONNECTIONS: u64 = 20;
+
+#[tokio::test]
+async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait() {
+    let redis = Replicated::start();
+    let link = Proxy::start(address(&redis.master));
+    let server = &servers_waiting(&[url(link.address())], 1)[0];
+    let client = server.client();
+    let threads: Vec<_> = (0..WRITERS).map(|_| client.thread()).collect();
+    let write_for = async |time: Duration| {
+        let start = Instant::now();
+        join_all(threads.iter().map(async |thread| {
+            while start.elapsed() < time {
+                thread.put("state/k", "1").send().await;
+                sleep(Duration::from_millis(20)).await;
+            }
+        }))
+        .await;
+    };
+    write_for(Duration::from_millis(500)).await;
+    assert!(of_writes(&redis.master) > 0);
+
+    for mode in [Mode::Hanging, Mode::Losing] {
+        let before = link.accepted();
+        link.set(mode);
+        write_for(2 * TIMEOUT).await;
+        let made = link.accepted() - before;
+        link.set(Mode::Open);
+
+        assert!((1..=CONNECTIONS).contains(&made), "{mode:?}: {made}");
+        until(async || threads[0].put("state/k", "2").send().await.status == 200).await;
+        write_for(Duration::from_millis(500)).await;
+        println!(
+            "{mode:?}: {made} connections, {} after it",
+            link.accepted() - before
+        );
+    }
+    for thread in &threads {
+        thread.put("state/k", "3").ok().await;
+    }
 }
 
 /// Connections whose last command was WAIT.

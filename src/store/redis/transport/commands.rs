@@ -99,6 +99,17 @@ pub(crate) fn key_of(command: &Command) -> Option<&[u8]> {
     }
 }
 
+/// The same for connections of the library.
+impl From<&Command> for redis::Cmd {
+    fn from(command: &Command) -> Self {
+        let mut cmd = Self::new();
+        for word in command.words() {
+            cmd.arg(word);
+        }
+        cmd
+    }
+}
+
 impl Word for [u8] {
     fn add_to(&self, command: &mut Command) {
         command.add(self);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use redis::Value;
 
 use super::commands::{Command, command, key_of};
@@ -78,17 +80,21 @@ impl Confirmation {
         self.call(node, commands, 0, deadline).await
     }
 
-    async fn call(
-        &self,
-        node: &Node,
+    /// In a box, for the sake of those who wait for no replicas.
+    fn call<'a>(
+        &'a self,
+        node: &'a Node,
         mut commands: Vec<Command>,
         leading: usize,
         deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        let exclusive = node.exclusive(deadline).await?;
-        commands.push(self.wait(deadline));
-        // in a box, for the sake of those who wait for no replicas
-        Box::pin(exclusive.call(&commands, leading, deadline)).await
+    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
+        let call = async move {
+            let exclusive = node.exclusive(deadline).await?;
+            // not before: how long it may wait depends on how long that took
+            commands.push(self.wait(deadline));
+            exclusive.call(&commands, leading, deadline).await
+        };
+        call.boxed()
     }
 
     /// Waits for the replicas, but not up to that time: a connection that answers too late is of no

@@ -10,7 +10,7 @@ use super::cluster::{Cluster, Repeat};
 use super::commands::{Command, command};
 use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
-use super::node::{Bounds, ConnectionRegistry, Fault, Node, Origin, Sentinels, Server};
+use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
 use crate::store::redis::threads::replies;
 use crate::store::{Links, StoreError, install_tls_provider, millis};
 
@@ -51,7 +51,7 @@ impl Link {
         let registry = Arc::<ConnectionRegistry>::default();
         let node = |origin| {
             let server = Arc::new(Server::new(origin, timeout, Arc::clone(&registry)));
-            Form::Node(Node::new(server, bounds, true))
+            Form::Node(Node::new(server, bounds, Mode::Shared))
         };
         let form = match address {
             Address::Server(info) => node(Origin::Server(info)),
@@ -82,21 +82,26 @@ impl Link {
 
     /// Other connections to the same place, for a worker alone.
     pub(crate) fn another(&self) -> Self {
-        self.bounded(self.bounds, false)
+        self.bounded(self.bounds, Mode::Own)
     }
 
     /// Such connections for what is no request, and bounds itself.
     pub(crate) fn background(&self) -> Self {
-        self.bounded(Bounds::NONE, true)
+        self.bounded(Bounds::NONE, Mode::Shared)
     }
 
-    fn bounded(&self, bounds: Bounds, is_shared: bool) -> Self {
+    /// Connections for administration, such as checks of health, that each serve one call at a time.
+    pub(crate) fn administration(&self) -> Self {
+        self.bounded(Bounds::NONE, Mode::Pooled)
+    }
+
+    fn bounded(&self, bounds: Bounds, mode: Mode) -> Self {
         let form = match &self.form {
             Form::Node(node) => {
                 let server = Arc::clone(node.server());
-                Form::Node(Node::new(server, bounds, is_shared))
+                Form::Node(Node::new(server, bounds, mode))
             }
-            Form::Cluster(cluster) => Form::Cluster(cluster.another(bounds, is_shared)),
+            Form::Cluster(cluster) => Form::Cluster(cluster.another(bounds, mode)),
         };
         Self {
             form,
@@ -198,7 +203,7 @@ impl Calls<'_> {
         };
         let commands = [touch, fields];
         let replies = match node.call_raw(&commands, self.deadline).await {
-            Ok(replies) => match Fields::touched(&replies) {
+            Ok(replies) => match replies.as_ref().and_then(Fields::touched) {
                 Some(fields) => return Ok(fields),
                 // once more, in the way that knows errors and scripts that were lost
                 None => Box::pin(self.read_from(node, &commands)).await,

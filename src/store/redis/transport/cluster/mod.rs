@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout_at};
 use super::address::Host;
 use super::commands::{Command, key_of};
 use super::confirmation::Confirmation;
-use super::node::{Bounds, ConnectionRegistry, Fault, Node};
+use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node};
 use crate::store::redis::keys::slot_of;
 use topology::Topology;
 use unit::{Outcome, To, Unit};
@@ -41,7 +41,7 @@ pub(super) struct Cluster {
 struct Nodes {
     used: Mutex<HashMap<Host, Arc<Node>>>,
     bounds: Bounds,
-    is_shared: bool,
+    mode: Mode,
     registry: Arc<ConnectionRegistry>,
 }
 
@@ -79,16 +79,16 @@ impl Cluster {
     ) -> Self {
         Self {
             topology: Arc::new(Topology::new(seeds, like, timeout)),
-            nodes: Nodes::new(bounds, true, registry),
+            nodes: Nodes::new(bounds, Mode::Shared, registry),
             timeout,
         }
     }
 
     /// The same cluster by connections of their own.
-    pub(super) fn another(&self, bounds: Bounds, is_shared: bool) -> Self {
+    pub(super) fn another(&self, bounds: Bounds, mode: Mode) -> Self {
         Self {
             topology: Arc::clone(&self.topology),
-            nodes: Nodes::new(bounds, is_shared, Arc::clone(&self.nodes.registry)),
+            nodes: Nodes::new(bounds, mode, Arc::clone(&self.nodes.registry)),
             timeout: self.timeout,
         }
     }
@@ -383,11 +383,11 @@ impl Round {
 }
 
 impl Nodes {
-    fn new(bounds: Bounds, is_shared: bool, registry: Arc<ConnectionRegistry>) -> Self {
+    fn new(bounds: Bounds, mode: Mode, registry: Arc<ConnectionRegistry>) -> Self {
         Self {
             used: Mutex::default(),
             bounds,
-            is_shared,
+            mode,
             registry,
         }
     }
@@ -400,7 +400,7 @@ impl Nodes {
         }
         nodes.retain(|host, _| topology.knows(host));
         let server = topology.server(host, &self.registry);
-        let node = Arc::new(Node::new(server, self.bounds, self.is_shared));
+        let node = Arc::new(Node::new(server, self.bounds, self.mode));
         nodes.insert(host.clone(), Arc::clone(&node));
         node
     }

@@ -11,7 +11,6 @@ use futures_util::future::{BoxFuture, Shared};
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::sentinel::has_role;
 use super::server::Server;
 use crate::store::redis::scripts;
 use crate::store::redis::transport::commands::Command;
@@ -85,35 +84,19 @@ impl Connection {
         self.is_given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until it is made.
-    pub(super) async fn ready(&self) -> Result<(), Fault> {
-        self.connection().await.map(drop)
-    }
-
     /// Calls commands; all replies, or the first that is an error.
     pub(super) async fn call(
         &self,
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
-        self.call_led(commands, commands.len(), deadline).await
-    }
-
-    /// Calls commands; all replies, or the first that is an error of the first so many. Errors after
-    /// these are among the replies.
-    pub(super) async fn call_led(
-        &self,
-        commands: &[Command],
-        leading: usize,
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
         let connection = self.connection_by(deadline).await?;
         let replies = connection.call_by(commands, deadline).await;
-        let mut replies = all(self.heard(replies)?, leading);
+        let mut replies = all(self.heard(replies)?, usize::MAX);
         if is_missing_script(&replies) {
             self.load(deadline).await?;
             let again = connection.call_by(commands, deadline).await;
-            replies = all(self.heard(again)?, leading);
+            replies = all(self.heard(again)?, usize::MAX);
         }
         replies.map_err(|error| self.fault(error))
     }
@@ -195,26 +178,19 @@ async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisE
 /// Makes a connection to a server that has the scripts.
 async fn connect_ready(server: &Server) -> Result<Multiplexer, RedisError> {
     let connection = server.origin.connect().await?;
-    match load(&connection).await {
-        Ok(()) => Ok(connection),
-        // what else it says is that it knows no scripts
-        Err(_) if matches!(has_role(&connection, b"sentinel").await, Ok(true)) => {
-            let why = "this is a sentinel; its address has to begin with redis+sentinel://";
-            Err((ErrorKind::InvalidClientConfig, why).into())
-        }
-        Err(error) => Err(error),
-    }
+    load(&connection).await?;
+    Ok(connection)
 }
 
 /// All replies, or the first that is an error of the first so many.
-fn all(mut replies: Vec<Value>, leading: usize) -> Result<Vec<Value>, RedisError> {
+pub(super) fn all(mut replies: Vec<Value>, leading: usize) -> Result<Vec<Value>, RedisError> {
     for reply in replies.iter_mut().take(leading) {
         *reply = mem::replace(reply, Value::Nil).extract_error()?;
     }
     Ok(replies)
 }
 
-fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
+pub(super) fn is_missing_script<T>(reply: &Result<T, RedisError>) -> bool {
     let missing = ErrorKind::Server(ServerErrorKind::NoScript);
     matches!(reply, Err(error) if error.kind() == missing)
 }

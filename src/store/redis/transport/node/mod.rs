@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use redis::Value;
 use tokio::time::timeout_at;
 
@@ -33,26 +34,37 @@ pub(super) use server::Server;
 use super::commands::Command;
 pub(super) use super::wire::Reader;
 
-/// One server: one multiplexed connection, made at its first use on the runtime that uses it, and
-/// made anew after it broke.
+/// One server, as one user of the store calls it.
 #[derive(Debug)]
 pub(super) struct Node {
     server: Arc<Server>,
+    mode: Mode,
+    /// The multiplexed connection. It is made at its first use, on the runtime that uses it, and again
+    /// after it broke.
     current: Mutex<Option<Arc<Connection>>>,
-    /// Whether several runtimes call by it, of which one drives it.
-    is_shared: bool,
     limiter: Arc<CallLimiter>,
-    /// Besides, connections for calls that keep one to themselves, where there are such calls.
+    /// Connections that serve one call at a time, once there are such calls.
     pool: OnceLock<Arc<Pool>>,
 }
 
+/// What a node's calls go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// A multiplexed connection that only the runtime that made it uses.
+    Own,
+    /// A multiplexed connection that several runtimes use and one drives.
+    Shared,
+    /// The pool: each call has a connection to itself.
+    Pooled,
+}
+
 impl Node {
-    pub(super) fn new(server: Arc<Server>, bounds: Bounds, is_shared: bool) -> Self {
+    pub(super) fn new(server: Arc<Server>, bounds: Bounds, mode: Mode) -> Self {
         Self {
             limiter: server.registry.limiter(bounds),
             server,
+            mode,
             current: Mutex::default(),
-            is_shared,
             pool: OnceLock::new(),
         }
     }
@@ -69,6 +81,9 @@ impl Node {
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
+        if self.mode == Mode::Pooled {
+            return self.call_pooled(commands, deadline).await;
+        }
         let (connection, _permit) = self.permitted(deadline).await?;
         self.until(
             deadline,
@@ -79,12 +94,16 @@ impl Node {
     }
 
     /// Calls commands until that time; their replies as they came, one after the other, be they
-    /// errors.
+    /// errors. None and no call where replies cannot be had so: those of the pool are read by its
+    /// connections.
     pub(super) async fn call_raw(
         &self,
         commands: &[Command],
         deadline: Instant,
-    ) -> Result<Bytes, Fault> {
+    ) -> Result<Option<Bytes>, Fault> {
+        if self.mode == Mode::Pooled {
+            return Ok(None);
+        }
         let (connection, _permit) = self.permitted(deadline).await?;
         self.until(
             deadline,
@@ -92,6 +111,7 @@ impl Node {
             pin!(connection.call_raw(commands, deadline)),
         )
         .await
+        .map(Some)
     }
 
     /// Calls commands until that time; all replies, be they errors.
@@ -100,6 +120,9 @@ impl Node {
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
+        if self.mode == Mode::Pooled {
+            return self.send_pooled(commands, deadline, true).await;
+        }
         let (connection, _permit) = self.permitted(deadline).await?;
         self.until(
             deadline,
@@ -109,12 +132,15 @@ impl Node {
         .await
     }
 
-    /// Sends commands as [`Self::send`] does, but not in turn: what others wait for.
+    /// Sends commands as [`Self::send`] does, but without a permit: what others wait for.
     pub(super) async fn send_unlimited(
         &self,
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, Fault> {
+        if self.mode == Mode::Pooled {
+            return self.send_pooled(commands, deadline, false).await;
+        }
         let connection = self.connection(deadline).await?;
         self.until(
             deadline,
@@ -130,14 +156,54 @@ impl Node {
         deadline: Instant,
     ) -> Result<ExclusiveConnection<'_>, Fault> {
         self.admit(deadline).await?;
-        let pool = self
-            .pool
-            .get_or_init(|| Arc::new(Pool::new(&self.server, self.limiter.bounds())));
-        pool.take(deadline).await
+        self.pool().take(deadline).await
+    }
+
+    /// In a box, as the others here: this keeps the calls of requests small.
+    fn call_pooled<'a>(
+        &'a self,
+        commands: &'a [Command],
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
+        let call = async move {
+            let exclusive = self.exclusive(deadline).await?;
+            exclusive.call(commands, commands.len(), deadline).await
+        };
+        call.boxed()
+    }
+
+    fn send_pooled<'a>(
+        &'a self,
+        commands: &'a [Command],
+        deadline: Instant,
+        is_limited: bool,
+    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
+        let send = async move {
+            self.admit(deadline).await?;
+            let exclusive = match is_limited {
+                true => self.pool().take(deadline).await?,
+                false => self.pool().take_unlimited(deadline).await?,
+            };
+            exclusive.send(commands, deadline).await
+        };
+        send.boxed()
+    }
+
+    fn load_pooled(&self, deadline: Instant) -> BoxFuture<'_, Result<(), Fault>> {
+        let load = async move { self.exclusive(deadline).await?.load(deadline).await };
+        load.boxed()
+    }
+
+    fn pool(&self) -> &Arc<Pool> {
+        let new = || Pool::new(&self.server, self.limiter.bounds());
+        self.pool.get_or_init(new)
     }
 
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
+        if self.mode == Mode::Pooled {
+            return self.load_pooled(deadline).await;
+        }
         let connection = self.connection(deadline).await?;
         self.until(deadline, &connection, pin!(connection.load(deadline)))
             .await
@@ -193,13 +259,17 @@ impl Node {
             return;
         };
         let connection = Arc::new(Connection::new(&self.server, None));
-        if !probe.spares_connections() || !self.has_connection() {
+        let is_replaced = !probe.spares_connections() || !self.has_connection();
+        if is_replaced && self.mode != Mode::Pooled {
             *self.current() = Some(Arc::clone(&connection));
         }
         tokio::spawn(probe.run(connection));
     }
 
     fn has_connection(&self) -> bool {
+        if self.mode == Mode::Pooled {
+            return self.pool.get().is_some_and(|pool| pool.has_idle());
+        }
         let current = self.current();
         current
             .as_ref()
@@ -222,22 +292,27 @@ impl Node {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for what was called. After a timeout that connection is not used again: one that has lost
+    /// its other end without a word would stay so for a quarter of an hour.
+    ///
+    /// The call stays where it is: it is large, and would be moved with every request.
     async fn until<T>(
         &self,
         deadline: Instant,
         connection: &Connection,
         call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
     ) -> Result<T, Fault> {
-        let called = match self.is_shared {
-            false => until(&self.server, connection, call).await,
+        let called = match self.mode {
+            Mode::Own | Mode::Pooled => until(&self.server, call).await,
             // a runtime that is stuck is not to keep those of others
-            true => {
+            Mode::Shared => {
                 let call = timeout_at(deadline.into(), call);
                 let call = pin!(call.map(|called| called.unwrap_or(Err(Fault::Timeout))));
-                until(&self.server, connection, call).await
+                until(&self.server, call).await
             }
         };
         if matches!(called, Err(Fault::Timeout)) {
+            connection.give_up();
             self.probe_if_due();
         }
         called

@@ -24,11 +24,19 @@ impl Origin {
         }
     }
 
+    /// How the server is reached.
+    pub(super) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
+        match self {
+            Self::Server(info) => Ok((**info).clone()),
+            Self::Sentinels(sentinels) => Ok(sentinels.find().await?.0),
+        }
+    }
+
     /// Makes a connection.
     pub(super) async fn connect(&self) -> Result<Multiplexer, RedisError> {
         match self {
             Self::Server(info) => Multiplexer::connect(info).await,
-            Self::Sentinels(sentinels) => sentinels.connect().await,
+            Self::Sentinels(sentinels) => Ok(sentinels.find().await?.1),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::pin::Pin;
 use std::time::Instant;
 
-use super::connection::Connection;
 use super::server::Server;
 use crate::store::redis::transport::fault::Fault;
 
@@ -16,24 +15,18 @@ struct Unheard<'a> {
     is_over: bool,
 }
 
-/// Waits for what was called, which knows its time. After a timeout that connection is not used again:
-/// one that has lost its other end without a word would stay so for a quarter of an hour. What
-/// else came of it the breaker is told.
+/// Waits for what was called, which knows its time, and tells the breaker what came of it.
 ///
 /// The call stays where it is: it is large, and would be moved with every request.
 pub(super) async fn until<T>(
     server: &Server,
-    connection: &Connection,
     call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
 ) -> Result<T, Fault> {
     let mut unheard = Unheard::of(server);
     let called = call.await;
     unheard.is_over = true;
     match &called {
-        Err(Fault::Timeout) => {
-            connection.give_up();
-            server.breaker.unanswered();
-        }
+        Err(Fault::Timeout) => server.breaker.unanswered(),
         Err(fault) if !fault.is_an_answer() => {}
         _ => server.breaker.answered(),
     }

@@ -42,9 +42,10 @@ impl Sentinels {
         &self.master
     }
 
-    /// Connects to the master. All sentinels are asked at once; the first server that they name and
-    /// that says of itself that it is a master is it. One that was cut off may name an old one.
-    pub(super) async fn connect(&self) -> Result<Multiplexer, RedisError> {
+    /// Connects to the master, and says how. All sentinels are asked at once; the first server that
+    /// they name and that says of itself that it is a master is it. One that was cut off may name an
+    /// old one.
+    pub(super) async fn find(&self) -> Result<(ConnectionInfo, Multiplexer), RedisError> {
         let asked = self
             .sentinels
             .iter()
@@ -63,7 +64,7 @@ impl Sentinels {
                 Err(error) => Err(error),
             };
             match made {
-                Ok(connection) => return Ok(connection),
+                Ok(found) => return Ok(found),
                 Err(error) => failure = Some(error),
             }
         }
@@ -86,12 +87,12 @@ impl Sentinels {
         }
     }
 
-    async fn connect_to(&self, host: &Host) -> Result<Multiplexer, RedisError> {
+    async fn connect_to(&self, host: &Host) -> Result<(ConnectionInfo, Multiplexer), RedisError> {
         let server = host.reached_like(&self.server);
         let connecting = async {
             let connection = Multiplexer::connect(&server).await?;
             match has_role(&connection, b"master").await? {
-                true => Ok(connection),
+                true => Ok((server, connection)),
                 false => Err(failed("the server that a sentinel names is no master")),
             }
         };
@@ -103,7 +104,7 @@ impl Sentinels {
 }
 
 /// Whether a server says that it is a `master`, a `slave` or a `sentinel`.
-pub(super) async fn has_role(connection: &Multiplexer, wanted: &[u8]) -> Result<bool, RedisError> {
+async fn has_role(connection: &Multiplexer, wanted: &[u8]) -> Result<bool, RedisError> {
     let role = one(connection, command("ROLE")).await?;
     let Value::Array(role) = role else {
         return Ok(false);

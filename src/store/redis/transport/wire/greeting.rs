@@ -45,7 +45,7 @@ pub(super) async fn greet(
 }
 
 /// A server that does not know HELLO says what came with it, the password included.
-fn unechoed(error: RedisError) -> RedisError {
+pub(in crate::store::redis::transport) fn unechoed(error: RedisError) -> RedisError {
     match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => (
             ErrorKind::RESP3NotSupported,

@@ -24,6 +24,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use redis::{ConnectionInfo, RedisError, Value};
 
+pub(super) use greeting::unechoed;
 pub(super) use queue::Failure;
 use queue::Queue;
 
