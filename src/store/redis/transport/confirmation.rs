@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use redis::Value;
 
+use super::call::Call;
 use super::commands::{Command, command, key_of};
 use super::node::{Fault, Node};
 use crate::store::millis;
@@ -53,53 +54,34 @@ impl Confirmation {
     /// Calls commands of which the first writes and the others look something up; all their replies,
     /// when the replicas have what was written.
     ///
-    /// Only an error of the first one is told as it is: after it, what is to be done is done.
-    pub(super) async fn write_to(
-        &self,
-        node: &Node,
-        cmds: &[Command],
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        let mut commands = cmds.to_vec();
-        commands.push(mark_beside(&cmds[0]));
-        let mut replies = self.call(node, commands, 1, deadline).await?;
-        let (waited, marked) = (replies.pop(), replies.pop());
-        self.check(waited, marked)?;
-        let replies = replies.into_iter().map(Value::extract_error);
-        replies.collect::<Result<_, _>>().map_err(Fault::Late)
-    }
-
-    /// Sends commands and WAIT in one go, over a connection that nobody else uses; all replies, be
-    /// they errors.
-    pub(super) async fn send_to(
-        &self,
-        node: &Node,
-        commands: Vec<Command>,
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        self.call(node, commands, 0, deadline).await
-    }
-
-    /// In a box, for the sake of those who wait for no replicas.
-    fn call<'a>(
+    /// Only an error of the first one is told as it is: after it, what is to be done is done. In a box, for
+    /// the sake of those who wait for no replicas.
+    pub(super) fn write_to<'a>(
         &'a self,
         node: &'a Node,
-        mut commands: Vec<Command>,
-        leading: usize,
+        cmds: &'a [Command],
         deadline: Instant,
     ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
-        let call = async move {
-            let exclusive = node.exclusive(deadline).await?;
-            // not before: how long it may wait depends on how long that took
-            commands.push(self.wait(deadline));
-            exclusive.call(&commands, leading, deadline).await
+        let write = async move {
+            let mut commands = cmds.to_vec();
+            commands.push(mark_beside(&cmds[0]));
+            let call = Call {
+                checked: 1,
+                confirmation: Some(self),
+                ..Call::new(&commands, deadline)
+            };
+            let mut replies = node.call(call).await?;
+            let (waited, marked) = (replies.pop(), replies.pop());
+            self.check(waited, marked)?;
+            let replies = replies.into_iter().map(Value::extract_error);
+            replies.collect::<Result<_, _>>().map_err(Fault::Late)
         };
-        call.boxed()
+        write.boxed()
     }
 
     /// Waits for the replicas, but not up to that time: a connection that answers too late is of no
     /// more use.
-    fn wait(&self, deadline: Instant) -> Command {
+    pub(super) fn wait(&self, deadline: Instant) -> Command {
         let left = deadline.saturating_duration_since(Instant::now());
         let margin = (left / 8).max(LATENESS.min(left / 2));
         let mut wait = command("WAIT");

@@ -1,4 +1,4 @@
-//! What can go wrong with a call.
+//! Faults of calls.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,20 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::store::NotAsked;
 
-/// What failed: reaching the server, or a call that it may have run, or the time, or what was to come
-/// after a write that was done; or it was not even tried.
+/// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
+    /// No connection could be made. Nothing was sent.
     Connect(RedisError),
+    /// The server answered with an error, or the connection ended before it answered.
     Call(RedisError),
+    /// The deadline has passed.
     Timeout,
-    /// It was written, and what came after it failed.
+    /// The write was done, and a command after it failed.
     Late(RedisError),
-    /// It was written, and too few replicas have said in time that they have it.
-    Unconfirmed {
-        confirmed: u64,
-        wanted: u16,
-    },
-    /// It was not sent, and since when no connection can be made, if that is why.
+    /// The write was done, and too few replicas have confirmed it in time.
+    Unconfirmed { confirmed: u64, wanted: u16 },
+    /// The call was not sent. `since` is when connections began to fail, if that is why.
     Refused {
         why: NotAsked,
         since: Option<Instant>,
@@ -39,7 +38,7 @@ impl Fault {
         matches!(self.kind(), Some(ErrorKind::Io | ErrorKind::Parse))
     }
 
-    /// Whether it is what the server said.
+    /// Whether the server answered.
     pub(super) fn is_an_answer(&self) -> bool {
         matches!(self, Self::Call(_)) && !self.is_of_the_connection()
     }
@@ -70,7 +69,12 @@ impl Fault {
         }
     }
 
-    /// The server is not, or not yet, the one that takes writes. It has done nothing.
+    /// Whether the server has lost a script. It has done nothing.
+    pub(super) fn is_missing_script(&self) -> bool {
+        matches!(self, Self::Call(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
+    }
+
+    /// Whether the server takes no writes, or not yet. It has done nothing.
     pub(crate) fn is_of_the_role(&self) -> bool {
         matches!(
             self.kind(),
@@ -82,7 +86,7 @@ impl Fault {
         )
     }
 
-    /// Whether it was refused for a reason that will not pass in such a time.
+    /// Whether the call was refused for a reason that has lasted for at least that time.
     pub(crate) fn lasts(&self, time: Duration) -> bool {
         match self {
             Self::Refused { since, .. } => since.is_none_or(|since| since.elapsed() >= time),

@@ -1,4 +1,4 @@
-//! How many calls are on their way over one connection.
+//! Bounds on the calls in flight over one connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -8,39 +8,38 @@ use tokio::time::timeout_at;
 
 use crate::store::NotAsked;
 
-/// How many calls one connection takes at a time.
+/// Bounds on the calls of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Calls on their way.
+    /// Calls in flight.
     pub in_flight: usize,
-    /// Calls that wait for their turn; more are refused.
+    /// Calls that wait for a permit; more are rejected.
     pub waiting: usize,
 }
 
-/// The calls of one connection: so many are on their way, and others wait, who came first before
-/// who came later.
+/// Permits for the calls of one connection. Calls that find none wait, first come, first served.
 #[derive(Debug)]
 pub(super) struct CallLimiter {
-    places: Semaphore,
+    permits: Semaphore,
     waiting: AtomicUsize,
     bounds: Bounds,
 }
 
-/// The right to call. It ends with the value, whatever came of the call.
+/// The right to call, until the value is dropped.
 pub(super) type Permit<'a> = SemaphorePermit<'a>;
 
-/// Somebody who waits.
+/// A call that is counted as waiting until this is dropped.
 #[derive(Debug)]
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Bounds {
-    /// Those of the documented defaults.
+    /// The documented defaults.
     pub const DEFAULT: Self = Self {
         in_flight: 128,
         waiting: 8_192,
     };
 
-    /// None: for users who bound themselves.
+    /// No bounds, for callers that bound themselves.
     pub(crate) const NONE: Self = Self {
         in_flight: Semaphore::MAX_PERMITS,
         waiting: usize::MAX,
@@ -51,7 +50,7 @@ impl CallLimiter {
     pub(super) fn new(bounds: Bounds) -> Self {
         let in_flight = bounds.in_flight.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            places: Semaphore::new(in_flight),
+            permits: Semaphore::new(in_flight),
             waiting: AtomicUsize::new(0),
             bounds: Bounds {
                 in_flight,
@@ -60,33 +59,40 @@ impl CallLimiter {
         }
     }
 
-    /// A turn, if there is a place and nobody waits for it.
-    pub(super) fn take(&self) -> Option<Permit<'_>> {
-        self.places.try_acquire().ok()
+    /// A permit for a call with that deadline.
+    ///
+    /// # Errors
+    /// [`NotAsked::Full`] at once, or [`NotAsked::Late`] when it comes too late for the call.
+    pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
+        match self.take() {
+            Some(permit) => Ok(permit),
+            None => self.wait(Self::last_of_use(deadline)).await,
+        }
     }
 
-    /// Until when a turn is of use to a call with that deadline: who is sent when no time is left is
-    /// done and not answered, and takes the connection with it.
+    /// A permit, if one is free and nobody waits for it.
+    fn take(&self) -> Option<Permit<'_>> {
+        self.permits.try_acquire().ok()
+    }
+
+    /// Latest useful time of a permit for a call with that deadline: commands that are sent with no time
+    /// left run, but their answer comes too late, and the connection is given up.
     pub(super) fn last_of_use(deadline: Instant) -> Instant {
         let left = deadline.saturating_duration_since(Instant::now());
         deadline - left / 4
     }
 
-    /// A turn, once it comes.
-    ///
-    /// # Errors
-    /// [`NotAsked::Full`] at once, or [`NotAsked::Late`] at that time.
-    pub(super) async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
+    async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
         let _waiting = self.queue()?;
-        match timeout_at(deadline.into(), self.places.acquire()).await {
-            Ok(turn) => Ok(turn.expect("nobody closes it")),
+        match timeout_at(deadline.into(), self.permits.acquire()).await {
+            Ok(permit) => Ok(permit.expect("nobody closes it")),
             Err(_) => Err(NotAsked::Late),
         }
     }
 
     fn queue(&self) -> Result<Waiting<'_>, NotAsked> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        // from here on it is taken off again, whatever happens
+        // from here on, dropping it takes it off the count
         let waiting = Waiting(&self.waiting);
         match before < self.bounds.waiting {
             true => Ok(waiting),
@@ -98,9 +104,9 @@ impl CallLimiter {
         self.bounds
     }
 
-    /// Calls that are on their way.
+    /// Calls in flight.
     pub(super) fn in_flight(&self) -> usize {
-        self.bounds.in_flight - self.places.available_permits()
+        self.bounds.in_flight - self.permits.available_permits()
     }
 
     /// Calls that wait.
@@ -127,7 +133,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(2);
 
-    fn turns(in_flight: usize, waiting: usize) -> CallLimiter {
+    fn limiter(in_flight: usize, waiting: usize) -> CallLimiter {
         CallLimiter::new(Bounds { in_flight, waiting })
     }
 
@@ -136,79 +142,79 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_came_first_has_the_first_turn() {
-        let turns = turns(1, 3);
+    async fn who_came_first_has_the_first_permit() {
+        let limiter = limiter(1, 3);
         let order = std::sync::Mutex::new(Vec::new());
-        let first = turns.take().unwrap();
+        let first = limiter.take().unwrap();
         let waiting = join_all((0..3).map(async |number| {
-            let _turn = turns.wait(soon()).await.unwrap();
+            let _permit = limiter.wait(soon()).await.unwrap();
             order.lock().unwrap().push(number);
         }));
         let mut waiting = Box::pin(waiting);
 
         assert!(waiting.as_mut().now_or_never().is_none());
-        assert_eq!((turns.in_flight(), turns.waiting()), (1, 3));
+        assert_eq!((limiter.in_flight(), limiter.waiting()), (1, 3));
         drop(first);
         // it is theirs who wait
-        assert!(turns.take().is_none());
+        assert!(limiter.take().is_none());
         waiting.await;
 
         assert_eq!(*order.lock().unwrap(), [0, 1, 2]);
-        assert_eq!((turns.in_flight(), turns.waiting()), (0, 0));
+        assert_eq!((limiter.in_flight(), limiter.waiting()), (0, 0));
     }
 
     #[tokio::test]
     async fn who_finds_too_many_waiting_is_refused_at_once() {
-        let turns = turns(1, 1);
-        let _first = turns.take().unwrap();
-        let mut waiting = Box::pin(turns.wait(soon()));
+        let limiter = limiter(1, 1);
+        let _first = limiter.take().unwrap();
+        let mut waiting = Box::pin(limiter.wait(soon()));
         assert!(waiting.as_mut().now_or_never().is_none());
 
-        let refused = turns.wait(soon()).now_or_never();
+        let refused = limiter.wait(soon()).now_or_never();
 
         assert!(matches!(refused, Some(Err(NotAsked::Full))));
-        assert_eq!(turns.waiting(), 1);
+        assert_eq!(limiter.waiting(), 1);
     }
 
     #[tokio::test]
     async fn who_gives_up_leaves_the_place_to_others() {
-        let turns = turns(1, 1);
-        let first = turns.take().unwrap();
-        let mut waiting = Box::pin(turns.wait(soon()));
+        let limiter = limiter(1, 1);
+        let first = limiter.take().unwrap();
+        let mut waiting = Box::pin(limiter.wait(soon()));
         assert!(waiting.as_mut().now_or_never().is_none());
 
         drop(waiting);
-        assert_eq!(turns.waiting(), 0);
+        assert_eq!(limiter.waiting(), 0);
         drop(first);
 
-        assert!(turns.take().is_some());
+        assert!(limiter.take().is_some());
         let call = async {
-            let _turn = turns.take().unwrap();
+            let _permit = limiter.take().unwrap();
             sleep(TIMEOUT).await;
         };
         let mut call = Box::pin(call);
         assert!(call.as_mut().now_or_never().is_none());
-        assert_eq!(turns.in_flight(), 1);
+        assert_eq!(limiter.in_flight(), 1);
         drop(call);
-        assert_eq!(turns.in_flight(), 0);
+        assert_eq!(limiter.in_flight(), 0);
     }
 
     #[tokio::test]
     async fn nobody_waits_past_the_deadline() {
-        let turns = turns(1, 1);
-        let _first = turns.take().unwrap();
+        let limiter = limiter(1, 1);
+        let _first = limiter.take().unwrap();
 
-        let late = turns.wait(Instant::now()).await;
+        let late = limiter.wait(Instant::now()).await;
 
         assert!(matches!(late, Err(NotAsked::Late)));
-        assert_eq!(turns.waiting(), 0);
+        assert_eq!(limiter.waiting(), 0);
     }
 
     #[test]
     fn no_bound_is_no_bound() {
-        let turns = CallLimiter::new(Bounds::NONE);
-        let all: Vec<_> = (0..10_000).map(|_| turns.take().unwrap()).collect();
+        let limiter = CallLimiter::new(Bounds::NONE);
+        let all: Vec<_> = (0..10_000).map(|_| limiter.take().unwrap()).collect();
 
-        assert_eq!(turns.in_flight(), all.len());
+        assert_eq!(limiter.in_flight(), all.len());
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use redis::{RedisError, Value};
 
 use super::address::Address;
+use super::call::Call;
 use super::cluster::{Cluster, Repeat};
 use super::commands::{Command, command};
 use super::confirmation::{Confirmation, mark};
@@ -202,13 +203,14 @@ impl Calls<'_> {
             return Ok(Fields::read(&touched, fields));
         };
         let commands = [touch, fields];
-        let replies = match node.call_raw(&commands, self.deadline).await {
+        let call = Call::new(&commands, self.deadline);
+        let replies = match node.call_raw(&call).await {
             Ok(replies) => match replies.as_ref().and_then(Fields::touched) {
                 Some(fields) => return Ok(fields),
                 // once more, in the way that knows errors and scripts that were lost
                 None => Box::pin(self.read_from(node, &commands)).await,
             },
-            Err(fault) if fault.is_of_the_connection() => node.call(&commands, self.deadline).await,
+            Err(fault) if fault.is_of_the_connection() => node.call(call).await,
             Err(fault) => Err(fault),
         };
         let replies = replies.map_err(|fault| self.error(fault))?;
@@ -328,9 +330,10 @@ impl Calls<'_> {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        match node.call(commands, self.deadline).await {
+        let call = Call::new(commands, self.deadline);
+        match node.call(call).await {
             Err(fault) if fault.is_of_the_connection() || fault.is_of_the_role() => {
-                node.call(commands, self.deadline).await
+                node.call(call).await
             }
             result => result,
         }
@@ -351,8 +354,9 @@ impl Calls<'_> {
                 result => result,
             };
         }
-        match node.call(&cmds, deadline).await {
-            Err(fault) if fault.is_of_the_role() => node.call(&cmds, deadline).await,
+        let call = Call::new(&cmds, deadline);
+        match node.call(call).await {
+            Err(fault) if fault.is_of_the_role() => node.call(call).await,
             result => result,
         }
     }

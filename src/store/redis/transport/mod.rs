@@ -2,6 +2,7 @@
 
 pub(super) mod address;
 mod breaker;
+mod call;
 mod cluster;
 pub(super) mod commands;
 pub(super) mod confirmation;

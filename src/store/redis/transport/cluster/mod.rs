@@ -19,6 +19,7 @@ use redis::{ConnectionInfo, Value};
 use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
+use super::call::Call;
 use super::commands::{Command, key_of};
 use super::confirmation::Confirmation;
 use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node};
@@ -54,7 +55,8 @@ pub(super) enum Repeat {
 
 /// A unit on its way.
 struct Errand {
-    place: usize,
+    /// Where its replies belong among those of all.
+    index: usize,
     unit: Unit,
     /// Where it was sent to by another node.
     sent_to: Option<(Host, bool)>,
@@ -173,7 +175,7 @@ impl Cluster {
         let calls = by_master.into_iter().map(|(host, probe)| {
             let call = async move {
                 let node = self.nodes.get(&self.topology, host);
-                node.call(&[probe], deadline).await
+                node.call(Call::new(&[probe], deadline)).await
             };
             call.boxed()
         });
@@ -208,8 +210,8 @@ impl Cluster {
         let mut replies: Vec<_> = units.iter().map(|_| Vec::new()).collect();
         let errands = units.into_iter().enumerate();
         let mut left: Vec<_> = errands
-            .map(|(place, unit)| Errand {
-                place,
+            .map(|(index, unit)| Errand {
+                index,
                 unit,
                 sent_to: None,
             })
@@ -218,8 +220,8 @@ impl Cluster {
         while !left.is_empty() {
             self.refresh(deadline).await?;
             let round = self.round(left, deadline, &mut repeat).await?;
-            for (place, reply) in round.done {
-                replies[place] = reply;
+            for (index, reply) in round.done {
+                replies[index] = reply;
             }
             left = round.left;
             if let Some(fault) = round.waits_for {
@@ -304,10 +306,12 @@ impl Cluster {
         for errand in &errands {
             errand.unit.write(errand.is_asking(), &mut commands);
         }
-        let sent = match errands.iter().find_map(|errand| errand.unit.confirmation()) {
-            None => node.send(&commands, deadline).await,
-            Some(confirmation) => confirmation.send_to(&node, commands, deadline).await,
+        let call = Call {
+            checked: 0,
+            confirmation: errands.iter().find_map(|errand| errand.unit.confirmation()),
+            ..Call::new(&commands, deadline)
         };
+        let sent = node.call(call).await;
         (host, errands, sent)
     }
 
@@ -325,7 +329,7 @@ impl Cluster {
         for mut errand in errands {
             let outcome = errand.unit.outcome(errand.is_asking(), &mut replies, host);
             match outcome {
-                Outcome::Done(replies) => round.done.push((errand.place, replies)),
+                Outcome::Done(replies) => round.done.push((errand.index, replies)),
                 Outcome::Moved(to, error) => {
                     self.topology.doubt();
                     let was_sent = errand.sent_to.replace((to, false)).is_some();

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::Nodes;
 use super::slots::SlotMap;
 use crate::store::redis::transport::address::Host;
+use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::commands::command;
 use crate::store::redis::transport::node::{ConnectionRegistry, Fault, Node, Origin, Server};
 
@@ -33,8 +34,8 @@ pub(super) struct Topology {
     asked: Mutex<Option<Instant>>,
     /// Why the node that was asked last did not tell.
     failure: std::sync::Mutex<Option<RedisError>>,
-    /// Whom to ask first.
-    turn: AtomicUsize,
+    /// Counts choices of a node, so that each time another one is asked first.
+    choices: AtomicUsize,
     /// How long a call may take.
     timeout: Duration,
 }
@@ -50,7 +51,7 @@ impl Topology {
             settled: AtomicU64::new(0),
             asked: Mutex::new(None),
             failure: std::sync::Mutex::default(),
-            turn: AtomicUsize::new(0),
+            choices: AtomicUsize::new(0),
             timeout,
         }
     }
@@ -86,10 +87,10 @@ impl Topology {
         self.doubts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One of them, another each time.
+    /// One of these hosts, another each time.
     pub(super) fn any_of<'a>(&self, hosts: &'a [Host]) -> Option<&'a Host> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        hosts.get(turn % hosts.len().max(1))
+        let choice = self.choices.fetch_add(1, Ordering::Relaxed);
+        hosts.get(choice % hosts.len().max(1))
     }
 
     /// Whether that host is one of the cluster.
@@ -117,7 +118,7 @@ impl Topology {
             return;
         }
         *asked = Some(Instant::now());
-        if let Some(map) = self.send_unlimited(nodes).await {
+        if let Some(map) = self.fetch(nodes).await {
             *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
             self.settled.store(doubts, Ordering::Relaxed);
         }
@@ -125,14 +126,14 @@ impl Topology {
 
     /// Asks one node after the other, each time another one first: one that hangs, or that was cut
     /// off and tells how it was, does not do so to everybody.
-    async fn send_unlimited(&self, nodes: &Nodes) -> Option<SlotMap> {
+    async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();
         let known: Vec<_> = map.nodes().collect();
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
-        let (later, first) = known.split_at(turn.min(known.len()));
+        let choice = self.choices.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
+        let (later, first) = known.split_at(choice.min(known.len()));
         for host in first.iter().chain(later).copied().chain(&self.seeds) {
             let node = nodes.get(self, host);
-            if let Some(map) = self.ask_one(&node, host).await {
+            if let Some(map) = self.fetch_from(&node, host).await {
                 return Some(map);
             }
         }
@@ -147,12 +148,17 @@ impl Topology {
         Fault::Connect(failure.unwrap_or_else(nobody))
     }
 
-    async fn ask_one(&self, node: &Node, host: &Host) -> Option<SlotMap> {
+    async fn fetch_from(&self, node: &Node, host: &Host) -> Option<SlotMap> {
         let mut slots = command("CLUSTER");
         slots.arg("SLOTS");
         let patience = self.timeout / 8;
         let deadline = Instant::now() + 2 * patience;
-        let replies = timeout(patience, node.send_unlimited(&[slots], deadline)).await;
+        let slots = [slots];
+        let call = Call {
+            checked: 0,
+            ..Call::new(&slots, deadline).unlimited()
+        };
+        let replies = timeout(patience, node.call(call)).await;
         let reply = match replies {
             Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
             Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),

@@ -1,38 +1,36 @@
-//! One server, by a connection that comes back by itself.
+//! One server, over connections that are made again after they broke.
 
 mod connection;
+mod in_flight;
 mod origin;
-mod outcome;
 mod pool;
 mod probe;
 mod sentinel;
 mod server;
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use redis::Value;
 use tokio::time::timeout_at;
 
 use super::breaker::Verdict;
+use super::call::Call;
 pub(super) use super::fault::Fault;
 pub use super::limiter::Bounds;
-use super::limiter::{CallLimiter, Permit};
+use super::limiter::CallLimiter;
 pub(super) use super::registry::ConnectionRegistry;
+pub(super) use super::wire::Reader;
+use crate::store::redis::scripts;
 use connection::Connection;
+use in_flight::InFlight;
 pub(super) use origin::Origin;
-use outcome::until;
-use pool::{ExclusiveConnection, Pool};
+use pool::Pool;
 use probe::Probe;
 pub(super) use sentinel::Sentinels;
 pub(super) use server::Server;
-
-use super::commands::Command;
-pub(super) use super::wire::Reader;
 
 /// One server, as one user of the store calls it.
 #[derive(Debug)]
@@ -74,160 +72,89 @@ impl Node {
         &self.server
     }
 
-    /// Calls commands until that time; all replies, or the first that is an error. A script that the
+    /// Calls commands; all replies, or the first error among those that are checked. A script that the
     /// server has lost is loaded again.
-    pub(super) async fn call(
-        &self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        if self.mode == Mode::Pooled {
-            return self.call_pooled(commands, deadline).await;
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
+        if self.mode == Mode::Pooled || call.confirmation.is_some() {
+            // boxed, as the rare case below: this keeps the futures of requests small
+            return Box::pin(self.call_exclusively(call)).await;
         }
-        let (connection, _permit) = self.permitted(deadline).await?;
-        self.until(
-            deadline,
-            &connection,
-            pin!(connection.call(commands, deadline)),
-        )
-        .await
+        match self.call_once(&call).await {
+            Err(fault) if fault.is_missing_script() => {
+                Box::pin(async {
+                    self.load(call.deadline).await?;
+                    self.call_once(&call).await
+                })
+                .await
+            }
+            called => called,
+        }
     }
 
-    /// Calls commands until that time; their replies as they came, one after the other, be they
-    /// errors. None and no call where replies cannot be had so: those of the pool are read by its
-    /// connections.
-    pub(super) async fn call_raw(
-        &self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Option<Bytes>, Fault> {
+    /// Calls commands; their replies as they came, one after the other, errors included. Calls nothing and
+    /// returns none in pooled mode, where the connections read the replies themselves.
+    pub(super) async fn call_raw(&self, call: &Call<'_>) -> Result<Option<Bytes>, Fault> {
         if self.mode == Mode::Pooled {
             return Ok(None);
         }
-        let (connection, _permit) = self.permitted(deadline).await?;
-        self.until(
-            deadline,
-            &connection,
-            pin!(connection.call_raw(commands, deadline)),
-        )
-        .await
-        .map(Some)
-    }
-
-    /// Calls commands until that time; all replies, be they errors.
-    pub(super) async fn send(
-        &self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        if self.mode == Mode::Pooled {
-            return self.send_pooled(commands, deadline, true).await;
-        }
-        let (connection, _permit) = self.permitted(deadline).await?;
-        self.until(
-            deadline,
-            &connection,
-            pin!(connection.send(commands, deadline)),
-        )
-        .await
-    }
-
-    /// Sends commands as [`Self::send`] does, but without a permit: what others wait for.
-    pub(super) async fn send_unlimited(
-        &self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        if self.mode == Mode::Pooled {
-            return self.send_pooled(commands, deadline, false).await;
-        }
-        let connection = self.connection(deadline).await?;
-        self.until(
-            deadline,
-            &connection,
-            pin!(connection.send(commands, deadline)),
-        )
-        .await
-    }
-
-    /// A connection that nobody else uses, by that time, unless the server is known not to answer.
-    pub(super) async fn exclusive(
-        &self,
-        deadline: Instant,
-    ) -> Result<ExclusiveConnection<'_>, Fault> {
-        self.admit(deadline).await?;
-        self.pool().take(deadline).await
-    }
-
-    /// In a box, as the others here: this keeps the calls of requests small.
-    fn call_pooled<'a>(
-        &'a self,
-        commands: &'a [Command],
-        deadline: Instant,
-    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
-        let call = async move {
-            let exclusive = self.exclusive(deadline).await?;
-            exclusive.call(commands, commands.len(), deadline).await
-        };
-        call.boxed()
-    }
-
-    fn send_pooled<'a>(
-        &'a self,
-        commands: &'a [Command],
-        deadline: Instant,
-        is_limited: bool,
-    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
-        let send = async move {
-            self.admit(deadline).await?;
-            let exclusive = match is_limited {
-                true => self.pool().take(deadline).await?,
-                false => self.pool().take_unlimited(deadline).await?,
-            };
-            exclusive.send(commands, deadline).await
-        };
-        send.boxed()
-    }
-
-    fn load_pooled(&self, deadline: Instant) -> BoxFuture<'_, Result<(), Fault>> {
-        let load = async move { self.exclusive(deadline).await?.load(deadline).await };
-        load.boxed()
-    }
-
-    fn pool(&self) -> &Arc<Pool> {
-        let new = || Pool::new(&self.server, self.limiter.bounds());
-        self.pool.get_or_init(new)
+        let (_, replies) = self.exchange(call).await?;
+        Ok(Some(replies))
     }
 
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
-        if self.mode == Mode::Pooled {
-            return self.load_pooled(deadline).await;
+        let load = scripts::load_all();
+        let load = Call::new(&load, deadline).unlimited();
+        match self.mode {
+            Mode::Pooled => self.call_exclusively(load).await.map(drop),
+            Mode::Own | Mode::Shared => self.call_once(&load).await.map(drop),
         }
-        let connection = self.connection(deadline).await?;
-        self.until(deadline, &connection, pin!(connection.load(deadline)))
-            .await
     }
 
-    /// A connection, and the right to use it.
-    async fn permitted(&self, deadline: Instant) -> Result<(Arc<Connection>, Permit<'_>), Fault> {
-        // before it waits: who would be refused has nothing to wait for
-        let connection = self.connection(deadline).await?;
-        if let Some(permit) = self.limiter.take() {
-            return Ok((connection, permit));
-        }
-        let permit = self
-            .limiter
-            .wait(CallLimiter::last_of_use(deadline))
-            .await?;
-        // which may have broken meanwhile
-        Ok((self.connection(deadline).await?, permit))
+    async fn call_once(&self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
+        let (connection, replies) = self.exchange(call).await?;
+        connection.read(&replies, call)
     }
 
-    /// A connection, unless the server is known not to answer.
-    async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, Fault> {
-        self.admit(deadline).await?;
-        Ok(self.usable_connection())
+    /// Calls commands over the multiplexed connection; returns it and the replies as they came.
+    ///
+    /// After a timeout the connection is not used again: one that lost its other end silently would stay
+    /// broken for a quarter of an hour.
+    async fn exchange(&self, call: &Call<'_>) -> Result<(Arc<Connection>, Bytes), Fault> {
+        // before the wait for a permit: a call that is refused has nothing to wait for
+        self.admit(call.deadline).await?;
+        let _permit = match call.is_limited {
+            true => Some(self.limiter.acquire(call.deadline).await?),
+            false => None,
+        };
+        // the server may have become silent meanwhile
+        self.admit(call.deadline).await?;
+        let connection = self.usable_connection();
+        let in_flight = InFlight::new(&self.server);
+        let replies = {
+            let exchange = pin!(connection.exchange(call));
+            match self.mode {
+                Mode::Own | Mode::Pooled => exchange.await,
+                // the runtime that drives the connection may be stuck, and must not block this one
+                Mode::Shared => timeout_at(call.deadline.into(), exchange)
+                    .await
+                    .unwrap_or(Err(Fault::Timeout)),
+            }
+        };
+        in_flight.end(&replies);
+        if matches!(replies, Err(Fault::Timeout)) {
+            connection.give_up();
+            self.probe_if_due();
+        }
+        let replies = replies?;
+        Ok((connection, replies))
+    }
+
+    /// Calls commands over a connection that nobody else uses.
+    async fn call_exclusively(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
+        self.admit(call.deadline).await?;
+        let new = || Pool::new(&self.server, self.limiter.bounds());
+        self.pool.get_or_init(new).call(&call).await
     }
 
     /// Refuses when the server is known not to answer, after a probe if one is on its way.
@@ -253,7 +180,7 @@ impl Node {
         self.server.breaker.judge(has_connection)
     }
 
-    /// On the runtime of who calls, and to its end, even if the caller gives up.
+    /// The probe runs on the caller's runtime, and to its end even if the caller gives up.
     fn probe_if_due(&self) {
         let Some(probe) = Probe::begin(&self.server) else {
             return;
@@ -290,31 +217,5 @@ impl Node {
 
     fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for what was called. After a timeout that connection is not used again: one that has lost
-    /// its other end without a word would stay so for a quarter of an hour.
-    ///
-    /// The call stays where it is: it is large, and would be moved with every request.
-    async fn until<T>(
-        &self,
-        deadline: Instant,
-        connection: &Connection,
-        call: Pin<&mut impl Future<Output = Result<T, Fault>>>,
-    ) -> Result<T, Fault> {
-        let called = match self.mode {
-            Mode::Own | Mode::Pooled => until(&self.server, call).await,
-            // a runtime that is stuck is not to keep those of others
-            Mode::Shared => {
-                let call = timeout_at(deadline.into(), call);
-                let call = pin!(call.map(|called| called.unwrap_or(Err(Fault::Timeout))));
-                until(&self.server, call).await
-            }
-        };
-        if matches!(called, Err(Fault::Timeout)) {
-            connection.give_up();
-            self.probe_if_due();
-        }
-        called
     }
 }

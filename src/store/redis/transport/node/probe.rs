@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::connection::Connection;
 use super::server::Server;
 use crate::store::redis::transport::breaker::Begun;
+use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::commands::command;
 use crate::store::redis::transport::fault::Fault;
 
@@ -39,7 +40,8 @@ impl Probe {
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];
-        let mut ping = Box::pin(connection.send(&ping, deadline));
+        let ping = Call::new(&ping, deadline);
+        let mut ping = Box::pin(connection.exchange(&ping));
         if self.begun.is_suspicion {
             match timeout(self.server.timeout / 4, &mut ping).await {
                 Ok(answered) => return self.tell(answered.is_ok()),

@@ -12,9 +12,10 @@ use bytes::BytesMut;
 use redis::RedisError;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
-use super::queue::{Calls, Failure, Queue, Taken, Waiter, earlier, give_up_late};
+use super::queue::{Calls, Queue, Taken, Waiter, earlier, give_up_late};
 use super::scan::{Scan, malformed};
 use crate::alarm::Alarm;
+use crate::store::redis::transport::fault::Fault;
 
 /// What is read at once, unless more is known to come.
 const READ_BYTES: usize = 64 * 1024;
@@ -191,7 +192,7 @@ impl<S> Driver<S> {
     fn end(&mut self, error: &RedisError) {
         self.queue.end(error);
         for waiter in self.waiting.drain(..) {
-            waiter.answer(Err(Failure::Broken(error.clone())));
+            waiter.answer(Err(Fault::Call(error.clone())));
         }
     }
 }

@@ -72,7 +72,7 @@ fn ends_there_byte_by_byte(bytes: &[u8], replies: usize, whole: Option<Option<us
 }
 
 fn is_as_of_the_library(replies: &[u8], count: usize) {
-    let values = READ.hold(replies.len(), || value::all(replies, count));
+    let values = READ.hold(replies.len(), || value::values(replies, count));
 
     let mut at = 0;
     let mut library = Vec::new();

@@ -1,9 +1,9 @@
-//! A connection: commands of many callers go out in the order in which they were called, and the
-//! replies come back in it ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
+//! A connection that many callers share. Commands go out in the order in which they were called, and the
+//! replies come back in the same order ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
 //!
-//! It is ours for what it costs. A task on the callers' own runtime sends with one call of the system
-//! what was called meanwhile, and hands on the replies as slices of what it has read, so that who
-//! knows their form reads them where they lie.
+//! It is our own because the library's costs more. A task on the callers' runtime sends all commands that were
+//! called meanwhile with one system call, and hands out the replies as slices of what it read, so a caller
+//! that knows their form reads them in place.
 
 mod driver;
 #[cfg(test)]
@@ -25,13 +25,14 @@ use bytes::Bytes;
 use redis::{ConnectionInfo, RedisError, Value};
 
 pub(super) use greeting::unechoed;
-pub(super) use queue::Failure;
 use queue::Queue;
 
 use super::commands::Command;
+use super::fault::Fault;
 pub(crate) use reader::Reader;
+pub(super) use value::values;
 
-/// A connection that is used by all its clones, until the last of them is dropped.
+/// A connection that all clones share. It closes when the last of them is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexer {
     /// Counted here, beside the task's own, so that the last one's end is seen.
@@ -53,51 +54,32 @@ impl Multiplexer {
         Ok(wire)
     }
 
-    /// Whether it is of no more use.
+    /// Whether the connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.caller.0.has_ended()
     }
 
-    /// Calls commands; one reply for each, be it an error. How long that may take is for the caller to
-    /// bound.
+    /// Calls commands; returns one reply for each, which may be an error. Callers bound the time.
     pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
         match self.exchange(commands, None).await {
-            Ok(replies) => value::all(&replies, commands.len()),
-            Err(Failure::Broken(error)) => Err(error),
-            // which has no time
-            Err(Failure::Late) => Err(ended()),
+            Ok(replies) => values(&replies, commands.len()),
+            Err(Fault::Call(error)) => Err(error),
+            // without a deadline there is no other fault
+            Err(_) => Err(ended()),
         }
     }
 
-    /// Calls commands until that time; one reply for each, be it an error.
-    pub(super) async fn call_by(
-        &self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Failure> {
-        let replies = self.call_raw(commands, deadline).await?;
-        value::all(&replies, commands.len()).map_err(Failure::Broken)
-    }
-
-    /// Calls commands until that time; their replies as they came, one after the other.
-    pub(super) async fn call_raw(
-        &self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Bytes, Failure> {
-        self.exchange(commands, Some(deadline)).await
-    }
-
-    async fn exchange(
+    /// Calls commands; returns their replies as they came, one after the other.
+    ///
+    /// # Errors
+    /// [`Fault::Timeout`] at the deadline, [`Fault::Call`] when the connection ends before.
+    pub(super) async fn exchange(
         &self,
         commands: &[Command],
         deadline: Option<Instant>,
-    ) -> Result<Bytes, Failure> {
-        let called = self.caller.0.call(commands, deadline);
-        let replies = called.map_err(Failure::Broken)?;
-        replies
-            .await
-            .unwrap_or_else(|_| Err(Failure::Broken(ended())))
+    ) -> Result<Bytes, Fault> {
+        let replies = self.caller.0.push(commands, deadline)?;
+        replies.await.unwrap_or_else(|_| Err(Fault::Call(ended())))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is called, until it is sent.
+//! Calls that wait to be sent.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -10,8 +10,9 @@ use redis::RedisError;
 use tokio::sync::oneshot;
 
 use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::fault::Fault;
 
-/// Commands and who waits for their replies.
+/// Calls that were not sent yet, in their order.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -20,59 +21,49 @@ struct State {
     calls: Calls,
     /// The task that sends, while it sleeps.
     sender: Option<Waker>,
-    /// The first time by which one of the calls has to be answered.
+    /// The earliest deadline of the calls.
     earliest: Option<Instant>,
-    /// Why nothing more is sent.
+    /// Why nothing more is sent, once the connection has ended.
     end: Option<RedisError>,
     is_left: bool,
 }
 
-/// Calls in their order.
+/// Calls in their order: bytes to send, and callers that wait.
 #[derive(Default)]
 pub(super) struct Calls {
-    /// As they are sent.
     pub(super) bytes: Vec<u8>,
     pub(super) waiters: Vec<Waiter>,
 }
 
-/// Who waits for so many replies, and until when; who was told that it is late waits no more, and
-/// its replies are still to come.
+/// A caller that waits for some replies until its deadline. One that missed the deadline has no sender, and
+/// its replies are discarded when they come.
 pub(super) struct Waiter {
     pub(super) replies: usize,
     deadline: Option<Instant>,
-    sender: Option<oneshot::Sender<Result<Bytes, Failure>>>,
+    sender: Option<oneshot::Sender<Result<Bytes, Fault>>>,
 }
 
-/// Why there are no replies.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The time is over.
-    Late,
-    /// The connection is.
-    Broken(RedisError),
-}
-
-/// What a sender finds.
+/// What the driver finds in the queue.
 pub(super) enum Taken {
-    /// And the first time by which one of them has to be answered.
+    /// There are calls, with this earliest deadline.
     Calls(Option<Instant>),
     Nothing,
-    /// Nor will there ever be more.
+    /// Nothing, and no caller is left that could add more.
     Left,
 }
 
 impl Queue {
-    /// Adds commands. Their replies come unless the connection ends before.
-    pub(super) fn call(
+    /// Adds a call. Its replies come unless the connection ends before.
+    pub(super) fn push(
         &self,
         commands: &[Command],
         deadline: Option<Instant>,
-    ) -> Result<oneshot::Receiver<Result<Bytes, Failure>>, RedisError> {
+    ) -> Result<oneshot::Receiver<Result<Bytes, Fault>>, Fault> {
         debug_assert!(!commands.is_empty(), "nothing would ever be answered");
         let (sender, receiver) = oneshot::channel();
         let mut state = self.lock();
         if let Some(error) = &state.end {
-            return Err(error.clone());
+            return Err(Fault::Call(error.clone()));
         }
         for command in commands {
             command.write(&mut state.calls.bytes);
@@ -91,8 +82,8 @@ impl Queue {
         Ok(receiver)
     }
 
-    /// Puts what was called into the place of `calls`, which are empty. If there is nothing, who
-    /// sends is woken when there is.
+    /// Swaps the queued calls with `calls`, which are empty. If there are none, the driver is woken when there
+    /// are.
     pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
         let mut state = self.lock();
         if !state.calls.bytes.is_empty() {
@@ -109,26 +100,26 @@ impl Queue {
         Taken::Nothing
     }
 
-    /// Whether nobody is left who calls. If somebody is, who sends is woken when that ends, or when
-    /// there is more to send.
+    /// Whether no caller is left. If one is, the driver is woken when the last one leaves, or when there is more
+    /// to send.
     pub(super) fn is_left(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
         state.sender = Some(waker.clone());
         state.is_left
     }
 
-    /// The first time by which a call that was not taken has to be answered.
+    /// The earliest deadline of the queued calls.
     pub(super) fn earliest(&self) -> Option<Instant> {
         self.lock().earliest
     }
 
-    /// Tells the calls that were not taken, and whose time is over, that they are late.
+    /// Fails the queued calls that have missed their deadline.
     pub(super) fn give_up_late(&self, now: Instant) {
         let mut state = self.lock();
         state.earliest = give_up_late(&mut state.calls.waiters, now);
     }
 
-    /// Nobody is left who calls.
+    /// The last caller leaves.
     pub(super) fn leave(&self) {
         let mut state = self.lock();
         state.is_left = true;
@@ -139,19 +130,19 @@ impl Queue {
         }
     }
 
-    /// Whether nothing more is sent.
+    /// Whether the connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.lock().end.is_some()
     }
 
-    /// Takes no more calls, and tells those that were not sent why.
+    /// Takes no more calls, and fails those that were not sent.
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
         state.end.get_or_insert_with(|| error.clone());
         let calls = mem::take(&mut state.calls);
         drop(state);
         for waiter in calls.waiters {
-            waiter.answer(Err(Failure::Broken(error.clone())));
+            waiter.answer(Err(Fault::Call(error.clone())));
         }
     }
 
@@ -161,20 +152,20 @@ impl Queue {
 }
 
 impl Waiter {
-    /// Hands over the replies, to nobody if they are waited for no more.
-    pub(super) fn answer(self, replies: Result<Bytes, Failure>) {
+    /// Hands over the replies, and discards them if the caller has left.
+    pub(super) fn answer(self, replies: Result<Bytes, Fault>) {
         if let Some(sender) = self.sender {
             sender.send(replies).ok();
         }
     }
 
-    /// When it has to be answered, unless that was told.
+    /// Its deadline, unless it has missed it already.
     fn due(&self) -> Option<Instant> {
         self.deadline.filter(|_| self.sender.is_some())
     }
 }
 
-/// The earlier of two times, if there are any.
+/// The earlier of two optional times.
 pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -182,7 +173,7 @@ pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
     }
 }
 
-/// Tells those whose time is over that they are late; when the first of the others will be.
+/// Fails the calls that have missed their deadline; returns the earliest deadline of the others.
 pub(super) fn give_up_late<'a>(
     waiters: impl IntoIterator<Item = &'a mut Waiter>,
     now: Instant,
@@ -192,7 +183,7 @@ pub(super) fn give_up_late<'a>(
         match waiter.due() {
             Some(due) if due <= now => {
                 if let Some(sender) = waiter.sender.take() {
-                    sender.send(Err(Failure::Late)).ok();
+                    sender.send(Err(Fault::Timeout)).ok();
                 }
             }
             due => earliest = earlier(earliest, due),
@@ -201,7 +192,7 @@ pub(super) fn give_up_late<'a>(
     earliest
 }
 
-/// What was called is nobody else's to see.
+/// Calls hold state and passwords.
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue").finish_non_exhaustive()

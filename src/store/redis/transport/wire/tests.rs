@@ -10,8 +10,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use super::driver::Driver;
 use super::queue::Queue;
 use super::scan::Scan;
-use super::{Caller, Failure, Multiplexer, value};
+use super::{Caller, Multiplexer, value};
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::fault::Fault;
 
 /// A connection and its other end.
 fn connected(buffer_bytes: usize) -> (Multiplexer, DuplexStream) {
@@ -161,24 +162,26 @@ async fn who_waits_too_long_is_told_and_the_others_get_their_replies() {
     let now = Instant::now();
     let calls = async {
         tokio::join!(
-            wire.call_by(&one, now + Duration::from_secs(60)),
-            wire.call_by(&one, now + Duration::from_millis(20)),
+            wire.exchange(&one, Some(now + Duration::from_secs(60))),
+            wire.exchange(&one, Some(now + Duration::from_millis(20))),
             wire.call(&one),
         )
     };
     let answer = async {
         read_pings(&mut theirs, 3).await;
-        let late = wire.call_by(&one, now + Duration::from_millis(40)).await;
+        let late = wire
+            .exchange(&one, Some(now + Duration::from_millis(40)))
+            .await;
         theirs.write_all(b":1\r\n:2\r\n:3\r\n:4\r\n").await.unwrap();
         late
     };
 
     let ((first, second, third), late) = tokio::join!(calls, answer);
 
-    assert_eq!(first.unwrap(), [Value::Int(1)]);
-    assert!(matches!(second, Err(Failure::Late)));
+    assert_eq!(first.unwrap(), ":1\r\n");
+    assert!(matches!(second, Err(Fault::Timeout)));
     assert_eq!(third.unwrap(), [Value::Int(3)]);
-    assert!(matches!(late, Err(Failure::Late)));
+    assert!(matches!(late, Err(Fault::Timeout)));
     let answer = async {
         read_pings(&mut theirs, 2).await;
         theirs.write_all(b":5\r\n").await.unwrap();
@@ -194,12 +197,15 @@ async fn who_could_not_be_sent_in_time_is_told_too() {
     let soon = || Instant::now() + Duration::from_millis(20);
 
     assert!(matches!(
-        wire.call_by(&one, soon()).await,
-        Err(Failure::Late)
+        wire.exchange(&one, Some(soon())).await,
+        Err(Fault::Timeout)
     ));
-    let more = tokio::join!(wire.call_by(&one, soon()), wire.call_by(&one, soon()));
+    let more = tokio::join!(
+        wire.exchange(&one, Some(soon())),
+        wire.exchange(&one, Some(soon()))
+    );
 
-    assert!(matches!(more, (Err(Failure::Late), Err(Failure::Late))));
+    assert!(matches!(more, (Err(Fault::Timeout), Err(Fault::Timeout))));
     assert!(!wire.has_ended());
 }
 
@@ -256,7 +262,7 @@ proptest! {
             }
         }
 
-        let values = value::all(&bytes, replies.len()).unwrap();
+        let values = value::values(&bytes, replies.len()).unwrap();
 
         for (value, reply) in values.into_iter().zip(&replies) {
             prop_assert_eq!(value, parse_redis_value(reply).unwrap());
@@ -268,6 +274,6 @@ proptest! {
         bytes in prop::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'*'), Just(b'%'), Just(b'$'), Just(b'9'), any::<u8>()], 0..60),
     ) {
         Scan::of(2).end(&bytes).ok();
-        value::all(&bytes, 2).ok();
+        value::values(&bytes, 2).ok();
     }
 }

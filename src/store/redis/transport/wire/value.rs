@@ -10,8 +10,11 @@ const MAX_DEPTH: usize = 32;
 /// What a value takes at least: `_` and the end of the line.
 const SHORTEST: usize = 3;
 
-/// So many replies.
-pub(super) fn all(replies: &[u8], count: usize) -> Result<Vec<Value>, RedisError> {
+/// As many replies as there were commands.
+pub(in crate::store::redis::transport) fn values(
+    replies: &[u8],
+    count: usize,
+) -> Result<Vec<Value>, RedisError> {
     some(&mut Reader::new(replies), count, MAX_DEPTH)
 }
 

@@ -1,8 +1,5 @@
 //! A connection of the pool, while one call uses it.
 
-use std::pin::pin;
-use std::time::Instant;
-
 use deadpool::managed::Object;
 use redis::{Pipeline, RedisError, Value};
 use tokio::time::timeout_at;
@@ -10,86 +7,44 @@ use tokio::time::timeout_at;
 use super::connector::{Connector, Pooled};
 use super::{Pool, unusable};
 use crate::store::redis::scripts;
-use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::fault::Fault;
-use crate::store::redis::transport::limiter::Permit;
-use crate::store::redis::transport::node::connection::{all, is_missing_script};
-use crate::store::redis::transport::node::outcome::until;
 
 /// A connection that nobody else uses. It goes back to the pool if it has answered all that it was sent,
 /// and is closed otherwise: the next caller must not wait for the WAIT of one that gave up.
-pub(crate) struct ExclusiveConnection<'a> {
+pub(super) struct ExclusiveConnection<'a> {
     pool: &'a Pool,
     /// None once it was closed.
     connection: Option<Object<Connector>>,
     is_answered: bool,
-    _permit: Option<Permit<'a>>,
 }
 
 impl<'a> ExclusiveConnection<'a> {
-    pub(super) fn new(
-        pool: &'a Pool,
-        connection: Object<Connector>,
-        permit: Option<Permit<'a>>,
-    ) -> Self {
+    pub(super) fn new(pool: &'a Pool, connection: Object<Connector>) -> Self {
         Self {
             pool,
             connection: Some(connection),
             is_answered: true,
-            _permit: permit,
         }
     }
 
-    /// Calls commands until that time; all replies, or the first that is an error of the first so
-    /// many. Errors after these are among the replies. A script that the server has lost is loaded
-    /// again.
-    pub(crate) async fn call(
-        mut self,
-        commands: &[Command],
-        leading: usize,
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        let server = self.pool.server();
-        until(server, pin!(self.call_led(commands, leading, deadline))).await
-    }
-
-    /// Calls commands until that time; all replies, be they errors.
-    pub(crate) async fn send(
-        mut self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        let server = self.pool.server();
-        until(server, pin!(self.exchange(commands, deadline))).await
-    }
-
-    /// Loads all scripts.
-    pub(crate) async fn load(self, deadline: Instant) -> Result<(), Fault> {
-        let load = scripts::load_all();
-        self.call(&load, load.len(), deadline).await.map(drop)
-    }
-
-    async fn call_led(
-        &mut self,
-        commands: &[Command],
-        leading: usize,
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        let mut replies = all(self.exchange(commands, deadline).await?, leading);
-        if is_missing_script(&replies) {
-            let loaded = self.exchange(&scripts::load_all(), deadline).await?;
-            all(loaded, usize::MAX).map_err(|error| self.fault(error))?;
-            replies = all(self.exchange(commands, deadline).await?, leading);
+    /// All replies, or the first error among those that are checked.
+    pub(super) async fn call(&mut self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
+        match self.call_once(call).await {
+            Err(fault) if fault.is_missing_script() => {
+                let load = scripts::load_all();
+                self.call_once(&Call::new(&load, call.deadline)).await?;
+                self.call_once(call).await
+            }
+            called => called,
         }
-        replies.map_err(|error| self.fault(error))
     }
 
-    async fn exchange(
-        &mut self,
-        commands: &[Command],
-        deadline: Instant,
-    ) -> Result<Vec<Value>, Fault> {
-        let mut pipeline = Pipeline::with_capacity(commands.len());
+    async fn call_once(&mut self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
+        // not before: how long it may wait depends on how long it took to get here
+        let wait = call.confirmation.map(|it| it.wait(call.deadline));
+        let commands = call.commands.iter().chain(&wait);
+        let mut pipeline = Pipeline::with_capacity(call.commands.len() + 1);
         for command in commands {
             pipeline.add_command(command.into());
         }
@@ -98,18 +53,14 @@ impl<'a> ExclusiveConnection<'a> {
         };
         self.is_answered = false;
         let connection = &mut connection.connection;
-        let sent = connection.send_packed_commands(&pipeline, 0, commands.len());
-        match timeout_at(deadline.into(), sent).await {
-            Ok(Ok(replies)) => {
-                self.is_answered = true;
-                Ok(replies)
-            }
-            Ok(Err(error)) => Err(self.fault(error)),
-            Err(_) => {
-                self.discard(Connector::discard);
-                Err(Fault::Timeout)
-            }
-        }
+        let sent = connection.send_packed_commands(&pipeline, 0, pipeline.len());
+        let Ok(replies) = timeout_at(call.deadline.into(), sent).await else {
+            self.discard(Connector::discard);
+            return Err(Fault::Timeout);
+        };
+        self.is_answered = replies.is_ok();
+        let checked = replies.and_then(|replies| call.check(replies));
+        checked.map_err(|error| self.fault(error))
     }
 
     fn fault(&self, error: RedisError) -> Fault {

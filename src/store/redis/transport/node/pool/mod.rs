@@ -8,22 +8,25 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use deadpool::managed::{self, Object, PoolConfig, PoolError, QueueMode};
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError, Value};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout, timeout_at};
 
+use super::in_flight::InFlight;
 use super::server::Server;
 use crate::store::NotAsked;
+use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::fault::Fault;
-use crate::store::redis::transport::limiter::{Bounds, CallLimiter, Permit};
+use crate::store::redis::transport::limiter::{Bounds, CallLimiter};
 use connector::{Connector, FRESH};
-pub(crate) use exclusive::ExclusiveConnection;
+use exclusive::ExclusiveConnection;
 
 /// Connections of one user of the store to one server. 15 writes that each wait 1 ms for a replica are
 /// 15,000 a second.
 const MAX_CONNECTIONS: usize = 16;
-/// Calls in flight. One connection is left for a question to a cluster about its slots, which takes no
-/// permit and of which there is one at a time. So nobody ever waits for the pool itself.
+/// Calls in flight. One connection is left for calls without a permit: a question to a cluster about its
+/// slots, of which there is one at a time, and the loading of scripts. So calls hardly ever wait for the
+/// pool itself.
 const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
 /// How long an unused connection stays.
 const UNUSED: Duration = Duration::from_secs(10);
@@ -68,27 +71,18 @@ impl Pool {
         pool
     }
 
-    /// A connection, if there is one by that time. Nothing was sent if not.
-    pub(super) async fn take(
-        self: &Arc<Self>,
-        deadline: Instant,
-    ) -> Result<ExclusiveConnection<'_>, Fault> {
-        let permit = match self.limiter.take() {
-            Some(permit) => permit,
-            None => {
-                let by = CallLimiter::last_of_use(deadline);
-                self.limiter.wait(by).await?
-            }
+    /// Calls commands over a connection that no other call uses meanwhile; all replies, or the first error
+    /// among those that are checked. A script that the server has lost is loaded again.
+    pub(super) async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
+        let _permit = match call.is_limited {
+            true => Some(self.limiter.acquire(call.deadline).await?),
+            false => None,
         };
-        self.check_out(deadline, Some(permit)).await
-    }
-
-    /// A connection without a permit.
-    pub(super) async fn take_unlimited(
-        self: &Arc<Self>,
-        deadline: Instant,
-    ) -> Result<ExclusiveConnection<'_>, Fault> {
-        self.check_out(deadline, None).await
+        let mut connection = self.check_out(call.deadline).await?;
+        let in_flight = InFlight::new(self.server());
+        let called = connection.call(call).await;
+        in_flight.end(&called);
+        called
     }
 
     /// Whether a connection is there that nobody uses.
@@ -96,15 +90,15 @@ impl Pool {
         self.last_use().is_some()
     }
 
-    async fn check_out<'a>(
-        self: &'a Arc<Self>,
+    /// A connection, if there is one in time. Nothing was sent if not.
+    async fn check_out(
+        self: &Arc<Self>,
         deadline: Instant,
-        permit: Option<Permit<'a>>,
-    ) -> Result<ExclusiveConnection<'a>, Fault> {
+    ) -> Result<ExclusiveConnection<'_>, Fault> {
         // one deadline around all of it, as the timeouts that the pool knows add up
         let by = CallLimiter::last_of_use(deadline);
         match timeout_at(by.into(), self.find()).await {
-            Ok(found) => Ok(ExclusiveConnection::new(self, found?, permit)),
+            Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
             Err(_) => {
                 self.server().breaker.unanswered();
                 Err(NotAsked::Silent.into())
