@@ -9,10 +9,14 @@ const PATIENT: Duration = Duration::from_secs(2);
 
 /// A stream that waits for its client for so long, and the client.
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
-    pair_with(65_536, span).await
+    pair_with(65_536, 65_536, span).await
 }
 
-async fn pair_with(send_bytes: usize, span: Duration) -> (PacedStream, TcpStream) {
+async fn pair_with(
+    send_bytes: usize,
+    receive_bytes: usize,
+    span: Duration,
+) -> (PacedStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();
@@ -21,7 +25,9 @@ async fn pair_with(send_bytes: usize, span: Duration) -> (PacedStream, TcpStream
     SockRef::from(&stream)
         .set_send_buffer_size(send_bytes)
         .unwrap();
-    SockRef::from(&client).set_recv_buffer_size(65_536).unwrap();
+    SockRef::from(&client)
+        .set_recv_buffer_size(receive_bytes)
+        .unwrap();
     let idleness = Idleness::new(Turn::default(), Duration::from_secs(75));
     let mut paced = PacedStream::new(stream, idleness, Outbox::start());
     paced.span = span;
@@ -46,7 +52,8 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
 
 #[actix_web::test]
 async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
-    let (mut paced, mut client) = pair_with(425_984, PATIENT).await;
+    // what is taken opens the client's window at once, and is less than makes the system tell of room
+    let (mut paced, mut client) = pair_with(425_984, 262_144, PATIENT).await;
     // to where answers wait
     let answer = [b'x'; 1_000];
     while let Ok(written) = timeout(Duration::from_millis(20), async {
@@ -60,7 +67,7 @@ async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
         written.unwrap();
     }
     let reading = actix_web::rt::spawn(async move {
-        client.read_exact(&mut vec![0; 80_000]).await.unwrap();
+        client.read_exact(&mut vec![0; 150_000]).await.unwrap();
         client
     });
 

@@ -33,19 +33,23 @@ local function names(fields)
   return table.concat(keys, ',')
 end
 
+-- Where other parts of the meta of a thread begin: the number of its events, and until when its changes are
+-- logged.
+local EVENTS_AT, WATCHED_AT = 55, 59
+
 -- The meta of a living thread, its key's time to live, and the meta of one that is dead but not
 -- yet ended.
 local function living(key, ahead)
   local left, m = call('PTTL', key), call('HGET', key, 'M')
   if not m then return false, left end
-  local ttl, ends, _, grace = unpack_('>I5I6I4I4', m, 36)
+  local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
   if left > grace * 1000 + ahead and lifetime(ttl, ends, ahead) > 0 then return m, left end
   return false, left, m
 end
 
 -- When a dead thread was over.
 local function ended_at(m, left, ahead)
-  local ends, _, grace = unpack_('>I6I4I4', m, 41)
+  local _, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
   local at = now(ahead) + left - ahead - grace * 1000
   return ends > 0 and math.min(at, ends) or at
 end
@@ -53,12 +57,12 @@ end
 -- How many events of an id were logged in earlier lives, of which the last is still archived.
 local function events_before(archive)
   local m = call('HGET', archive, 'M')
-  return m and unpack_('>I4', m, 55) or 0
+  return m and (unpack_('>I4', m, EVENTS_AT)) or 0
 end
 
 -- Whether that life is not the living one, and the thread was destroyed a moment ago.
 local function is_past(archive, m, life, ahead)
-  if m and sub(m, 2, 9) == life then return false end
+  if m and sub(m, LIFE_AT, LIFE_END) == life then return false end
   local stops = call('HGET', archive, 'T')
   return stops and tonumber(stops) > now(ahead)
 end
@@ -89,7 +93,7 @@ end
 local function archive_scope(thread, archive, life, archive_ms)
   local m = call('HGET', beside(thread, ':k:'), 'M')
   if not m then return end
-  if sub(m, 2, 9) ~= life then return drop_scope(thread) end
+  if sub(m, LIFE_AT, LIFE_END) ~= life then return drop_scope(thread) end
   call('HSET', archive, 'S', m)
   for _, kind in ipairs(BESIDE) do
     local from = beside(thread, kind)
@@ -105,7 +109,7 @@ end
 -- archive, archives and deadlines. An archive of an earlier life makes room. It has the time of its
 -- event's place, so that who knows how far the log goes back knows which archives it wants.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
-  local id, life, version = id_of(k.thread), unpack_('>c8I6', m, 2)
+  local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)
   call('ZREM', k.deadlines, id)
   if call('PTTL', k.thread) <= ahead then
@@ -115,13 +119,13 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
     log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
     return
   end
-  local sequence = unpack_('>I4', m, 55) + 1
+  local sequence = unpack_('>I4', m, EVENTS_AT) + 1
   local archived = log_event(k.log, DESTROYED, flags, ended, version, sequence, life, id, '', ahead)
   local earlier, stops = unpack(call('HMGET', k.archive, 'M', 'T'))
-  if earlier then call('RENAME', k.archive, k.archive .. ':' .. hex(sub(earlier, 2, 9))) end
+  if earlier then call('RENAME', k.archive, k.archive .. ':' .. hex(sub(earlier, LIFE_AT, LIFE_END))) end
   call('RENAME', k.thread, k.archive)
   if stops then call('HSET', k.archive, 'T', stops) end
-  call('HSET', k.archive, 'M', sub(m, 1, 54) .. pack('>I4I6', sequence, 0),
+  call('HSET', k.archive, 'M', sub(m, 1, EVENTS_AT - 1) .. pack('>I4I6', sequence, 0),
     'E', pack('>BI6I6', flags, ended, archived))
   call('PEXPIRE', k.archive, archive_ms + ahead)
   archive_scope(k.thread, k.archive, life, archive_ms + ahead)

@@ -5,9 +5,9 @@ local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])
 local version, life = 0, NO_LIFE
 local m = living(KEYS[1], ahead)
 if m then
-  life, version = unpack_('>c8I6', m, 2)
-  if unpack_('>I6', m, 59) < now(ahead) + lasts then
-    call('HSET', KEYS[1], 'M', sub(m, 1, 58) .. pack('>I6', now(ahead) + lasts))
+  life, version = unpack_(LIFE, m, LIFE_AT)
+  if unpack_('>I6', m, WATCHED_AT) < now(ahead) + lasts then
+    call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts))
   end
 end
 if call('PTTL', KEYS[2]) < lasts + ahead then call('SET', KEYS[2], '1', 'PX', lasts + ahead) end

@@ -61,7 +61,7 @@ local function open_scope(k, ahead, is_use)
     s.next, s.history, s.events = unpack_(SCOPE, m)
   if thread then
     -- else it is of a life whose end nobody saw
-    if sub(thread, 2, 9) ~= s.life then return thread, nil, true end
+    if sub(thread, LIFE_AT, LIFE_END) ~= s.life then return thread, nil, true end
   else
     local left = call('PTTL', k.scope)
     if left ~= -1 and left <= ahead then return nil, nil, true end

@@ -29,7 +29,7 @@ if there then
   if s.flags % 2 == SEALED then return {'R', 'sealed'} end
 else
   if has(2) and not has(1) then return {'R', 'not_found'} end
-  s = {flags = 0, life = thread and sub(thread, 2, 9) or life, version = 0, bytes = 0, keys = 0, created = now(ahead),
+  s = {flags = 0, life = thread and sub(thread, LIFE_AT, LIFE_END) or life, version = 0, bytes = 0, keys = 0, created = now(ahead),
     ttl = ttl, due = 0, tasks = 0, first = 1, next = 1, history = 0, events = 0}
 end
 s.ttl = ttl
@@ -244,7 +244,7 @@ if not thread and (s.ttl > 0 or lives > 0) then
   s.left = s.ttl > 0 and s.ttl or lives
 end
 if logged then
-  local events = thread and unpack_('>I4', thread, 55) or s.events
+  local events = thread and unpack_('>I4', thread, EVENTS_AT) or s.events
   local function tell(kind, more)
     events = events + 1
     local subject = thread and id_of(k.thread) or ARGV[4]
@@ -253,7 +253,7 @@ if logged then
   if #changed > 0 then tell(KV, key_names(changed)) end
   if ARGV[5] ~= '' then tell(TASKS, '') end
   if thread then
-    call('HSET', k.thread, 'M', sub(thread, 1, 54) .. pack('>I4', events) .. sub(thread, 59))
+    call('HSET', k.thread, 'M', sub(thread, 1, EVENTS_AT - 1) .. pack('>I4', events) .. sub(thread, WATCHED_AT))
   else
     s.events = events
   end

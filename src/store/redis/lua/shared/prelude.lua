@@ -31,9 +31,14 @@
 --   :k: :y: :z: :j: what scopes are kept in: see scope.lua
 --   :l:ID:NAME how often something was done to a thread or another scope: see rates.lua
 --   :w:ID      there while a thread is watched, so that a life which begins meanwhile is too
+-- What is in capitals is a constant, which stands in its places as the value itself when scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
+-- Parts of the meta, and the byte that each begins at: life and version; ttl, end of the absolute lifetime,
+-- number of the next array and grace.
+local LIFE, LIFE_AT, LIFE_END = '>c8I6', 2, 9
+local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
@@ -61,7 +66,7 @@ end
 local function touch(key, ahead)
   local m = call('HGET', key, 'M')
   if not m then return nil end
-  local ttl, ends, _, grace = unpack_('>I5I6I4I4', m, 36)
+  local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
   local kept = grace * 1000 + ahead
   if call('PTTL', key) <= kept then return nil end
   local left = lifetime(ttl, ends, ahead)

@@ -10,7 +10,7 @@ if given then return given end
 
 local m, left, dead = living(key, ahead)
 local version, life = 0, NO_LIFE
-if m then life, version = unpack_('>c8I6', m, 2) end
+if m then life, version = unpack_(LIFE, m, LIFE_AT) end
 if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version, life} end
 
 local kept = 0

@@ -13,7 +13,7 @@ for i = 3, #ARGV do
     score = tonumber(score)
     local m, left, dead = living(k.thread, ahead)
     if m then
-      local ttl, ends, _, grace = unpack_('>I5I6I4I4', m, 36)
+      local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
       local deadline = now(ahead) + left - ahead - grace * 1000
       if ends > 0 then deadline = math.min(deadline, ends) end
       if deadline ~= score then

@@ -8,14 +8,14 @@ local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', AR
 local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
 local m, left, dead = living(k.thread, ahead)
 if m then
-  local its_life, version = unpack_('>c8I6', m, 2)
+  local its_life, version = unpack_(LIFE, m, LIFE_AT)
   return {'R', 'version_mismatch', version, its_life}
 end
 if dead then end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms) end
 
 local from = k.archive
 m = call('HGET', from, 'M')
-if ARGV[2] ~= '' and not (m and hex(sub(m, 2, 9)) == ARGV[2]) then
+if ARGV[2] ~= '' and not (m and hex(sub(m, LIFE_AT, LIFE_END)) == ARGV[2]) then
   from = from .. ':' .. ARGV[2]
   m = call('HGET', from, 'M')
 end
