@@ -174,6 +174,23 @@ async fn callers_that_leave_delay_no_other() {
 }
 
 #[tokio::test]
+async fn connections_that_redis_has_closed_are_not_used_again() {
+    let servers = Arc::new(Replicated::start());
+    let room = confirmed_on(Arc::clone(&servers)).await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+
+    servers
+        .master
+        .call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    // makes a connection, so what has happened to the others is known after it
+    assert_eq!(thread.value("k").await.as_deref(), Some("1"));
+    let written = thread.try_merge(&[set("k", "2")]).await;
+
+    assert!(written.is_ok(), "{written:?}");
+}
+
+#[tokio::test]
 async fn a_full_redis_still_ends_and_confirms() {
     let servers = Arc::new(Replicated::start());
     let room = confirmed_on(Arc::clone(&servers)).await;

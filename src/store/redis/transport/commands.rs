@@ -102,7 +102,7 @@ pub(crate) fn key_of(command: &Command) -> Option<&[u8]> {
 /// The same for connections of the library.
 impl From<&Command> for redis::Cmd {
     fn from(command: &Command) -> Self {
-        let mut cmd = Self::new();
+        let mut cmd = Self::with_capacity(command.count, command.packed.len());
         for word in command.words() {
             cmd.arg(word);
         }

@@ -1,4 +1,4 @@
-//! How the store calls Redis, whatever form it has.
+//! How the store calls Redis, be it one server or a cluster.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,16 +26,16 @@ pub(crate) struct Link {
     registry: Arc<ConnectionRegistry>,
 }
 
-/// How many servers there are.
+/// One server or several.
 #[derive(Debug)]
 enum Form {
-    /// One, or one that takes the place of another.
+    /// One, which sentinels may replace.
     Node(Node),
-    /// Several, each with its share.
+    /// Several, each with a share of the slots.
     Cluster(Cluster),
 }
 
-/// The calls of one operation, which end by the same time.
+/// The calls of one operation, which share a deadline.
 #[derive(Debug)]
 pub(crate) struct Calls<'a> {
     link: &'a Link,
@@ -81,17 +81,17 @@ impl Link {
         })
     }
 
-    /// Other connections to the same place, for a worker alone.
+    /// Connections to the same place for one worker.
     pub(crate) fn another(&self) -> Self {
         self.bounded(self.bounds, Mode::Own)
     }
 
-    /// Such connections for what is no request, and bounds itself.
+    /// Connections for tasks that are no requests and bound themselves.
     pub(crate) fn background(&self) -> Self {
         self.bounded(Bounds::NONE, Mode::Shared)
     }
 
-    /// Connections for administration, such as checks of health, that each serve one call at a time.
+    /// Connections for administration, such as health checks, that each serve one call at a time.
     pub(crate) fn administration(&self) -> Self {
         self.bounded(Bounds::NONE, Mode::Pooled)
     }
@@ -113,7 +113,7 @@ impl Link {
         }
     }
 
-    /// Whose writes wait for replicas from now on, if they are to.
+    /// Makes writes wait for replicas, if a confirmation is given.
     pub(crate) fn confirming(self, confirmation: Option<Confirmation>) -> Self {
         Self {
             confirmation,
@@ -121,7 +121,7 @@ impl Link {
         }
     }
 
-    /// How all connections to that place are doing.
+    /// The state of all connections to that place.
     pub(crate) fn links(&self) -> Links {
         let open = match &self.form {
             Form::Node(node) => node.server().is_open().into(),
@@ -133,7 +133,7 @@ impl Link {
         }
     }
 
-    /// Whether there are several servers, each with its share.
+    /// Whether there are several servers, each with a share of the slots.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.form, Form::Cluster(_))
     }
@@ -153,14 +153,14 @@ impl Link {
 }
 
 impl Calls<'_> {
-    /// Calls a command that changes nothing but an expiry; once more if the connection broke.
+    /// Sends a command that changes nothing except an expiry, and repeats it once if the connection breaks.
     pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
         Ok(reply)
     }
 
-    /// Calls such a command for an operation that goes on without a reply: where there are several
-    /// servers, it does not take all of its time.
+    /// Sends such a command for an operation that goes on without a reply: where there are several servers, it
+    /// takes no more than a quarter of the time.
     pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let hurried = Self {
@@ -173,12 +173,12 @@ impl Calls<'_> {
         hurried.read(cmd).await
     }
 
-    /// Whether one server may be away and others not.
+    /// Whether one server may be unavailable while others are not.
     pub(crate) fn is_of_several(&self) -> bool {
         self.link.is_cluster()
     }
 
-    /// Calls several such commands, one after the other.
+    /// Sends several such commands, one after the other.
     pub(crate) async fn read_all<const N: usize>(
         &self,
         cmds: [Command; N],
@@ -192,7 +192,7 @@ impl Calls<'_> {
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    /// Calls such a script, which answers 0 when a hash is not to be read, and HGETALL for it.
+    /// Sends a script that answers 0 when a hash is not to be read, and HGETALL for that hash.
     pub(crate) async fn read_fields(
         &self,
         touch: Command,
@@ -207,7 +207,7 @@ impl Calls<'_> {
         let replies = match node.call_raw(&call).await {
             Ok(replies) => match replies.as_ref().and_then(Fields::touched) {
                 Some(fields) => return Ok(fields),
-                // once more, in the way that knows errors and scripts that were lost
+                // again, in the way that handles errors and lost scripts
                 None => Box::pin(self.read_from(node, &commands)).await,
             },
             Err(fault) if fault.is_of_the_connection() => node.call(call).await,
@@ -218,7 +218,7 @@ impl Calls<'_> {
         Ok(Fields::read(&touched, fields))
     }
 
-    /// Calls as many such commands as there are, in any order.
+    /// Sends any number of such commands, in any order.
     pub(crate) async fn read_many(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -233,7 +233,7 @@ impl Calls<'_> {
         replies.map_err(|fault| self.error(fault))
     }
 
-    /// Calls such a command on every server that takes writes.
+    /// Sends such a command to every server that takes writes.
     pub(crate) async fn read_everywhere(&self, cmd: Command) -> Result<Vec<Value>, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.read_from(node, &[cmd]).await,
@@ -242,8 +242,7 @@ impl Calls<'_> {
         replies.map_err(|fault| self.error(fault))
     }
 
-    /// Calls such commands, after every server that takes writes was asked for its time; these times
-    /// come first.
+    /// Asks every server that takes writes for its time, then sends such commands. Returns the times first.
     pub(crate) async fn read_many_timed(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -260,8 +259,7 @@ impl Calls<'_> {
         Ok((times, replies))
     }
 
-    /// Whether any server that takes writes does so, by idempotent writes of which it does those that
-    /// it takes to know.
+    /// Checks that at least one server takes writes. Sends as many of these idempotent writes as that needs.
     pub(crate) async fn probe(
         &self,
         mut probes: impl Iterator<Item = Command>,
@@ -276,8 +274,8 @@ impl Calls<'_> {
         answered.map_err(|fault| self.error(fault))
     }
 
-    /// Calls a command that changes a thread. It is repeated only when the server surely did not
-    /// run it; what breaks after it was sent is for the caller's idempotency key to decide.
+    /// Sends a command that changes a thread. Repeats it only when the server surely did not run it; when the
+    /// connection breaks after it was sent, the caller's idempotency key decides at the retry.
     pub(crate) async fn write(&self, cmd: Command) -> Result<Value, StoreError> {
         let replies = match &self.link.form {
             Form::Node(node) => self.write_to(node, [cmd]).await,
@@ -290,7 +288,7 @@ impl Calls<'_> {
         reply.ok_or(replies::UNKNOWN)
     }
 
-    /// Calls a command that changes something, and nothing more when it is done again.
+    /// Sends an idempotent write.
     pub(crate) async fn write_idempotent(&self, cmd: Command) -> Result<Value, StoreError> {
         match &self.link.confirmation {
             None => self.read(cmd).await,
@@ -298,7 +296,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Waits, if writes do, until replicas have all that was written to the slot of that key.
+    /// Waits until replicas have all writes to the slot of that key, if writes wait for replicas.
     pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
         match &self.link.confirmation {
             None => Ok(()),
@@ -306,7 +304,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Calls such a command, and one that only looks something up after it.
+    /// Sends a command that changes a thread, and after it one that only reads.
     pub(crate) async fn write_then_read(
         &self,
         write: Command,
@@ -339,7 +337,7 @@ impl Calls<'_> {
         }
     }
 
-    /// A server that takes no writes any more has done nothing: who takes them is asked then.
+    /// A server that no longer takes writes has done nothing, so the write goes to the one that does.
     async fn write_to<const N: usize>(
         &self,
         node: &Node,

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::limiter::{Bounds, CallLimiter};
 use crate::store::{Links, NotAsked};
 
-/// The permits of all connections, and how often there was none. What is counted is counted when
-/// somebody wants to know it, so no call pays for it.
+/// The limiters of all connections, and how often calls were refused. Calls in flight are counted when the
+/// metrics are read, so no call pays for it.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionRegistry {
-    limiter: Mutex<Vec<Weak<CallLimiter>>>,
+    limiters: Mutex<Vec<Weak<CallLimiter>>>,
     opened: AtomicU64,
     open: AtomicU64,
     full: AtomicU64,
@@ -18,21 +18,21 @@ pub(crate) struct ConnectionRegistry {
 }
 
 impl ConnectionRegistry {
-    /// The permits of a connection more.
+    /// A limiter for another connection.
     pub(super) fn limiter(&self, bounds: Bounds) -> Arc<CallLimiter> {
         let limiter = Arc::new(CallLimiter::new(bounds));
-        let mut all = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|limiter| limiter.strong_count() > 0);
         all.push(Arc::downgrade(&limiter));
         limiter
     }
 
-    /// A server was found not to answer.
+    /// Counts a breaker that opened.
     pub(super) fn opened(&self) {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call was not sent.
+    /// Counts a call that was not sent.
     pub(crate) fn refused(&self, why: &NotAsked) {
         let count = match why {
             NotAsked::Unreachable(_) | NotAsked::Silent => &self.open,
@@ -42,9 +42,9 @@ impl ConnectionRegistry {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All but how many servers are open.
+    /// All figures except how many breakers are open.
     pub(crate) fn count(&self) -> Links {
-        let all = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
         let sum =
             |of: fn(&CallLimiter) -> usize| all.iter().map(|limiter| of(limiter) as u64).sum();

@@ -1,8 +1,8 @@
-//! A cluster: which node gets what, and what to do when it was not the right one
+//! A cluster: which node gets which command, and what follows when it was the wrong one
 //! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
 //!
-//! What a node answers to say that it has not run a command is followed or repeated until the
-//! operation's deadline. What may have been run is never repeated, unless it may be done twice.
+//! When a node answers that it has not run a command, the command is redirected or repeated until the
+//! operation's deadline. A command that may have run is never repeated, unless it may run twice.
 
 mod slots;
 mod topology;
@@ -27,17 +27,17 @@ use crate::store::redis::keys::slot_of;
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 
-/// The first pause before something is tried again, and the longest.
+/// The first pause before a repeat, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(100)];
 
-/// The nodes of a cluster, each by a connection of this user of the store.
+/// The nodes of a cluster, as one user of the store calls them.
 pub(super) struct Cluster {
     topology: Arc<Topology>,
     nodes: Nodes,
     timeout: Duration,
 }
 
-/// Nodes by their host, as far as they were used.
+/// The nodes that were used, by their host.
 #[derive(Debug)]
 struct Nodes {
     used: Mutex<HashMap<Host, Arc<Node>>>,
@@ -46,7 +46,7 @@ struct Nodes {
     registry: Arc<ConnectionRegistry>,
 }
 
-/// Whether what may have been run may be run again, once.
+/// Whether a command that may have run may be repeated, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
     Once,
@@ -55,19 +55,19 @@ pub(super) enum Repeat {
 
 /// A unit on its way.
 struct Errand {
-    /// Where its replies belong among those of all.
+    /// The index of its replies among those of all units.
     index: usize,
     unit: Unit,
-    /// Where it was sent to by another node.
+    /// The node that another one redirected it to, and whether that needs ASKING.
     sent_to: Option<(Host, bool)>,
 }
 
-/// What came of a round of errands.
+/// The outcome of a round of errands.
 #[derive(Default)]
 struct Round {
     done: Vec<(usize, Vec<Value>)>,
     left: Vec<Errand>,
-    /// Why what is left was not done; none: it can go on at once.
+    /// Why errands are left. None: they can go on at once.
     waits_for: Option<Fault>,
 }
 
@@ -86,7 +86,7 @@ impl Cluster {
         }
     }
 
-    /// The same cluster by connections of their own.
+    /// The same cluster over connections of its own.
     pub(super) fn another(&self, bounds: Bounds, mode: Mode) -> Self {
         Self {
             topology: Arc::clone(&self.topology),
@@ -100,7 +100,7 @@ impl Cluster {
         self.topology.open()
     }
 
-    /// Calls commands one after the other, those of one slot as one.
+    /// Sends commands one after the other, those of one slot as one unit.
     pub(super) async fn call_all(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -114,7 +114,7 @@ impl Cluster {
         Ok(all)
     }
 
-    /// Calls a command that writes; its reply is the last.
+    /// Sends a command that writes; its reply is the last.
     pub(super) async fn write(
         &self,
         cmd: Command,
@@ -128,7 +128,7 @@ impl Cluster {
         self.run(vec![unit], deadline, Repeat::Never).await
     }
 
-    /// Calls commands on all nodes at once.
+    /// Sends commands to all nodes at once.
     pub(super) async fn read_many(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -138,7 +138,7 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Calls a command on every master.
+    /// Sends a command to every master.
     pub(super) async fn read_everywhere(
         &self,
         cmd: &Command,
@@ -154,8 +154,8 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Whether any master takes one of these writes, each of which is about one key: the first that is
-    /// its own is sent to each.
+    /// Checks that any master takes one of these writes, each of which names one key. Each master gets the
+    /// first whose key it owns.
     pub(super) async fn probe(
         &self,
         probes: impl Iterator<Item = Command>,
@@ -191,7 +191,7 @@ impl Cluster {
 
     /// The replies in the order of the units.
     ///
-    /// In a box: who has one server has operations of a sixth of the size by it.
+    /// Boxed: this keeps single-server futures six times smaller.
     fn run(
         &self,
         units: Vec<Unit>,
@@ -226,7 +226,7 @@ impl Cluster {
             left = round.left;
             if let Some(fault) = round.waits_for {
                 if Instant::now() + pause >= deadline {
-                    // and not that the time has passed: nothing was done
+                    // not a timeout: nothing was done
                     return Err(fault);
                 }
                 sleep(pause).await;
@@ -242,7 +242,7 @@ impl Cluster {
         refreshed.map_err(|_| self.topology.unserved())
     }
 
-    /// Sends each errand to whom it is for, and all to one node in one go.
+    /// Sends each errand to its node, and all errands of one node together.
     async fn round(
         &self,
         errands: Vec<Errand>,
@@ -315,7 +315,7 @@ impl Cluster {
         (host, errands, sent)
     }
 
-    /// Looks at what each errand came to.
+    /// Sorts errands by their outcome.
     async fn sort(
         &self,
         round: &mut Round,
@@ -334,7 +334,7 @@ impl Cluster {
                     self.topology.doubt();
                     let was_sent = errand.sent_to.replace((to, false)).is_some();
                     match was_sent {
-                        // nodes that send to each other have not come to agree yet
+                        // nodes that redirect to each other do not agree yet
                         true => round.wait([errand], Fault::Call(error)),
                         false => round.left.push(errand),
                     }
@@ -368,14 +368,14 @@ impl Errand {
         matches!(self.sent_to, Some((_, true)))
     }
 
-    /// Whether it can be sent to another node too.
+    /// Whether any node can take it.
     fn is_for_any(&self) -> bool {
         matches!((&self.unit.to, &self.sent_to), (To::Any, None))
     }
 }
 
 impl Round {
-    /// These are tried again after a pause, where they belong by then.
+    /// Repeats these errands after a pause, at the node that owns the slot by then.
     fn wait(&mut self, errands: impl IntoIterator<Item = Errand>, fault: Fault) {
         let errands = errands.into_iter().map(|errand| Errand {
             sent_to: None,
@@ -396,7 +396,7 @@ impl Nodes {
         }
     }
 
-    /// The node at that host. Those that the cluster does not have any more are forgotten.
+    /// The node at that host. Forgets nodes that have left the cluster.
     fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
         let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {

@@ -1,4 +1,4 @@
-//! A question to a server whether it is there.
+//! A probe of a server that may be unavailable.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::commands::command;
 use crate::store::redis::transport::fault::Fault;
 
-/// A question that is on its way. It is over with the value.
+/// A probe in flight. It ends when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Probe {
     server: Arc<Server>,
@@ -29,14 +29,14 @@ impl Probe {
         })
     }
 
-    /// Whether connections that there are go on being used.
+    /// Whether existing connections stay in use.
     pub(super) fn spares_connections(&self) -> bool {
         self.begun.spares_connections
     }
 
-    /// Asks by a new connection, as who is in trouble may be the old one, for as long as a call may
-    /// take: where it takes that long to connect, a shorter probe would never succeed. But a quarter
-    /// of that is enough to suspect a server for which others have waited in vain.
+    /// Sends PING over a new connection, as only the old one may be broken. A probe may take as long as a call:
+    /// where it takes that long to connect, a shorter one would never succeed. But a server that others have
+    /// waited for in vain counts as silent after a quarter of that.
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];
@@ -54,7 +54,7 @@ impl Probe {
         }
     }
 
-    /// A connection that could not be made is told of by itself.
+    /// A connection that cannot be made tells the breaker itself.
     fn tell(&self, is_answered: bool) {
         if is_answered {
             self.server.breaker.answered();

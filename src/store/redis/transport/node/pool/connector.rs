@@ -61,12 +61,12 @@ impl Connector {
     /// Discards a connection and all others of its era: they lead to the same place.
     pub(super) fn discard(&self, pooled: &Pooled) {
         let (discards, _) = pooled.era;
-        let next = discards + 1;
-        let (set, failed) = (Ordering::Relaxed, Ordering::Relaxed);
-        // no more than once for all connections that fail of the same cause
-        self.discards
-            .compare_exchange(discards, next, set, failed)
-            .ok();
+        let relaxed = Ordering::Relaxed;
+        // once for all connections of an era that fail
+        let discarded = self
+            .discards
+            .compare_exchange(discards, discards + 1, relaxed, relaxed);
+        discarded.ok();
     }
 
     /// Discards likewise, and makes the next one not before a pause: the server takes no writes.
