@@ -18,6 +18,7 @@ use crate::store::{RedisSettings, RedisStore};
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long all replicas must have had a key before it begins to sign.
+#[cfg(feature = "redis")]
 const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
 
 /// The lifetimes that a thread may have.
