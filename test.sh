@@ -58,6 +58,25 @@ build_without_redis() {
     ! grep -q '^warning: ' "$log"
 }
 
+# Builds cargo-deny, once: no package has it. It is not optimized, as it has little to do.
+install_cargo_deny() {
+    env CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root target/tools \
+        --target-dir target/tools/build cargo-deny@0.20.2
+    rm -rf target/tools/build
+}
+
+# What is shipped has to keep to deny.toml; all that is ever built has to come from crates.io.
+dependencies() {
+    deny=target/tools/bin/cargo-deny
+    "$deny" --locked --exclude-dev check licenses bans || return 1
+    "$deny" --locked --workspace check sources || return 1
+    if curl -sfL -o /dev/null --max-time 20 https://github.com/RustSec/advisory-db; then
+        "$deny" --locked --workspace check advisories
+    else
+        echo '    skipped: advisories, as github.com/RustSec/advisory-db cannot be reached'
+    fi
+}
+
 # Names the packages of what is missing.
 missing() {
     while read -r program package; do
@@ -182,6 +201,8 @@ check 'Library with Redis' cargo clippy --locked --no-default-features --feature
 check 'Library alone' cargo clippy --locked --no-default-features -- -D warnings
 
 check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
+check 'Installation of cargo-deny' install_cargo_deny
+check 'Licences and sources of dependencies' dependencies
 
 # First the ones without Redis: they leave a program of that kind in target/debug.
 check 'Build without Redis, and no warning' build_without_redis
