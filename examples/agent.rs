@@ -1,5 +1,5 @@
 //! What an agent keeps besides the state: keys, a task list and a history. `cargo run --example agent`, then
-//! `curl -b jar -c jar -H 'content-type: text/plain' -d 'water the plants' http://127.0.0.1:3000/tasks`.
+//! `curl -b jar -c jar -d 'water the plants' http://127.0.0.1:3000/tasks`.
 
 use std::error::Error;
 

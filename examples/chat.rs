@@ -1,5 +1,5 @@
 //! A chat that remembers, in memory or at `REDIS_URL`: `cargo run --example chat`, then again and
-//! again `curl -b jar -c jar -H 'content-type: text/plain' -d hello http://127.0.0.1:3000/chat`.
+//! again `curl -b jar -c jar -d hello http://127.0.0.1:3000/chat`.
 
 use std::{convert::Infallible, env, error::Error, time::Duration};
 

@@ -1,5 +1,5 @@
 //! The whole app of the front page: `cargo run --example quickstart`, then again and again
-//! `curl -b jar -c jar -H 'content-type: text/plain' -d hello http://127.0.0.1:3000/chat`.
+//! `curl -b jar -c jar -d hello http://127.0.0.1:3000/chat`.
 
 use actix_web::{App, HttpServer, get, post, web::Json};
 use serde_json::{Value, json};

@@ -118,9 +118,9 @@ impl ThreadsBuilder {
     }
 
     /// Signs with the first key of a list, `name:secret,name:secret`, and accepts ids that any of them has
-    /// signed. A secret has at least 32 bytes. Without keys, one is made up, and ids end with the process. To
-    /// rotate, add a key at the end of the list in all replicas, and then name it by
-    /// [`signing_key`](Self::signing_key).
+    /// signed. A secret has at least 32 bytes, such as `openssl rand -hex 32` prints. Without keys, one is made
+    /// up, and ids end with the process. To rotate, add a key at the end of the list in all replicas, and then
+    /// name it by [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
         self.ring = KeyRing::parse(list);
         self
