@@ -34,6 +34,8 @@ pub struct EventCounters {
     pub resets: Count,
     /// Ends of requests that were not logged, as there were too many or the store failed.
     pub sessions_dropped: Count,
+    /// Records of events and endpoints that were skipped, as they cannot be read.
+    pub unreadable: Count,
     /// Deliveries to webhook endpoints.
     pub webhooks: DeliveryCounters,
     /// Deliveries to subscribers in this process.

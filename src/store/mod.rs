@@ -186,6 +186,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         None
     }
 
+    /// How many stored records were skipped, as they cannot be read.
+    fn unreadable(&self) -> u64 {
+        0
+    }
+
     /// How much memory it takes, if that is of this process.
     fn memory_use(&self) -> Option<MemoryUse> {
         None

@@ -17,6 +17,7 @@ mod signing;
 mod sockets;
 mod store;
 mod threads;
+mod unreadable;
 
 pub use chain::Chain;
 pub use connections::{Connections, OpenConnection};
@@ -32,3 +33,4 @@ pub use rates::register_rates;
 pub use signing::register_signing;
 pub use sockets::register_sockets;
 pub use store::ObservedStore;
+pub use unreadable::register_unreadable;

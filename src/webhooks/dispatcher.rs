@@ -40,6 +40,7 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
                 wanted.insert(endpoint.id.clone(), endpoint);
             }
             None if unreadable.insert(name.clone()) => {
+                inner.events.counters().unreadable.inc();
                 tracing::error!(webhook.id = name, "an endpoint cannot be read");
             }
             None => {}

@@ -162,6 +162,9 @@ async fn lists_leave_out_what_cannot_be_read() {
     deployment
         .server
         .await_log(|line| line.contains("cannot be read"));
+    let skipped = "threadkeep_unreadable_records_total";
+    // an archive, a namespace and an entry, once for each list
+    assert_eq!(deployment.server.metric(skipped).await, 3);
 }
 
 #[tokio::test]
@@ -205,4 +208,6 @@ async fn an_event_that_cannot_be_read_is_passed_over_by_all_readers() {
         }
         assert_eq!(read.len(), 2, "{most}: {read:?}");
     }
+    // once each, however often they are met
+    assert_eq!(room.backend.unreadable(), 6);
 }

@@ -133,7 +133,7 @@ impl Events {
         after: Option<EventId>,
         most: usize,
     ) -> Result<ParkedPage, StoreError> {
-        parked::page(&**self.backend(), consumer, after, most).await
+        parked::page(self, consumer, after, most).await
     }
 
     /// Has parked events delivered after all: these, or all there are. Answers how many.
@@ -145,10 +145,9 @@ impl Events {
         consumer: &str,
         only: Option<&[EventId]>,
     ) -> Result<u64, StoreError> {
-        let backend = &**self.backend();
         let replayed = match only {
-            None => parked::replay_all(backend, consumer).await?,
-            Some(ids) => parked::replay_some(backend, consumer, ids).await?,
+            None => parked::replay_all(self, consumer).await?,
+            Some(ids) => parked::replay_some(self, consumer, ids).await?,
         };
         if let Some(running) = self.0.consumers.running().get(consumer) {
             running.poke.notify_one();

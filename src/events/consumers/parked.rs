@@ -2,7 +2,8 @@
 
 use super::record::Record;
 use crate::domain::{Event, EventId, Position};
-use crate::store::{Backend, StoreError};
+use crate::events::Events;
+use crate::store::StoreError;
 
 /// Parked events that are read at once.
 const AT_ONCE: usize = 200;
@@ -32,13 +33,13 @@ pub struct ParkedPage {
 }
 
 pub(super) async fn page(
-    backend: &dyn Backend,
+    events: &Events,
     consumer: &str,
     after: Option<EventId>,
     most: usize,
 ) -> Result<ParkedPage, StoreError> {
     // one more tells whether there are more
-    let mut found = backend.parked(consumer, after, most + 1).await?;
+    let mut found = events.backend().parked(consumer, after, most + 1).await?;
     let has_more = found.len() > most;
     found.truncate(most);
     let last = found.last().map(|(id, _)| *id);
@@ -49,7 +50,7 @@ pub(super) async fn page(
             first_attempt_ms,
             last_error,
             ..
-        } = read(consumer, *id, record)?;
+        } = read(events, consumer, *id, record)?;
         Some(Parked {
             event,
             attempts,
@@ -63,52 +64,56 @@ pub(super) async fn page(
     })
 }
 
-pub(super) async fn replay_all(backend: &dyn Backend, consumer: &str) -> Result<u64, StoreError> {
+pub(super) async fn replay_all(events: &Events, consumer: &str) -> Result<u64, StoreError> {
     let mut replayed = 0;
     let mut after = None;
     loop {
-        let found = backend.parked(consumer, after, AT_ONCE).await?;
+        let found = events.backend().parked(consumer, after, AT_ONCE).await?;
         let Some((last, _)) = found.last() else {
             return Ok(replayed);
         };
         after = Some(*last);
-        replayed += replay(backend, consumer, &found).await?;
+        replayed += replay(events, consumer, &found).await?;
     }
 }
 
 pub(super) async fn replay_some(
-    backend: &dyn Backend,
+    events: &Events,
     consumer: &str,
     ids: &[EventId],
 ) -> Result<u64, StoreError> {
     let mut found = Vec::new();
     for id in ids {
-        let at = backend.parked(consumer, Some(before(*id)), 1).await?;
+        let at = events
+            .backend()
+            .parked(consumer, Some(before(*id)), 1)
+            .await?;
         found.extend(at.into_iter().filter(|(found, _)| found == id));
     }
-    replay(backend, consumer, &found).await
+    replay(events, consumer, &found).await
 }
 
 async fn replay(
-    backend: &dyn Backend,
+    events: &Events,
     consumer: &str,
     found: &[(EventId, bytes::Bytes)],
 ) -> Result<u64, StoreError> {
     let records = found.iter().filter_map(|(id, record)| {
-        let record = read(consumer, *id, record)?.replayed();
+        let record = read(events, consumer, *id, record)?.replayed();
         Some((*id, record.to_bytes()))
     });
     let records: Vec<_> = records.collect();
     if records.is_empty() {
         return Ok(0);
     }
-    backend.replay(consumer, &records).await
+    events.backend().replay(consumer, &records).await
 }
 
 /// What another version wrote stays as it is.
-fn read(consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
+fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
     let read = Record::read(record);
     if read.is_none() {
+        events.counters().unreadable.inc();
         tracing::error!(consumer, event.id = %id, "a parked event cannot be read");
     }
     read

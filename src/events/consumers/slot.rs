@@ -365,6 +365,7 @@ impl Slot {
                 let read = Record::read(&record);
                 if read.is_none() {
                     let consumer = &self.consumer.name;
+                    self.consumer.counters.unreadable.inc();
                     tracing::error!(consumer, event.id = %id, "a pending event cannot be read");
                 }
                 read

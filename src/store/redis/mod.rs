@@ -9,12 +9,12 @@ mod fuzz;
 mod keys;
 mod kv;
 mod log;
-mod readable;
 mod scopes;
 mod scripts;
 mod startup;
 mod threads;
 mod transport;
+mod unreadable;
 mod upkeep;
 
 use std::fmt;
@@ -31,7 +31,6 @@ use super::{
 use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
 use keys::KeyNames;
 use log::interest::Interest;
-use log::store::UnreadableEvents;
 use scripts::Script;
 use threads::arguments::WriteContext;
 use transport::address::Address;
@@ -39,6 +38,7 @@ use transport::commands::{Command, command};
 use transport::confirmation::Confirmation;
 use transport::fields::Fields;
 use transport::link::{Calls, Link};
+use unreadable::Unreadable;
 
 pub use transport::address::{RedisUrlError, check_redis_url};
 pub use transport::node::Bounds;
@@ -93,7 +93,7 @@ pub struct RedisStore {
     retention: Retention,
     clock: Clock,
     unconfirmed: Arc<AtomicU64>,
-    unreadable: Arc<UnreadableEvents>,
+    unreadable: Arc<Unreadable>,
 }
 
 impl RedisStore {
@@ -317,6 +317,10 @@ impl Store for RedisStore {
             unconfirmed: self.unconfirmed.load(Ordering::Relaxed),
             ..self.link.links()
         })
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.unreadable.skipped()
     }
 }
 

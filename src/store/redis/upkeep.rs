@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::RedisStore;
-use super::readable::readable;
 use super::scripts::Script;
 use super::threads::archives::member;
 use super::threads::replies::{UNKNOWN, array, integer, text};
@@ -42,7 +41,8 @@ impl Upkeep for RedisStore {
                 due.skew_ms = skew_ms;
             }
             let read = |id| text(id)?.parse().map_err(|_| UNKNOWN);
-            due.ids.push(readable("deadlines", ids.iter().map(read)));
+            due.ids
+                .push(self.unreadable.skip("deadlines", ids.iter().map(read)));
         }
         Ok(due)
     }

@@ -79,6 +79,7 @@ measured! {
         ping() -> Result<(), StoreError>;
     } {
         fn links(&self) -> Option<Links> { self.backend.links() }
+        fn unreadable(&self) -> u64 { self.backend.unreadable() }
         fn memory_use(&self) -> Option<MemoryUse> { self.backend.memory_use() }
     }
 }

@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 
 use crate::store::redis::RedisStore;
-use crate::store::redis::readable::readable;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::replies::{array, text};
 use crate::store::redis::transport::commands::command;
@@ -50,7 +49,7 @@ impl Listings for RedisStore {
             .arg(offset + last);
         let members = array(self.link.calls().read(cmd).await?)?;
         let read = |member| Ok(text(member)?.to_owned());
-        Ok(readable("a list", members.iter().map(read)))
+        Ok(self.unreadable.skip("a list", members.iter().map(read)))
     }
 
     async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError> {
@@ -79,7 +78,7 @@ impl Listings for RedisStore {
             .arg(most);
         let members = array(self.link.calls().read(cmd).await?)?;
         let read = |member| Ok(text(member)?.to_owned());
-        Ok(readable("a list", members.iter().map(read)))
+        Ok(self.unreadable.skip("a list", members.iter().map(read)))
     }
 
     async fn list_look_again(

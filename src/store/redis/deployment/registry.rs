@@ -5,7 +5,6 @@ use bytes::Bytes;
 use redis::Value;
 
 use crate::store::redis::RedisStore;
-use crate::store::redis::readable::readable;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::replies::{UNKNOWN, integer, text};
 use crate::store::redis::transport::commands::command;
@@ -23,7 +22,7 @@ impl Registry for RedisStore {
             Value::BulkString(record) => Ok((text(&name)?.to_owned(), record.into())),
             _ => Err(UNKNOWN),
         };
-        let mut records = readable("records", pairs.into_iter().map(read));
+        let mut records = self.unreadable.skip("records", pairs.into_iter().map(read));
         records.sort_unstable();
         Ok(records)
     }

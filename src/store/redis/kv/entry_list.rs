@@ -8,10 +8,10 @@ use super::entry_text::head;
 use crate::domain::{EntryKey, Namespace};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
-use crate::store::redis::readable::{readable, unless_bad};
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::replies::{array, bytes, integer};
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::unreadable::Unreadable;
 use crate::store::{EntryHead, EntryPage, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a member of an unknown form");
@@ -70,7 +70,7 @@ impl RedisStore {
         let mut known: Option<EntryKey> = None;
         for reply in replies {
             let reply = array(reply)?;
-            let found = keys_of(&reply);
+            let found = keys_of(&reply, &self.unreadable);
             let last = found.last().filter(|_| reply.len() == each).cloned();
             known = known.into_iter().chain(last).min();
             keys.extend(found);
@@ -122,7 +122,7 @@ impl RedisStore {
                     } else {
                         Some(integer(&found[1])?)
                     };
-                    let head = unless_bad("entries", head(packed, ends_ms));
+                    let head = self.unreadable.skip_one("entries", head(packed, ends_ms));
                     entries.extend(head.map(|head| (key, head)));
                 }
             }
@@ -137,11 +137,11 @@ impl RedisStore {
 }
 
 /// The keys of members.
-pub(super) fn keys_of(members: &[Value]) -> Vec<EntryKey> {
+pub(super) fn keys_of(members: &[Value], unreadable: &Unreadable) -> Vec<EntryKey> {
     let key = |member: &Value| {
         let text = bytes(member)?.get(16..).ok_or(CORRUPT)?;
         let text = std::str::from_utf8(text).map_err(|_| CORRUPT)?;
         EntryKey::new(text).map_err(|_| CORRUPT)
     };
-    readable("entries", members.iter().map(key))
+    unreadable.skip("entries", members.iter().map(key))
 }

@@ -5,7 +5,6 @@ use redis::Value;
 use super::entry_text::record;
 use crate::domain::Namespace;
 use crate::store::redis::RedisStore;
-use crate::store::redis::readable::{readable, unless_bad};
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::threads::replies::{array, bytes};
 use crate::store::redis::transport::commands::command;
@@ -31,7 +30,7 @@ impl RedisStore {
         let calls = self.background.calls();
         let listed = array(calls.read(cmd).await?)?;
         let is_more = listed.len() > most;
-        let mut places = readable("namespaces", listed.iter().map(place));
+        let mut places = self.unreadable.skip("namespaces", listed.iter().map(place));
         places.truncate(most);
         let mut page = NamespacePage {
             records: Vec::new(),
@@ -49,7 +48,8 @@ impl RedisStore {
             // deleted since it was listed
             if packed != Value::Nil {
                 let record = bytes(&packed).and_then(|packed| record(&place.namespace, packed));
-                page.records.extend(unless_bad("namespaces", record));
+                page.records
+                    .extend(self.unreadable.skip_one("namespaces", record));
             }
         }
         Ok(page)

@@ -84,7 +84,7 @@ impl RedisStore {
             let mut deletions = Vec::new();
             for ((bucket, _), reply) in left.into_iter().zip(replies) {
                 let reply = array(reply)?;
-                let keys = keys_of(&reply);
+                let keys = keys_of(&reply, &self.unreadable);
                 let Some(last) = keys.last() else {
                     continue;
                 };

@@ -8,10 +8,10 @@ use super::entries;
 use crate::domain::{EventId, Position};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, ConsumerKeys};
-use crate::store::redis::readable::readable;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::replies::{UNKNOWN, array, integer, text};
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::unreadable::Unreadable;
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
 
@@ -80,7 +80,7 @@ impl Ledgers for RedisStore {
         };
         Ok(Some(Ledger {
             cursors,
-            pending: records(pending)?,
+            pending: records(pending, &self.unreadable)?,
             note: match note {
                 Value::Nil => None,
                 note => Some(Bytes::copy_from_slice(
@@ -166,7 +166,7 @@ impl Ledgers for RedisStore {
         let both = names.into_iter().zip(found);
         // one that was replayed in between is parked no more
         let both = both.filter(|(_, record)| *record != Value::Nil);
-        Ok(readable("parked events", both.map(record)))
+        Ok(self.unreadable.skip("parked events", both.map(record)))
     }
 
     async fn replay(
@@ -243,9 +243,9 @@ fn event(name: &str) -> Result<EventId, StoreError> {
     })
 }
 
-fn records(reply: Value) -> Result<Vec<(EventId, Bytes)>, StoreError> {
+fn records(reply: Value, unreadable: &Unreadable) -> Result<Vec<(EventId, Bytes)>, StoreError> {
     match reply {
-        Value::Map(pairs) => Ok(readable("pending events", pairs.into_iter().map(record))),
+        Value::Map(pairs) => Ok(unreadable.skip("pending events", pairs.into_iter().map(record))),
         _ => Err(UNKNOWN),
     }
 }

@@ -1,7 +1,5 @@
 //! The log of events.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -47,7 +45,7 @@ impl EventLog for RedisStore {
             let mut more = Vec::new();
             for ((place, (bucket, _)), entries) in left.into_iter().zip(replies) {
                 let page = entries::events(bucket, entries)?;
-                self.unreadable.tell(bucket, &page.unreadable);
+                self.unreadable.skip_events(bucket, &page.unreadable);
                 let events = &mut logs[place];
                 events.extend(page.events);
                 // fewer than were asked for mean that there are no more, to whoever reads them
@@ -120,26 +118,6 @@ impl EventLog for RedisStore {
         let since = self.background.calls().read(cmd).await?;
         self.interest.forget();
         integer(&since)
-    }
-}
-
-/// How far events that cannot be read were logged, by bucket: a log is read again and again at its
-/// end, by several readers.
-#[derive(Debug, Default)]
-pub(crate) struct UnreadableEvents(Mutex<HashMap<u16, Position>>);
-
-impl UnreadableEvents {
-    /// Has those logged that were not yet.
-    fn tell(&self, bucket: u16, places: &[Position]) {
-        if places.is_empty() {
-            return;
-        }
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = told.entry(bucket).or_default();
-        for place in places.iter().filter(|place| **place > *told) {
-            tracing::error!(bucket, %place, "an event cannot be read and is passed over");
-        }
-        *told = places.iter().copied().fold(*told, Position::max);
     }
 }
 

@@ -10,11 +10,11 @@ use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::BUCKETS;
-use crate::store::redis::readable::{readable, unless_bad};
 use crate::store::redis::scopes::replies as scope_replies;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::fields::Fields;
+use crate::store::redis::unreadable::Unreadable;
 use crate::store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError, millis,
 };
@@ -184,7 +184,7 @@ impl RedisStore {
         let mut known: Option<Member> = None;
         for reply in replies {
             let reply = array(reply)?;
-            let found = members_with_scores(&reply);
+            let found = members_with_scores(&reply, &self.unreadable);
             let last = found.last().filter(|_| reply.len() == 2 * each).copied();
             known = known.into_iter().chain(last).min();
             members.extend(found);
@@ -222,7 +222,7 @@ impl RedisStore {
                 let is_there = *restored == Value::Nil;
                 let about: &[Value; 4] = about.try_into().map_err(|_| UNKNOWN)?;
                 let found = head(*id, about.each_ref().map(|field| bytes(field).ok()));
-                let found = unless_bad("archives", found).flatten();
+                let found = self.unreadable.skip_one("archives", found).flatten();
                 heads.extend(found.filter(|head| is_there && head.life == *life));
             }
         }
@@ -246,12 +246,12 @@ pub(crate) fn member(text: &str) -> Result<(ThreadId, Life), StoreError> {
     Ok((id.parse().map_err(|_| CORRUPT)?, Life(life)))
 }
 
-fn members_with_scores(reply: &[Value]) -> Vec<Member> {
+fn members_with_scores(reply: &[Value], unreadable: &Unreadable) -> Vec<Member> {
     let read = |pair: &[Value]| {
         let (id, life) = member(text(&pair[0])?)?;
         Ok((integer(&pair[1])?, id, life))
     };
-    readable("archives", reply.chunks_exact(2).map(read))
+    unreadable.skip("archives", reply.chunks_exact(2).map(read))
 }
 
 /// What meta, end, metadata and the meta of the scope say; none when there is no such archive.

@@ -1,0 +1,42 @@
+//! A metric of what is in the store and cannot be read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::registry::Registry;
+
+use crate::events::EventCounters;
+use crate::store::Store;
+
+/// Shows what the store and those who read events have skipped.
+#[derive(Debug)]
+struct UnreadableMetrics {
+    store: Arc<dyn Store>,
+    events: Arc<EventCounters>,
+}
+
+/// Adds the metric of skipped records to a registry.
+pub fn register_unreadable(
+    registry: &mut Registry,
+    store: Arc<dyn Store>,
+    events: &Arc<EventCounters>,
+) {
+    let events = Arc::clone(events);
+    registry.register_collector(Box::new(UnreadableMetrics { store, events }));
+}
+
+impl Collector for UnreadableMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let skipped = self.store.unreadable() + self.events.unreadable.get();
+        let (name, help) = (
+            "unreadable_records",
+            "Stored records that were skipped, as they cannot be read; once for each read of a list",
+        );
+        let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(skipped).encode(family)
+    }
+}
