@@ -52,10 +52,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     let body = if refusal.is_some() {
         Body::read(&mut request, 0).await
     } else if is_ours(request.match_info().as_str()) {
-        let limit_bytes = match early::is_hopeless(&request) {
-            true => 0,
-            false => limit_bytes(&request),
-        };
+        let limit_bytes = early::limit_bytes(&request);
         Body::read(&mut request, limit_bytes).await
     } else {
         Body::none()
@@ -176,16 +173,6 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
         status: response.status().as_u16(),
         duration_ms: start.elapsed().as_millis() as u64,
     });
-}
-
-/// What the body of a request may have: that of an entry is a setting.
-fn limit_bytes(request: &ServiceRequest) -> u64 {
-    let below = request.match_info().as_str().strip_prefix("/v1/kv/");
-    let api = request.app_data::<web::Data<Api>>();
-    match api.filter(|_| below.is_some_and(|below| below.contains('/'))) {
-        Some(api) => api.namespaces.policy().max_bytes,
-        None => Body::LIMIT_BYTES,
-    }
 }
 
 /// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.
