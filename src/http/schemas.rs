@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::Serialize;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::{Content, Ref, RefOr};
 use utoipa::{IntoParams, IntoResponses, ToSchema};
@@ -46,94 +45,10 @@ pub(super) struct OperationResult {
     value: Option<i64>,
 }
 
-/// A merge.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct Merge {
-    #[schema(min_items = 1, max_items = 1000)]
-    operations: Vec<OperationBody>,
-}
-
-/// One operation of a merge.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(tag = "op", rename_all = "lowercase")]
-pub(super) enum OperationBody {
-    /// Sets a key.
-    Set {
-        #[schema(min_length = 1, max_length = 256)]
-        key: String,
-        value: Value,
-    },
-    /// Deletes a key.
-    Delete {
-        #[schema(min_length = 1, max_length = 256)]
-        key: String,
-    },
-    /// Deletes all keys.
-    Clear,
-    /// Appends to an array, then keeps its newest elements.
-    Push {
-        #[schema(min_length = 1, max_length = 256)]
-        key: String,
-        value: Value,
-        #[schema(minimum = 1)]
-        max_records: Option<u64>,
-    },
-    /// Adds to an integer.
-    Increment {
-        #[schema(min_length = 1, max_length = 256)]
-        key: String,
-        by: Option<i64>,
-    },
-}
-
-/// What an increment adds.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct Increment {
-    /// An integer of 64 bits; 1 when absent.
-    by: Option<i64>,
-}
-
-/// A thread to make.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct NewThreadBody {
-    /// Needs an api key.
-    #[schema(pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
-    id: Option<String>,
-    /// At most 16 KiB of compact JSON.
-    #[schema(value_type = Option<Object>)]
-    metadata: Option<Value>,
-    /// How long it lives after its last use.
-    #[schema(minimum = 60, maximum = 31_536_000)]
-    ttl_seconds: Option<u64>,
-    /// Its first state.
-    state: Option<BTreeMap<String, Value>>,
-}
-
-/// A change of a thread.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct ThreadPatchBody {
-    /// A merge patch (RFC 7396); the result has at most 16 KiB of compact JSON.
-    #[schema(value_type = Option<Object>)]
-    metadata: Option<Value>,
-    /// How long it lives after its last use.
-    #[schema(minimum = 60, maximum = 31_536_000)]
-    ttl_seconds: Option<u64>,
-}
-
 /// The process is up.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Health {
-    status: String,
+    pub(super) status: &'static str,
 }
 
 /// A problem (RFC 9457). `code` is stable and is the thing to match on; some codes come with more

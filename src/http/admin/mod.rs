@@ -2,6 +2,6 @@
 
 pub(super) mod probes;
 pub(super) mod readiness;
-mod webhook_body;
-pub(super) mod webhook_object;
+pub(super) mod webhook_body;
+mod webhook_object;
 pub(super) mod webhooks;

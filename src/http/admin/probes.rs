@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, web};
 
 use crate::http::Api;
+use crate::http::answer::json::json;
 use crate::http::schemas::{Health, Problem};
 use crate::web::ApiError;
 
@@ -14,9 +15,7 @@ use crate::web::ApiError;
     responses((status = 200, description = "It is.", body = Health)),
 )]
 pub(crate) async fn healthz() -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(r#"{"status":"ok"}"#)
+    json(HttpResponse::Ok(), &Health { status: "ok" })
 }
 
 /// Whether requests may be sent here: the store takes writes, and the server is not about to stop

@@ -1,15 +1,60 @@
 //! Bodies about webhook endpoints.
 
-use crate::domain::{EventId, EventType, EventTypes, elements};
-use crate::http::request::members::{required, string};
-use crate::http::request::shape::{body_members, read_body, read_optional_body};
+use serde::Deserialize;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::domain::{EventId, EventType, EventTypes};
+use crate::http::request::json::{
+    List, RawJson, body_object, optional_body_object, read, read_value,
+};
 use crate::web::ApiError;
 use crate::webhooks::{EndpointChange, EndpointUrl, Secret};
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
-/// Events that are replayed one by one at most.
-const REPLAYS_MAX: usize = 100;
+/// A list that names each type of event once may have all of them.
+type TypeNames = List<String, 1, { EventType::ALL.len() }>;
+
+/// An endpoint to make.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewWebhookBody<'a> {
+    /// http or https, without user and password; not a private address, unless the server allows
+    /// them.
+    #[schema(max_length = 2048)]
+    url: String,
+    #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 6)]
+    events: TypeNames,
+    /// `whsec_` and base64 of 24 to 64 bytes; a new one when absent.
+    #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
+    #[serde(borrow)]
+    secret: Option<RawJson<'a>>,
+}
+
+/// A change of an endpoint.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WebhookPatchBody<'a> {
+    #[schema(nullable = false, max_length = 2048)]
+    url: Option<String>,
+    #[schema(nullable = false, value_type = Option<Vec<EventTypeName>>, min_items = 1, max_items = 6)]
+    events: Option<TypeNames>,
+    /// What takes the place of the secret; null: a new one. The former signs too for 24 hours.
+    #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
+    #[serde(borrow)]
+    secret: Option<RawJson<'a>>,
+}
+
+/// Which events to deliver once more.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplayBody {
+    /// Their ids; all when absent.
+    #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 100)]
+    events: Option<List<String, 1, 100>>,
+}
 
 /// An endpoint to make.
 pub(super) struct NewEndpoint {
@@ -23,12 +68,12 @@ pub(super) struct NewEndpoint {
 /// # Errors
 /// [`ApiError`] of the body.
 pub(super) fn read_new_endpoint(body: &str) -> Result<NewEndpoint, ApiError> {
-    let body = read_body(body, AROUND)?;
-    let [url, events, secret] = body_members(&body, ["url", "events", "secret"])?;
+    let body = body_object(body, AROUND)?;
+    let body: NewWebhookBody<'_> = read(&body)?;
     Ok(NewEndpoint {
-        url: read_url(required("url", url)?)?,
-        types: read_types(required("events", events)?)?,
-        secret: secret.map(read_secret).transpose()?,
+        url: body.url.parse()?,
+        types: read_types(body.events)?,
+        secret: body.secret.map(read_secret).transpose()?,
     })
 }
 
@@ -37,12 +82,12 @@ pub(super) fn read_new_endpoint(body: &str) -> Result<NewEndpoint, ApiError> {
 /// # Errors
 /// [`ApiError`] of the body.
 pub(super) fn read_endpoint_change(body: &str) -> Result<EndpointChange, ApiError> {
-    let body = read_body(body, AROUND)?;
-    let [url, events, secret] = body_members(&body, ["url", "events", "secret"])?;
+    let body = body_object(body, AROUND)?;
+    let body: WebhookPatchBody<'_> = read(&body)?;
     Ok(EndpointChange {
-        url: url.map(read_url).transpose()?,
-        types: events.map(read_types).transpose()?,
-        secret: secret.map(read_secret).transpose()?,
+        url: body.url.map(|url| url.parse()).transpose()?,
+        types: body.events.map(read_types).transpose()?,
+        secret: body.secret.map(read_secret).transpose()?,
     })
 }
 
@@ -51,56 +96,48 @@ pub(super) fn read_endpoint_change(body: &str) -> Result<EndpointChange, ApiErro
 /// # Errors
 /// [`ApiError`] of the body.
 pub(super) fn read_replay(body: &str) -> Result<Option<Vec<EventId>>, ApiError> {
-    let body = read_optional_body(body, AROUND)?;
-    let [events] = body_members(&body, ["events"])?;
-    let Some(events) = events else {
-        return Ok(None);
-    };
-    let events = strings("events", events)?;
-    if !(1..=REPLAYS_MAX).contains(&events.len()) {
-        let detail = format!("`events` has to have 1 to {REPLAYS_MAX} ids, or be left out");
-        return Err(ApiError::InvalidParameter(detail));
-    }
-    let parse = |text: &String| {
+    let body = optional_body_object(body, AROUND)?;
+    let ReplayBody { events } = read(&body)?;
+    let parse = |text: String| {
         let id = text.parse();
         id.map_err(|error| ApiError::InvalidParameter(format!("`events`: {error}")))
     };
-    events.iter().map(parse).collect::<Result<_, _>>().map(Some)
-}
-
-fn read_url(json: &str) -> Result<EndpointUrl, ApiError> {
-    Ok(string("url", json)?.parse()?)
+    let parse_all = |List(events): List<_, 1, 100>| events.into_iter().map(parse).collect();
+    events.map(parse_all).transpose()
 }
 
 /// Null stands for a new one.
-fn read_secret(json: &str) -> Result<Secret, ApiError> {
+fn read_secret(RawJson(json): RawJson<'_>) -> Result<Secret, ApiError> {
     if json == "null" {
         return Ok(Secret::random());
     }
-    let secret = string("secret", json)?.parse();
+    let text = read_value::<String>(json).map_err(|fault| fault.in_member("secret"))?;
+    let secret = text.parse();
     secret.map_err(|error| ApiError::InvalidParameter(format!("`secret`: {error}")))
 }
 
-fn read_types(json: &str) -> Result<EventTypes, ApiError> {
-    let names = strings("events", json)?;
+fn read_types(List(names): TypeNames) -> Result<EventTypes, ApiError> {
     let types = names.iter().map(|name| name.parse());
     let types: Vec<EventType> = types.collect::<Result<_, _>>()?;
     let set: EventTypes = types.iter().copied().collect();
-    if types.is_empty() || set.iter().count() < types.len() {
-        let detail = "`events` has to name event types, each once";
+    if set.iter().count() < types.len() {
+        let detail = "`events` has to name each event type once";
         return Err(ApiError::InvalidParameter(detail.into()));
     }
     Ok(set)
 }
 
-/// The strings of a list: one more than any list may have, to tell that it has too many.
-fn strings(name: &str, json: &str) -> Result<Vec<String>, ApiError> {
-    let malformed = || ApiError::InvalidParameter(format!("`{name}` has to be a list of strings"));
-    if !json.starts_with('[') {
-        return Err(malformed());
+/// The type of an event.
+pub(crate) struct EventTypeName;
+
+impl ToSchema for EventTypeName {}
+
+impl PartialSchema for EventTypeName {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("The type of an event."))
+            .enum_values(Some(EventType::ALL.map(EventType::as_str)))
+            .into()
     }
-    let first = elements(json).take(REPLAYS_MAX + 1);
-    first
-        .map(|text| serde_json::from_str(text).map_err(|_| malformed()))
-        .collect()
 }

@@ -1,6 +1,6 @@
 //! Webhook endpoints as they are shown.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::{EventType, rfc3339};
@@ -67,66 +67,6 @@ pub(super) struct FailedList {
 pub(super) struct Replayed {
     /// How many events are delivered once more.
     pub(crate) replayed: u64,
-}
-
-/// An endpoint to make.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct NewWebhookBody {
-    /// http or https, without user and password; not a private address, unless the server allows
-    /// them.
-    #[schema(max_length = 2048)]
-    url: String,
-    #[schema(min_items = 1, max_items = 4)]
-    events: Vec<EventTypeName>,
-    /// `whsec_` and base64 of 24 to 64 bytes; a new one when absent.
-    #[schema(pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
-    secret: Option<String>,
-}
-
-/// A change of an endpoint.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct WebhookPatchBody {
-    #[schema(max_length = 2048)]
-    #[serde(default)]
-    url: String,
-    #[schema(min_items = 1, max_items = 4)]
-    #[serde(default)]
-    events: Vec<EventTypeName>,
-    /// What takes the place of the secret; null: a new one. The former signs too for 24 hours.
-    #[schema(pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
-    secret: Option<String>,
-}
-
-/// Which events to deliver once more.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReplayBody {
-    /// Their ids; all when absent.
-    #[schema(min_items = 1, max_items = 100)]
-    #[serde(default)]
-    events: Vec<String>,
-}
-
-/// The type of an event.
-#[derive(ToSchema, Deserialize)]
-pub(crate) enum EventTypeName {
-    #[serde(rename = "thread.created")]
-    ThreadCreated,
-    #[serde(rename = "thread.updated")]
-    ThreadUpdated,
-    #[serde(rename = "thread.destroyed")]
-    ThreadDestroyed,
-    #[serde(rename = "session.completed")]
-    SessionCompleted,
-    #[serde(rename = "kv_updated")]
-    KvUpdated,
-    #[serde(rename = "task_list_updated")]
-    TaskListUpdated,
 }
 
 impl WebhookObject {

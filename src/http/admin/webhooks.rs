@@ -4,11 +4,11 @@ use actix_web::http::header::LOCATION;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
-use super::webhook_body::{read_endpoint_change, read_new_endpoint, read_replay};
-use super::webhook_object::{
-    FailedEvent, FailedList, NewWebhookBody, ReplayBody, Replayed, WebhookList, WebhookObject,
-    WebhookPatchBody,
+use super::webhook_body::{
+    NewWebhookBody, ReplayBody, WebhookPatchBody, read_endpoint_change, read_new_endpoint,
+    read_replay,
 };
+use super::webhook_object::{FailedEvent, FailedList, Replayed, WebhookList, WebhookObject};
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
@@ -26,7 +26,7 @@ use crate::webhooks::WebhookId;
     post,
     path = "/v1/webhooks",
     tag = "webhooks",
-    request_body(content = NewWebhookBody),
+    request_body(content = NewWebhookBody<'_>),
     responses(
         (status = 201, description = "Made.", body = WebhookObject, headers(("location" = String))),
         (status = 409, description = "There are 100 endpoints already.", body = Problem, content_type = "application/problem+json"),
@@ -105,7 +105,7 @@ pub(crate) async fn get_webhook(
     path = "/v1/webhooks/{id}",
     tag = "webhooks",
     params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
-    request_body(content = WebhookPatchBody),
+    request_body(content = WebhookPatchBody<'_>),
     responses(
         (status = 200, description = "The endpoint as it is now.", body = WebhookObject),
         (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),

@@ -7,7 +7,7 @@ use super::feed::{Frame, Source};
 use super::query::{Filter, LastEvent};
 use crate::events::{GlobalItem, GlobalStream, Watermark};
 use crate::http::Api;
-use crate::http::admin::webhook_object::EventTypeName;
+use crate::http::admin::webhook_body::EventTypeName;
 use crate::http::answer::negotiation::accepts_events;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;

@@ -122,7 +122,7 @@ pub(crate) async fn list_entries(
     path = "/v1/kv/{namespace}",
     tag = "kv",
     params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
-    request_body(content = Option<NamespaceBody>),
+    request_body(content = Option<NamespaceBody<'_>>),
     responses(
         (status = 200, description = "The namespace as it is now.", body = NamespaceObject),
         (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::query::lifetime;
 use crate::domain::{EntryKey, Lifetime, rfc3339};
-use crate::http::request::shape::{body_members, read_optional_body};
+use crate::http::request::json::{
+    BodyFault, RawJson, Whole, optional_body_object, read, read_value,
+};
 use crate::service::NamespaceView;
 use crate::store::{EntryHead, Put};
 use crate::web::ApiError;
@@ -89,13 +90,13 @@ pub(super) struct NamespaceDeletion {
 
 /// What a namespace is to be like.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct NamespaceBody {
+pub(super) struct NamespaceBody<'a> {
     /// How long entries live that are put without a time; 0: for ever. Null or absent: as the
     /// server's settings say.
-    #[schema(maximum = 31_536_000)]
-    default_ttl_seconds: Option<u64>,
+    #[schema(value_type = Option<u64>, maximum = 31_536_000)]
+    #[serde(borrow)]
+    default_ttl_seconds: Option<RawJson<'a>>,
 }
 
 /// Reads the body of `PUT /v1/kv/{namespace}`.
@@ -103,17 +104,15 @@ pub(super) struct NamespaceBody {
 /// # Errors
 /// [`ApiError`] of the body.
 pub(super) fn read_default(body: &str) -> Result<Option<Lifetime>, ApiError> {
-    let body = read_optional_body(body, 1)?;
-    let [seconds] = body_members(&body, ["default_ttl_seconds"])?;
-    let Some(seconds) = seconds.filter(|json| *json != "null") else {
-        return Ok(None);
-    };
-    let seconds = seconds.parse().ok().and_then(lifetime);
-    let refused = || {
-        let rule = "`default_ttl_seconds` has to be a whole number from 0 to 31,536,000, or null";
-        ApiError::InvalidParameter(rule.into())
-    };
-    seconds.map(Some).ok_or_else(refused)
+    let body = optional_body_object(body, 1)?;
+    let body: NamespaceBody<'_> = read(&body)?;
+    let seconds = body.default_ttl_seconds.filter(|json| json.0 != "null");
+    let lifetime = seconds.map(|RawJson(json)| {
+        let seconds = read_value::<Whole<0, { Lifetime::LONGEST.as_secs() }>>(json);
+        seconds.map(|Whole(seconds)| Lifetime::from_seconds(seconds))
+    });
+    let fault = |fault: BodyFault| fault.in_member("default_ttl_seconds").into();
+    lifetime.transpose().map_err(fault)
 }
 
 impl EntryReceipt {

@@ -7,6 +7,7 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
 use super::exchange::Exchange;
+use super::json::{Version, Whole};
 use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp};
 use crate::service::{ServiceError, WriteOptions};
 use crate::web::ApiError;
@@ -177,9 +178,9 @@ impl Repeatable {
     }
 
     /// Conditions of a write to a scope.
-    pub(crate) fn options(&self, if_version: Option<u64>) -> WriteOptions {
+    pub(crate) fn options(&self, if_version: Option<Version>) -> WriteOptions {
         WriteOptions {
-            precondition: if_version.map(Precondition::Version),
+            precondition: if_version.map(|Whole(version)| Precondition::Version(version)),
             idempotency: self.0,
         }
     }

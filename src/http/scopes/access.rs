@@ -3,14 +3,18 @@
 use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use serde::de::Error as _;
 
-use crate::domain::ThreadId;
 use crate::domain::scope::{Scope, ScopeError, ScopeId};
+use crate::domain::{Json, ThreadId, member};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::request::exchange::About;
+use crate::http::request::json::BodyFault;
 use crate::web::ApiError;
 
+/// The member that names the scope.
+const SCOPE: &str = "scope";
 /// The caller's own thread, in place of its id.
 const CURRENT: &str = "thread:current";
 
@@ -37,11 +41,12 @@ impl ScopeAccess {
         })
     }
 
-    /// The scope of that JSON text; none: `request`.
+    /// Opens the scope that a body names, or else `request`, before the rest of the body is read.
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(crate) fn open(&self, scope: Option<&str>) -> Result<Scope, ApiError> {
+    pub(crate) fn open(&self, body: &Json) -> Result<Scope, ApiError> {
+        let scope = member(body.as_str(), SCOPE);
         let text = scope.map_or_else(|| Ok("request".into()), serde_json::from_str::<String>);
         if text.as_ref().is_ok_and(|text| text == CURRENT) {
             return self.current().map(Scope::from);
@@ -67,11 +72,11 @@ impl ScopeAccess {
     ///
     /// # Errors
     /// [`ApiError`], also when there is none, or `request` is named.
-    pub(super) fn open_kept(&self, scope: Option<&str>) -> Result<ScopeId, ApiError> {
-        match self.open(scope)? {
+    pub(super) fn open_kept(&self, body: &Json) -> Result<ScopeId, ApiError> {
+        match self.open(body)? {
             Scope::Kept(scope) => Ok(scope),
-            Scope::Request if scope.is_none() => {
-                Err(ApiError::InvalidParameter("`scope` is missing".into()))
+            Scope::Request if member(body.as_str(), SCOPE).is_none() => {
+                Err(BodyFault::missing_field(SCOPE).into())
             }
             Scope::Request => Err(ApiError::InvalidParameter(
                 "`request` keeps nothing, so there is nothing to read or write".into(),

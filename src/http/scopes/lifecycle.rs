@@ -10,24 +10,21 @@ use crate::domain::scope::ScopeWritten;
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::mark_replay;
 use crate::http::request::conditions::Repeatable;
+use crate::http::request::json::{Whole, body_object, read};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::members::{flag, whole};
 use crate::http::request::query::{Nothing, Query};
-use crate::http::request::shape::{body_members, read_body};
 use crate::store::ScopeParts;
 use crate::web::ApiError;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
-/// Any version.
-pub(super) const VERSIONS: (u64, u64) = (0, i64::MAX as u64);
 
 /// Describes a scope
 #[utoipa::path(
     post,
     path = "/v1/scopes/describe",
     tag = "scopes",
-    request_body(content = OnlyScope),
+    request_body(content = OnlyScope<'_>),
     responses(
         (status = 200, description = "All about it but what it holds.", body = ScopeObject),
         ScopeProblems,
@@ -39,9 +36,9 @@ pub(crate) async fn describe_scope(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope] = body_members(&body, ["scope"])?;
-    let scope = access.open_kept(scope)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    read::<OnlyScope<'_>>(&body)?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()
@@ -61,7 +58,7 @@ pub(crate) async fn describe_scope(
     path = "/v1/scopes/clear",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = ClearScope),
+    request_body(content = ClearScope<'_>),
     responses(
         (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -74,12 +71,11 @@ pub(crate) async fn clear_scope(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let names = ["scope", "keep_unfinished", "if_version"];
-    let [scope, keep_unfinished, if_version] = body_members(&body, names)?;
-    let scope = access.open_kept(scope)?;
-    let keep_unfinished = flag("keep_unfinished", keep_unfinished)?;
-    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: ClearScope<'_> = read(&body)?;
+    let keep_unfinished = body.keep_unfinished.unwrap_or_default();
+    let options = repeatable.options(body.if_version);
     let scopes = &access.api.scopes;
     let written = scopes.clear(&scope, keep_unfinished, options).await?;
     Ok(receipt(&written))
@@ -93,7 +89,7 @@ pub(crate) async fn clear_scope(
     delete,
     path = "/v1/scopes",
     tag = "scopes",
-    request_body(content = EndScope),
+    request_body(content = EndScope<'_>),
     responses(
         (status = 200, description = "It is gone.", body = ScopeEnded),
         ScopeProblems,
@@ -106,10 +102,10 @@ pub(crate) async fn end_scope(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope, if_version] = body_members(&body, ["scope", "if_version"])?;
-    let scope = access.open_kept(scope)?;
-    let expected = whole("if_version", if_version, VERSIONS)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: EndScope<'_> = read(&body)?;
+    let expected = body.if_version.map(|Whole(version)| version);
     let ended = access.api.scopes.end(&scope, expected).await?;
     Ok(json(HttpResponse::Ok(), &ScopeEnded { ended }))
 }

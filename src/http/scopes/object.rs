@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::domain::rfc3339;
-use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopeId, ScopePolicy, Task};
+use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopeId, ScopePolicy, Task, TaskStatus};
 use crate::store::ScopeView;
 
 /// All about a scope but what it holds. Of one that does not exist the times are null.
@@ -142,25 +142,35 @@ pub(super) struct Sum {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TasksObject {
     /// In order.
-    #[schema(value_type = Vec<TaskObject>)]
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) tasks: Vec<TaskObject>,
     /// The scope's version.
     pub(crate) version: u64,
 }
 
 /// A task.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TaskObject {
     /// What it is known by within its list.
     id: String,
     /// What is to be done.
     content: String,
     /// How far it is.
-    #[schema(pattern = "^(pending|in_progress|completed)$")]
-    status: String,
+    #[schema(value_type = String, pattern = "^(pending|in_progress|completed)$")]
+    status: TaskStatus,
     /// What is being done while it is worked on; absent if it was not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     active_form: Option<String>,
+}
+
+impl From<&Task> for TaskObject {
+    fn from(task: &Task) -> Self {
+        Self {
+            id: task.id.clone(),
+            content: task.content.clone(),
+            status: task.status,
+            active_form: task.active_form.clone(),
+        }
+    }
 }
 
 /// Whether there was a scope.

@@ -1,221 +1,212 @@
-//! The shapes of bodies about scopes, for the OpenAPI document.
+//! Bodies about scopes.
+
+#![expect(
+    dead_code,
+    reason = "the scope is opened before the rest is read, and headers are read elsewhere"
+)]
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::response::Response;
 use utoipa::{IntoParams, IntoResponses, ToSchema};
 
+use crate::domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
+use crate::http::request::json::{List, RawJson, Seconds, Version, Whole};
 use crate::http::schemas::problems;
+
+/// As many as a scope may have.
+const KEYS: usize = KV_MAX_KEYS as usize;
 
 /// A scope alone.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct OnlyScope {
+pub(super) struct OnlyScope<'a> {
     /// `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`,
     /// `tool:<name>` or `personality:<id>`.
-    scope: String,
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
 }
 
 /// A scope to clear.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct ClearScope {
-    scope: String,
+pub(super) struct ClearScope<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
     /// Whether a task that is not completed is to prevent it.
     #[schema(nullable = false)]
-    keep_unfinished: Option<bool>,
+    pub(super) keep_unfinished: Option<bool>,
     /// The version that the scope has to have.
-    #[schema(nullable = false)]
-    if_version: Option<u64>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
 }
 
 /// A scope to end.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct EndScope {
-    scope: String,
+pub(super) struct EndScope<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
     /// The version that the scope has to have.
-    #[schema(nullable = false)]
-    if_version: Option<u64>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
 }
 
 /// A key to delete.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct OnlyKey {
-    scope: String,
-    key: String,
+pub(super) struct OnlyKey<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    pub(super) key: String,
     /// The version that the scope has to have.
-    #[schema(nullable = false)]
-    if_version: Option<u64>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
 }
 
 /// Either `key` or `keys`.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct GetValues {
-    scope: String,
+pub(super) struct GetValues<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
     /// Free text of at most 1,024 bytes in sessions, tools and personalities; segments parted by
     /// `/` of at most 128 bytes in the others.
     #[schema(nullable = false)]
-    key: Option<String>,
-    #[schema(nullable = false, min_items = 1, max_items = 256)]
-    keys: Option<Vec<String>>,
+    pub(super) key: Option<String>,
+    #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 256)]
+    pub(super) keys: Option<List<String, 1, KEYS>>,
 }
 
 /// Either one key and its value, or `entries`.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetValues {
-    scope: String,
+pub(super) struct SetValues<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
     #[schema(nullable = false)]
-    key: Option<String>,
+    pub(super) key: Option<String>,
     /// At most 32,768 bytes.
     #[schema(nullable = false)]
-    value: Option<String>,
+    pub(super) value: Option<String>,
     /// How long the key lives; as long as the scope when absent.
-    #[schema(nullable = false, minimum = 1, maximum = 31_536_000)]
-    ttl_seconds: Option<u64>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
+    pub(super) ttl_seconds: Option<Seconds>,
     /// Whether a key that is there stays as it is.
     #[schema(nullable = false)]
-    if_absent: Option<bool>,
+    pub(super) if_absent: Option<bool>,
     /// The version that the scope has to have.
-    #[schema(nullable = false)]
-    if_version: Option<u64>,
-    #[schema(nullable = false, min_items = 1, max_items = 256)]
-    entries: Option<Vec<Entry>>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+    #[schema(nullable = false, value_type = Option<Vec<Entry>>, min_items = 1, max_items = 256)]
+    pub(super) entries: Option<List<Entry, 1, KEYS>>,
 }
 
 /// A key to set.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    key: String,
+    pub(super) key: String,
     /// At most 32,768 bytes.
-    value: String,
-    #[schema(nullable = false, minimum = 1, maximum = 31_536_000)]
-    ttl_seconds: Option<u64>,
+    pub(super) value: String,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
+    pub(super) ttl_seconds: Option<Seconds>,
     #[schema(nullable = false)]
-    if_absent: Option<bool>,
+    pub(super) if_absent: Option<bool>,
 }
 
 /// Keys to list.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListKeys {
-    scope: String,
+pub(super) struct ListKeys<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
     /// What the keys begin with, in this very case.
     #[schema(nullable = false)]
-    prefix: Option<String>,
+    pub(super) prefix: Option<String>,
 }
 
 /// A key to add to.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct IncrementKey {
-    scope: String,
-    key: String,
+pub(super) struct IncrementKey<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    pub(super) key: String,
     /// 1 when absent.
     #[schema(nullable = false)]
-    by: Option<i64>,
+    pub(super) by: Option<i64>,
     /// The version that the scope has to have.
-    #[schema(nullable = false)]
-    if_version: Option<u64>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
 }
 
 /// A whole task list.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetTasks {
-    scope: String,
-    #[schema(max_items = 1_000)]
-    tasks: Vec<NewTaskBody>,
+pub(super) struct SetTasks<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    #[schema(value_type = Vec<NewTaskBody>, max_items = 1_000)]
+    pub(super) tasks: List<NewTaskBody, 0, TASKS_MAX>,
     /// Whether a task that is not completed may not be dropped.
     #[schema(nullable = false)]
-    keep_unfinished: Option<bool>,
+    pub(super) keep_unfinished: Option<bool>,
     /// The version that the scope has to have.
-    #[schema(nullable = false)]
-    if_version: Option<u64>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
 }
 
 /// A task of a new list.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTaskBody {
     /// The smallest free number when absent.
     #[schema(nullable = false, max_length = 64, pattern = "^[!-~]+$")]
-    id: Option<String>,
+    pub(super) id: Option<String>,
     #[schema(min_length = 1)]
-    content: String,
-    #[schema(pattern = "^(pending|in_progress|completed)$")]
-    status: String,
+    pub(super) content: String,
+    #[schema(value_type = String, pattern = "^(pending|in_progress|completed)$")]
+    pub(super) status: TaskStatus,
     #[schema(nullable = false)]
-    active_form: Option<String>,
+    pub(super) active_form: Option<String>,
 }
 
 /// Either `id` or `index`, and what is changed.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct UpdateTask {
-    scope: String,
+pub(super) struct UpdateTask<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
     #[schema(nullable = false)]
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// From 0.
-    #[schema(nullable = false)]
-    index: Option<u64>,
-    #[schema(nullable = false, pattern = "^(pending|in_progress|completed)$")]
-    status: Option<String>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) index: Option<Whole<0, { i64::MAX as u64 }>>,
+    #[schema(nullable = false, value_type = Option<String>, pattern = "^(pending|in_progress|completed)$")]
+    pub(super) status: Option<TaskStatus>,
     #[schema(nullable = false, min_length = 1)]
-    content: Option<String>,
+    pub(super) content: Option<String>,
     #[schema(nullable = false)]
-    active_form: Option<String>,
+    pub(super) active_form: Option<String>,
     /// The version that the scope has to have.
-    #[schema(nullable = false)]
-    if_version: Option<u64>,
-}
-
-/// Either one item, or `items`.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewItems {
-    #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
-    id: Option<String>,
-    /// Any JSON.
-    value: Option<Value>,
-    #[schema(nullable = false, min_items = 1, max_items = 1_000)]
-    items: Option<Vec<NewItem>>,
-}
-
-/// Something to be added.
-#[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
-#[serde(deny_unknown_fields)]
-pub(super) struct NewItem {
-    /// What it is recognized by when it is sent again.
-    #[schema(max_length = 128, pattern = "^[!-~]+$")]
-    id: String,
-    /// Any JSON.
-    value: Value,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
 }
 
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[into_params(parameter_in = Header)]
 pub(crate) struct RepeatHeader {
     /// A repeat with the same body gets the first answer and changes nothing.
@@ -225,7 +216,6 @@ pub(crate) struct RepeatHeader {
 
 /// What makes a repeat of calls harmless. It is read by the handler itself.
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[into_params(parameter_in = Header)]
 pub(crate) struct RepeatCallsHeader {
     /// In a repeat with the same body, what was written is not written again, and is answered as it

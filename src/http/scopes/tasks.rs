@@ -3,16 +3,15 @@
 use actix_web::HttpResponse;
 
 use super::access::ScopeAccess;
-use super::lifecycle::{VERSIONS, receipt};
-use super::object::{ScopeReceipt, TasksObject};
+use super::lifecycle::receipt;
+use super::object::{ScopeReceipt, TaskObject, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, ScopeProblems, SetTasks, UpdateTask};
-use super::tasks_body::{read_change, read_tasks, read_which};
+use crate::domain::scope::NewTask;
 use crate::http::answer::json::json;
 use crate::http::request::conditions::Repeatable;
+use crate::http::request::json::{body_object, read};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::members::{flag, required, whole};
 use crate::http::request::query::{Nothing, Query};
-use crate::http::request::shape::{body_members, read_body};
 use crate::store::ScopeParts;
 use crate::web::ApiError;
 
@@ -24,7 +23,7 @@ const AROUND: usize = 3;
     post,
     path = "/v1/scopes/tasks/get",
     tag = "scopes",
-    request_body(content = OnlyScope),
+    request_body(content = OnlyScope<'_>),
     responses(
         (status = 200, description = "The whole list.", body = TasksObject),
         ScopeProblems,
@@ -36,16 +35,16 @@ pub(crate) async fn get_tasks(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope] = body_members(&body, ["scope"])?;
-    let scope = access.open_kept(scope)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    read::<OnlyScope<'_>>(&body)?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()
     };
     let view = access.api.scopes.read(&scope, &parts).await?;
     let object = TasksObject {
-        tasks: view.tasks.tasks().to_vec(),
+        tasks: view.tasks.tasks().iter().map(TaskObject::from).collect(),
         version: view.stamp.version,
     };
     Ok(json(HttpResponse::Ok(), &object))
@@ -60,7 +59,7 @@ pub(crate) async fn get_tasks(
     path = "/v1/scopes/tasks/set",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = SetTasks),
+    request_body(content = SetTasks<'_>),
     responses(
         (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -73,13 +72,12 @@ pub(crate) async fn set_tasks(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let names = ["scope", "tasks", "keep_unfinished", "if_version"];
-    let [scope, tasks, keep_unfinished, if_version] = body_members(&body, names)?;
-    let scope = access.open_kept(scope)?;
-    let tasks = read_tasks(required("tasks", tasks)?)?;
-    let keep_unfinished = flag("keep_unfinished", keep_unfinished)?;
-    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: SetTasks<'_> = read(&body)?;
+    let tasks: Vec<_> = body.tasks.0.into_iter().map(NewTask::from).collect();
+    let keep_unfinished = body.keep_unfinished.unwrap_or_default();
+    let options = repeatable.options(body.if_version);
     let scopes = &access.api.scopes;
     let written = scopes.write_tasks(&scope, &tasks, keep_unfinished, options);
     Ok(receipt(&written.await?))
@@ -93,7 +91,7 @@ pub(crate) async fn set_tasks(
     path = "/v1/scopes/tasks/update",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = UpdateTask),
+    request_body(content = UpdateTask<'_>),
     responses(
         (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -106,22 +104,12 @@ pub(crate) async fn update_task(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let names = [
-        "scope",
-        "id",
-        "index",
-        "status",
-        "content",
-        "active_form",
-        "if_version",
-    ];
-    let [scope, id, index, status, content, active_form, if_version] = body_members(&body, names)?;
-    let scope = access.open_kept(scope)?;
-    let which = read_which(id, index)?;
-    let change = read_change(status, content, active_form)?;
-    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: UpdateTask<'_> = read(&body)?;
+    let options = repeatable.options(body.if_version);
+    let (task, change) = body.read()?;
     let scopes = &access.api.scopes;
-    let written = scopes.update_task(&scope, &which, &change, options);
+    let written = scopes.update_task(&scope, &task, &change, options);
     Ok(receipt(&written.await?))
 }

@@ -4,19 +4,17 @@ use actix_web::HttpResponse;
 use serde_json::Value;
 
 use super::access::ScopeAccess;
-use super::lifecycle::{VERSIONS, answer};
+use super::lifecycle::answer;
 use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
 use super::schemas::{
     GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, ScopeProblems, SetValues,
 };
-use super::values_body::{read_entries, read_key, read_keys};
 use crate::domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use crate::http::answer::json::json;
 use crate::http::request::conditions::Repeatable;
+use crate::http::request::json::{body_object, read};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::members::{addend, string, whole};
 use crate::http::request::query::{Nothing, Query};
-use crate::http::request::shape::{body_members, read_body};
 use crate::store::ScopeParts;
 use crate::web::ApiError;
 
@@ -28,7 +26,7 @@ const AROUND: usize = 3;
     post,
     path = "/v1/scopes/kv/get",
     tag = "scopes",
-    request_body(content = GetValues),
+    request_body(content = GetValues<'_>),
     responses(
         (status = 200, description = "What is there, at one version.", body = Values),
         ScopeProblems,
@@ -40,12 +38,12 @@ pub(crate) async fn get_values(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope, key, keys] = body_members(&body, ["scope", "key", "keys"])?;
-    let scope = access.open_kept(scope)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: GetValues<'_> = read(&body)?;
     let scopes = &access.api.scopes;
-    let is_one = key.is_some();
-    let keys = read_keys(key, keys, scopes.policy(&scope).keys)?;
+    let is_one = body.key.is_some();
+    let keys = body.read_keys(scopes.policy(&scope).keys)?;
     let parts = ScopeParts {
         values: &keys,
         ..ScopeParts::default()
@@ -75,7 +73,7 @@ pub(crate) async fn get_values(
     path = "/v1/scopes/kv/set",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = SetValues),
+    request_body(content = SetValues<'_>),
     responses(
         (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -88,22 +86,13 @@ pub(crate) async fn set_values(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let names = [
-        "scope",
-        "key",
-        "value",
-        "ttl_seconds",
-        "if_absent",
-        "if_version",
-        "entries",
-    ];
-    let [scope, key, value, ttl, if_absent, if_version, entries] = body_members(&body, names)?;
-    let scope = access.open_kept(scope)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: SetValues<'_> = read(&body)?;
     let scopes = &access.api.scopes;
-    let rule = scopes.policy(&scope).keys;
-    let operations = read_entries([key, value, ttl, if_absent], entries, rule)?;
-    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let options = repeatable.options(body.if_version);
+    let is_one = body.entries.is_none();
+    let operations = body.read_entries(scopes.policy(&scope).keys)?;
     let written = scopes.write(&scope, &operations, options).await?;
     let results = written.answers.iter();
     let results: Vec<_> = results
@@ -114,7 +103,7 @@ pub(crate) async fn set_values(
     let receipt = ScopeReceipt {
         ok: results.iter().all(|result| result.ok),
         version: written.stamp.version,
-        results: entries.map(|_| results),
+        results: (!is_one).then_some(results),
     };
     Ok(answer(&written, &receipt))
 }
@@ -127,7 +116,7 @@ pub(crate) async fn set_values(
     path = "/v1/scopes/kv/delete",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = OnlyKey),
+    request_body(content = OnlyKey<'_>),
     responses(
         (status = 200, description = "Done, and in the store.", body = KeyDeleted),
         ScopeProblems,
@@ -140,12 +129,12 @@ pub(crate) async fn delete_key(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope, key, if_version] = body_members(&body, ["scope", "key", "if_version"])?;
-    let scope = access.open_kept(scope)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: OnlyKey<'_> = read(&body)?;
     let scopes = &access.api.scopes;
-    let key = read_key(key, scopes.policy(&scope).keys)?;
-    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
+    let options = repeatable.options(body.if_version);
     let delete = [KvOperation::Delete { key }];
     let written = scopes.write(&scope, &delete, options).await?;
     let deleted = KeyDeleted {
@@ -160,7 +149,7 @@ pub(crate) async fn delete_key(
     post,
     path = "/v1/scopes/kv/list",
     tag = "scopes",
-    request_body(content = ListKeys),
+    request_body(content = ListKeys<'_>),
     responses(
         (status = 200, description = "The keys with that prefix, all without one.", body = KeyList),
         ScopeProblems,
@@ -172,10 +161,10 @@ pub(crate) async fn list_keys(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope, prefix] = body_members(&body, ["scope", "prefix"])?;
-    let scope = access.open_kept(scope)?;
-    let prefix = prefix.map_or_else(|| Ok(String::new()), |prefix| string("prefix", prefix))?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: ListKeys<'_> = read(&body)?;
+    let prefix = body.prefix.unwrap_or_default();
     let parts = ScopeParts {
         keys: true,
         ..ScopeParts::default()
@@ -198,7 +187,7 @@ pub(crate) async fn list_keys(
     path = "/v1/scopes/kv/increment",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = IncrementKey),
+    request_body(content = IncrementKey<'_>),
     responses(
         (status = 200, description = "Done, and in the store.", body = Sum),
         ScopeProblems,
@@ -211,13 +200,13 @@ pub(crate) async fn increment_key(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope, key, by, if_version] = body_members(&body, ["scope", "key", "by", "if_version"])?;
-    let scope = access.open_kept(scope)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: IncrementKey<'_> = read(&body)?;
     let scopes = &access.api.scopes;
-    let key = read_key(key, scopes.policy(&scope).keys)?;
-    let by = addend("by", by)?;
-    let options = repeatable.options(whole("if_version", if_version, VERSIONS)?);
+    let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
+    let by = body.by.unwrap_or(1);
+    let options = repeatable.options(body.if_version);
     let increment = [KvOperation::Increment { key, by }];
     let written = scopes.write(&scope, &increment, options).await?;
     let value = match written.answers[..] {

@@ -1,14 +1,47 @@
 //! Bodies that make or change a thread.
 
-use std::time::Duration;
+use serde::Deserialize;
+use utoipa::ToSchema;
 
-use crate::domain::{Json, TTL_MAX, TTL_MIN, keyed_values};
-use crate::http::request::shape::{body_members, read_body, read_optional_body};
+use crate::domain::{Json, keyed_values};
+use crate::http::request::json::{RawObject, ThreadTtl, body_object, optional_body_object, read};
 use crate::service::{NewThread, ThreadPatch};
 use crate::web::ApiError;
 
 /// Levels around a value: the body, and the state or metadata.
 const AROUND: usize = 2;
+
+/// A thread to make.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewThreadBody<'a> {
+    /// Needs an api key.
+    #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
+    id: Option<String>,
+    /// At most 16 KiB of compact JSON.
+    #[schema(nullable = false, value_type = Option<Object>)]
+    #[serde(borrow)]
+    metadata: Option<RawObject<'a>>,
+    /// How long it lives after its last use.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 31_536_000)]
+    ttl_seconds: Option<ThreadTtl>,
+    /// Its first state.
+    #[schema(nullable = false, value_type = Option<BTreeMap<String, Value>>)]
+    state: Option<RawObject<'a>>,
+}
+
+/// A change of a thread.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ThreadPatchBody<'a> {
+    /// A merge patch (RFC 7396); the result has at most 16 KiB of compact JSON.
+    #[schema(nullable = false, value_type = Option<Object>)]
+    #[serde(borrow)]
+    metadata: Option<RawObject<'a>>,
+    /// How long it lives after its last use.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 31_536_000)]
+    ttl_seconds: Option<ThreadTtl>,
+}
 
 /// Reads the body of `POST /v1/threads`: the id as it was given, and the thread.
 ///
@@ -18,22 +51,15 @@ pub(super) fn read_new_thread(
     body: &str,
     max_keys: u32,
 ) -> Result<(Option<String>, NewThread), ApiError> {
-    let body = read_optional_body(body, AROUND)?;
-    let [id, metadata, ttl, state] =
-        body_members(&body, ["id", "metadata", "ttl_seconds", "state"])?;
-    let id = id
-        .map(|id| {
-            serde_json::from_str(id)
-                .map_err(|_| ApiError::InvalidParameter("`id` has to be a string".into()))
-        })
-        .transpose()?;
-    let state = object("state", state)?.unwrap_or("{}");
+    let body = optional_body_object(body, AROUND)?;
+    let body: NewThreadBody<'_> = read(&body)?;
+    let state = body.state.map_or("{}", |RawObject(state)| state);
     let new = NewThread {
-        metadata: read_metadata(metadata)?,
-        ttl: read_ttl(ttl)?,
+        metadata: read_metadata(body.metadata)?,
+        ttl: body.ttl_seconds.map(ThreadTtl::as_duration),
         state: keyed_values(state, max_keys)?,
     };
-    Ok((id, new))
+    Ok((body.id, new))
 }
 
 /// Reads the body of `PATCH /v1/threads/current`.
@@ -41,41 +67,16 @@ pub(super) fn read_new_thread(
 /// # Errors
 /// [`ApiError`] of the body.
 pub(super) fn read_patch(body: &str) -> Result<ThreadPatch, ApiError> {
-    let body = read_body(body, AROUND)?;
-    let [metadata, ttl] = body_members(&body, ["metadata", "ttl_seconds"])?;
+    let body = body_object(body, AROUND)?;
+    let body: ThreadPatchBody<'_> = read(&body)?;
     Ok(ThreadPatch {
-        metadata: read_metadata(metadata)?,
-        ttl: read_ttl(ttl)?,
+        metadata: read_metadata(body.metadata)?,
+        ttl: body.ttl_seconds.map(ThreadTtl::as_duration),
     })
 }
 
 /// Metadata is a value as any other: its own braces are a level.
-fn read_metadata(text: Option<&str>) -> Result<Option<Json>, ApiError> {
-    let object = object("metadata", text)?;
-    object
-        .map(|text| Json::parse(text).map_err(ApiError::InvalidJson))
-        .transpose()
-}
-
-fn object<'a>(name: &str, text: Option<&'a str>) -> Result<Option<&'a str>, ApiError> {
-    match text {
-        Some(text) if !text.starts_with('{') => Err(ApiError::InvalidParameter(format!(
-            "`{name}` has to be an object"
-        ))),
-        text => Ok(text),
-    }
-}
-
-fn read_ttl(text: Option<&str>) -> Result<Option<Duration>, ApiError> {
-    let parse = |text: &str| {
-        let ttl = Duration::from_secs(text.parse().ok()?);
-        (TTL_MIN..=TTL_MAX).contains(&ttl).then_some(ttl)
-    };
-    let parsed = text.map(|text| {
-        parse(text).ok_or_else(|| {
-            let detail = "`ttl_seconds` has to be a whole number from 60 to 31,536,000";
-            ApiError::InvalidParameter(detail.into())
-        })
-    });
+fn read_metadata(object: Option<RawObject<'_>>) -> Result<Option<Json>, ApiError> {
+    let parsed = object.map(|RawObject(text)| Json::parse(text).map_err(ApiError::InvalidJson));
     parsed.transpose()
 }

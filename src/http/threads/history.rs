@@ -5,8 +5,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::archives::id_of;
-use super::history_body::read_items;
-use super::history_page::{HistoryObject, page_json};
+use super::history_body::{NewItems, read_items};
+use super::history_page::{HistoryObject, answer_page};
 use super::history_query::{FinalPart, HistoryPart};
 use crate::domain::scope::ScopeId;
 use crate::http::answer::negotiation::accepts_json;
@@ -17,7 +17,7 @@ use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::{ArchiveProblems, Problem, ReadProblems};
 use crate::http::scopes::lifecycle::answer;
-use crate::http::scopes::schemas::{NewItems, RepeatHeader, ScopeProblems};
+use crate::http::scopes::schemas::{RepeatHeader, ScopeProblems};
 use crate::web::ApiError;
 
 /// What was added.
@@ -48,7 +48,7 @@ pub(super) struct AppendedItem {
     path = "/v1/threads/current/history",
     tag = "history",
     params(RepeatHeader),
-    request_body(content = NewItems),
+    request_body(content = NewItems<'_>),
     responses(
         (status = 200, description = "Done, and in the store.", body = AppendReceipt),
         ScopeProblems,
@@ -92,7 +92,7 @@ pub(crate) async fn append_history(
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
     ),
     responses(
-        (status = 200, description = "The items, exactly as they were sent.", body = HistoryObject),
+        (status = 200, description = "The items, exactly as they were sent.", body = HistoryObject<'_>),
         ReadProblems,
     ),
 )]
@@ -104,7 +104,7 @@ pub(crate) async fn get_history(
     let scopes = &target.api.scopes;
     let page = scopes.history(&scope, part.from(), part.limit()).await?;
     let limit_bytes = scopes.policy(&scope).history.max_bytes;
-    Ok(json(page_json(page, part.from(), Some(limit_bytes))))
+    Ok(answer_page(page, part.from(), Some(limit_bytes)))
 }
 
 /// A part of the history that a thread left
@@ -123,7 +123,7 @@ pub(crate) async fn get_history(
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
     ),
     responses(
-        (status = 200, description = "The items, exactly as they were sent.", body = HistoryObject),
+        (status = 200, description = "The items, exactly as they were sent.", body = HistoryObject<'_>),
         (status = 404, description = "There is no such archive, or not any more.", body = Problem, content_type = "application/problem+json"),
         ArchiveProblems,
     ),
@@ -138,11 +138,5 @@ pub(crate) async fn get_final_history(
     let id = id_of(&request)?;
     let from = part.from();
     let page = api.scopes.final_history(&id, life.0, from, part.limit());
-    Ok(json(page_json(page.await?, from, None)))
-}
-
-fn json(body: String) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(body)
+    Ok(answer_page(page.await?, from, None))
 }

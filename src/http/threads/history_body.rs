@@ -1,50 +1,75 @@
 //! Items of a history in bodies.
 
+use serde::Deserialize;
+use utoipa::ToSchema;
+
 use crate::domain::Json;
 use crate::domain::scope::HistoryItem;
-use crate::http::request::members::{list, required, string};
-use crate::http::request::shape::{body_members, read_body, read_members};
+use crate::http::request::json::{List, RawJson, body_object, read};
 use crate::web::ApiError;
 
 /// Levels around a value: the body, the list and the item.
 const AROUND: usize = 3;
-/// How many are added at once.
-const ITEMS: (usize, usize) = (1, 1_000);
+
+/// Either one item, or `items`.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewItems<'a> {
+    #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
+    id: Option<String>,
+    /// Any JSON.
+    #[schema(value_type = Option<Value>)]
+    #[serde(borrow)]
+    value: Option<RawJson<'a>>,
+    #[schema(nullable = false, value_type = Option<Vec<NewItem<'_>>>, min_items = 1, max_items = 1_000)]
+    items: Option<List<NewItem<'a>, 1, 1_000>>,
+}
+
+/// Something to be added.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewItem<'a> {
+    /// What it is recognized by when it is sent again.
+    #[schema(max_length = 128, pattern = "^[!-~]+$")]
+    id: String,
+    /// Any JSON.
+    #[schema(value_type = Value)]
+    #[serde(borrow)]
+    value: RawJson<'a>,
+}
 
 /// One item, or those of `items`.
 ///
 /// # Errors
 /// [`ApiError`].
 pub(super) fn read_items(body: &str) -> Result<Vec<HistoryItem>, ApiError> {
-    let body = read_body(body, AROUND)?;
-    let [id, value, items] = body_members(&body, ["id", "value", "items"])?;
-    let Some(items) = items else {
-        return Ok(vec![read_item(id, value, None)?]);
-    };
-    if id.is_some() || value.is_some() {
-        let detail = "what is added is either in `items` or the body itself";
-        return Err(ApiError::InvalidParameter(detail.into()));
+    let body = body_object(body, AROUND)?;
+    match read(&body)? {
+        NewItems {
+            id: None,
+            value: None,
+            items: Some(List(items)),
+        } => {
+            let items = items.into_iter().enumerate();
+            items.map(|(index, item)| item.read(Some(index))).collect()
+        }
+        NewItems {
+            id: Some(id),
+            value: Some(value),
+            items: None,
+        } => Ok(vec![NewItem { id, value }.read(None)?]),
+        _ => Err(ApiError::InvalidParameter(
+            "Give either `id` and `value`, or `items`".into(),
+        )),
     }
-    let read = |(index, json)| {
-        let [id, value] = read_members(json, ["id", "value"]).map_err(|error| {
-            let detail = format!("The item at {index} is not right: {}", error.detail());
-            ApiError::InvalidParameter(detail)
-        })?;
-        read_item(id, value, Some(index))
-    };
-    let items = list("items", items, ITEMS)?;
-    items.into_iter().enumerate().map(read).collect()
 }
 
-fn read_item(
-    id: Option<&str>,
-    value: Option<&str>,
-    index: Option<usize>,
-) -> Result<HistoryItem, ApiError> {
-    let id = string("id", required("id", id)?)?;
-    let id = id.parse();
-    Ok(HistoryItem {
-        id: id.map_err(|error| ApiError::ScopePart { error, index })?,
-        value: Json::parse(required("value", value)?).map_err(ApiError::InvalidJson)?,
-    })
+impl NewItem<'_> {
+    fn read(&self, index: Option<usize>) -> Result<HistoryItem, ApiError> {
+        let id = self.id.parse();
+        Ok(HistoryItem {
+            id: id.map_err(|error| ApiError::ScopePart { error, index })?,
+            value: Json::parse(self.value.0).map_err(ApiError::InvalidJson)?,
+        })
+    }
 }

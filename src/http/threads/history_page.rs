@@ -1,12 +1,13 @@
 //! A part of a history, as it is told.
 
-use std::fmt::Write as _;
-
-use serde_json::Value;
+use actix_web::HttpResponse;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::domain::rfc3339;
 use crate::domain::scope::Kept;
+use crate::http::answer::json::json;
 use crate::store::{HistoryFrom, HistoryPage};
 
 /// Bytes of the items of a page at most, unless a single one has more. The store reads as many items as
@@ -15,10 +16,9 @@ use crate::store::{HistoryFrom, HistoryPage};
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
 /// A part of a history.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) struct HistoryObject {
-    items: Vec<HistoryItemObject>,
+#[derive(Serialize, ToSchema)]
+pub(super) struct HistoryObject<'a> {
+    items: Vec<HistoryItemObject<'a>>,
     /// The place of the oldest item that is kept.
     first_seq: u64,
     /// The place that the next item gets.
@@ -26,6 +26,7 @@ pub(super) struct HistoryObject {
     /// Of all items: those of ids and values, and 64 for each.
     size_bytes: u64,
     /// Of a thread that lives: what all items may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
     /// Where to go on: to be given as `after`, or as `before` where the newest come first. Null:
     /// there are no more.
@@ -34,56 +35,52 @@ pub(super) struct HistoryObject {
 }
 
 /// An item.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) struct HistoryItemObject {
+#[derive(Serialize, ToSchema)]
+pub(super) struct HistoryItemObject<'a> {
     /// Its place: from 1, without gaps.
     seq: u64,
     /// The client's id.
-    id: String,
+    id: &'a str,
     /// When it was added.
-    #[schema(format = DateTime)]
-    at: String,
+    #[schema(value_type = String, format = DateTime)]
+    at: Option<String>,
     /// What was added, exactly as it was sent.
-    value: Value,
+    #[schema(value_type = Value)]
+    value: &'a RawValue,
 }
 
-/// The page as JSON. Values are text that no library reads and writes again.
-pub(super) fn page_json(page: HistoryPage, from: HistoryFrom, limit_bytes: Option<u64>) -> String {
+/// An answer with the page.
+pub(super) fn answer_page(
+    page: HistoryPage,
+    from: HistoryFrom,
+    limit_bytes: Option<u64>,
+) -> HttpResponse {
     let HistoryPage { mut items, summary } = page;
     shorten(&mut items);
-    let mut json = String::from("{\"items\":[");
-    for (place, item) in items.iter().enumerate() {
-        json.push_str(if place > 0 { "," } else { "" });
-        push_item(&mut json, item);
-    }
     let next = items.last().map(|item| item.seq);
-    let next = next.filter(|seq| match from {
-        HistoryFrom::After(_) => seq + 1 < summary.next_seq,
-        HistoryFrom::Before(_) => *seq > summary.first_seq,
-    });
-    let limit = limit_bytes.map_or_else(String::new, |bytes| format!(",\"limit_bytes\":{bytes}"));
-    write!(
-        json,
-        "],\"first_seq\":{},\"next_seq\":{},\"size_bytes\":{}{limit},\"next_cursor\":{}}}",
-        summary.first_seq,
-        summary.next_seq,
-        summary.bytes,
-        next.map_or_else(|| "null".into(), |seq| seq.to_string()),
-    )
-    .expect("a string takes all");
-    json
+    let object = HistoryObject {
+        items: items.iter().map(HistoryItemObject::of).collect(),
+        first_seq: summary.first_seq,
+        next_seq: summary.next_seq,
+        size_bytes: summary.bytes,
+        limit_bytes,
+        next_cursor: next.filter(|seq| match from {
+            HistoryFrom::After(_) => seq + 1 < summary.next_seq,
+            HistoryFrom::Before(_) => *seq > summary.first_seq,
+        }),
+    };
+    json(HttpResponse::Ok(), &object)
 }
 
-fn push_item(json: &mut String, item: &Kept) {
-    let (seq, value) = (item.seq, item.value.as_str());
-    let id = Value::from(item.id.as_str());
-    let at = Value::from(rfc3339(item.at_ms));
-    write!(
-        json,
-        "{{\"seq\":{seq},\"id\":{id},\"at\":{at},\"value\":{value}}}"
-    )
-    .expect("a string takes all");
+impl<'a> HistoryItemObject<'a> {
+    fn of(item: &'a Kept) -> Self {
+        Self {
+            seq: item.seq,
+            id: item.id.as_str(),
+            at: rfc3339(item.at_ms),
+            value: serde_json::from_str(item.value.as_str()).unwrap_or(RawValue::NULL),
+        }
+    }
 }
 
 fn shorten(items: &mut Vec<Kept>) {

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ETAG, IF_MATCH, LOCATION};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
-use super::body::{read_new_thread, read_patch};
+use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
 use super::object::ThreadObject;
 use crate::domain::{Stamp, ThreadId, Written};
 use crate::http::Api;
@@ -16,9 +16,7 @@ use crate::http::request::exchange::{About, Successor};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
-use crate::http::schemas::{
-    NewThreadBody, ReadProblems, ThreadPatchBody, WriteHeaders, WriteProblems,
-};
+use crate::http::schemas::{ReadProblems, WriteHeaders, WriteProblems};
 use crate::identity::THREAD_ID;
 use crate::web::{ApiError, etag};
 
@@ -30,7 +28,7 @@ use crate::web::{ApiError, etag};
     path = "/v1/threads",
     tag = "threads",
     params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key, the thread or else the address that asks; a stranger's has at least 32 characters, such as a UUID.")),
-    request_body(content = Option<NewThreadBody>),
+    request_body(content = Option<NewThreadBody<'_>>),
     responses(
         (status = 201, description = "Made.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
         WriteProblems,
@@ -111,7 +109,7 @@ pub(crate) async fn get_thread(
     path = "/v1/threads/current",
     tag = "threads",
     params(WriteHeaders),
-    request_body(content = ThreadPatchBody),
+    request_body(content = ThreadPatchBody<'_>),
     responses(
         (status = 200, description = "Changed, or made.", body = ThreadObject, headers(("etag" = String))),
         WriteProblems,

@@ -1,14 +1,74 @@
 //! Operations as they come in bodies.
 
-use crate::domain::{Json, JsonError, Key, Mismatch, Operation, Value, add, elements};
-use crate::http::request::members::addend;
-use crate::http::request::shape::{body_members, read_body, read_members, read_optional_body};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::domain::{Json, Key, Mismatch, Operation, Value};
+use crate::http::request::json::{
+    BodyFault, ByOp, List, RawJson, Whole, body_object, optional_body_object, read, read_value,
+};
 use crate::web::ApiError;
 
-const MOST: usize = 1_000;
-const NO_INTEGER: &str = "`by` has to be an integer of 64 bits";
 /// Levels around a value: the body, the list and the operation.
 const AROUND: usize = 3;
+
+/// A merge.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Merge<'a> {
+    #[schema(value_type = Vec<TaggedOperation>, min_items = 1, max_items = 1000)]
+    #[serde(borrow)]
+    operations: List<RawJson<'a>, 1, 1_000>,
+}
+
+type TaggedOperation = ByOp<OperationBody<'static>>;
+
+/// One operation of a merge.
+#[derive(ToSchema, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum OperationBody<'a> {
+    /// Sets a key.
+    Set {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        #[serde(borrow)]
+        key: RawJson<'a>,
+        #[schema(value_type = Value)]
+        value: RawJson<'a>,
+    },
+    /// Deletes a key.
+    Delete {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+    },
+    /// Deletes all keys.
+    Clear {},
+    /// Appends to an array, then keeps its newest elements.
+    Push {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+        #[schema(value_type = Value)]
+        value: RawJson<'a>,
+        #[schema(nullable = false, value_type = Option<u64>, minimum = 1)]
+        #[serde(alias = "maxRecords")]
+        max_records: Option<Whole<1, { u64::MAX }>>,
+    },
+    /// Adds to an integer.
+    Increment {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+        #[schema(nullable = false)]
+        by: Option<i64>,
+    },
+}
+
+/// What an increment adds.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Increment {
+    /// An integer of 64 bits; 1 when absent.
+    #[schema(nullable = false)]
+    by: Option<i64>,
+}
 
 /// Reads `{"operations":[...]}`.
 ///
@@ -16,22 +76,18 @@ const AROUND: usize = 3;
 /// [`ApiError::InvalidJson`]; [`ApiError::InvalidParameter`] when the body has another shape;
 /// [`ApiError::InvalidOperation`] or [`ApiError::InvalidKey`] with the index of the operation.
 pub(super) fn read_operations(body: &str) -> Result<Vec<Operation>, ApiError> {
-    let body = read_body(body, AROUND)?;
-    let [operations] = body_members(&body, ["operations"])?;
-    let operations = operations
-        .filter(|list| list.starts_with('['))
-        .ok_or_else(|| ApiError::InvalidParameter("`operations` has to be a list".into()))?;
-    let count = elements(operations).take(MOST + 1).count();
-    if !(1..=MOST).contains(&count) {
-        return Err(ApiError::InvalidOperation {
-            detail: "a merge has 1 to 1,000 operations".into(),
-            operation: None,
-        });
-    }
-    elements(operations)
-        .enumerate()
-        .map(|(index, text)| Reader(index).read(text))
-        .collect()
+    let body = body_object(body, AROUND)?;
+    let merge = read_value(body.as_str());
+    let Merge { operations } = merge.map_err(|fault: BodyFault| match fault.is_length() {
+        true => invalid(fault, None),
+        false => fault.into(),
+    })?;
+    let read = |(index, RawJson(text))| {
+        let operation = read_value::<OperationBody<'_>>(text);
+        let operation = operation.map_err(|fault| invalid(fault, Some(index)))?;
+        operation.read(index)
+    };
+    operations.0.into_iter().enumerate().map(read).collect()
 }
 
 /// Reads what an increment adds: 1 when there is no body or no `by`.
@@ -39,131 +95,48 @@ pub(super) fn read_operations(body: &str) -> Result<Vec<Operation>, ApiError> {
 /// # Errors
 /// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].
 pub(super) fn read_increment(body: &str) -> Result<i64, ApiError> {
-    let body = read_optional_body(body, 1)?;
-    let [by] = body_members(&body, ["by"])?;
-    addend("by", by)
+    let body = optional_body_object(body, 1)?;
+    let Increment { by } = read(&body)?;
+    Ok(by.unwrap_or(1))
 }
 
-/// Reads the operation of that index.
-struct Reader(usize);
-
-/// The members of an operation, not yet those of its `op` alone.
-struct Members<'a> {
-    key: Option<&'a str>,
-    value: Option<&'a str>,
-    max_records: Option<&'a str>,
-    by: Option<&'a str>,
+fn invalid(fault: BodyFault, operation: Option<usize>) -> ApiError {
+    let detail = fault.to_string();
+    ApiError::InvalidOperation { detail, operation }
 }
 
-impl Reader {
-    fn read(&self, text: &str) -> Result<Operation, ApiError> {
-        let names = ["op", "key", "value", "max_records", "maxRecords", "by"];
-        let [op, key, value, max_records, alias, by] =
-            read_members(text, names).map_err(|error| self.fault(&error.detail()))?;
-        if max_records.is_some() && alias.is_some() {
-            return Err(self.fault("`max_records` and `maxRecords` are one"));
-        }
-        let members = Members {
-            key,
-            value,
-            max_records: max_records.or(alias),
-            by,
+impl OperationBody<'_> {
+    fn read(self, index: usize) -> Result<Operation, ApiError> {
+        let operation = Some(index);
+        let key = |RawJson(text): RawJson<'_>| {
+            if !text.starts_with('"') {
+                let fault = BodyFault::unwanted("a string").in_member("key");
+                return Err(invalid(fault, operation));
+            }
+            Key::from_json(text).map_err(|error| ApiError::InvalidKey { error, operation })
         };
-        let op: Option<String> = op.and_then(|op| serde_json::from_str(op).ok());
-        match op.as_deref() {
-            Some("set") => self.set(&members),
-            Some("delete") => self.delete(&members),
-            Some("clear") => self.clear(&members),
-            Some("push") => self.push(&members),
-            Some("increment") => self.increment(&members),
-            _ => Err(self.fault("`op` has to be set, delete, clear, push or increment")),
-        }
-    }
-
-    fn set(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
-        self.refuse(&[members.max_records, members.by])?;
-        Ok(Operation::Set {
-            key: self.key(members)?,
-            value: self.value(members, Value::parse)?,
-        })
-    }
-
-    fn delete(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
-        self.refuse(&[members.value, members.max_records, members.by])?;
-        Ok(Operation::Delete {
-            key: self.key(members)?,
-        })
-    }
-
-    fn clear(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
-        self.refuse(&[members.key, members.value, members.max_records, members.by])?;
-        Ok(Operation::Clear)
-    }
-
-    fn push(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
-        self.refuse(&[members.by])?;
-        let max_records = members.max_records.map(|text| {
-            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            // what is past 64 bits is as good as no bound
-            let number = digits.then(|| text.parse().unwrap_or(u64::MAX));
-            number
-                .filter(|number| *number > 0)
-                .ok_or_else(|| self.fault("`max_records` has to be a whole number from 1"))
-        });
-        Ok(Operation::Push {
-            key: self.key(members)?,
-            value: self.value(members, Json::parse)?,
-            max_records: max_records.transpose()?,
-            mismatch: Mismatch::Refuse,
-        })
-    }
-
-    fn increment(&self, members: &Members<'_>) -> Result<Operation, ApiError> {
-        self.refuse(&[members.value, members.max_records])?;
-        Ok(Operation::Increment {
-            key: self.key(members)?,
-            by: match members.by {
-                None => 1,
-                Some(by) => add(by, 0).map_err(|_| self.fault(NO_INTEGER))?,
+        Ok(match self {
+            Self::Set { key: name, value } => Operation::Set {
+                key: key(name)?,
+                value: Value::parse(value.0).map_err(ApiError::InvalidJson)?,
+            },
+            Self::Delete { key: name } => Operation::Delete { key: key(name)? },
+            Self::Clear {} => Operation::Clear,
+            Self::Push {
+                key: name,
+                value,
+                max_records,
+            } => Operation::Push {
+                key: key(name)?,
+                value: Json::parse(value.0).map_err(ApiError::InvalidJson)?,
+                max_records: max_records.map(|Whole(most)| most),
+                mismatch: Mismatch::Refuse,
+            },
+            Self::Increment { key: name, by } => Operation::Increment {
+                key: key(name)?,
+                by: by.unwrap_or(1),
             },
         })
-    }
-
-    /// A member that means nothing to the operation was meant for another one.
-    fn refuse(&self, strangers: &[Option<&str>]) -> Result<(), ApiError> {
-        if strangers.iter().any(Option::is_some) {
-            return Err(self.fault("it has a member that does not belong to its `op`"));
-        }
-        Ok(())
-    }
-
-    fn key(&self, members: &Members<'_>) -> Result<Key, ApiError> {
-        let text = members
-            .key
-            .filter(|text| text.starts_with('"'))
-            .ok_or_else(|| self.fault("`key` has to be there and a string"))?;
-        Key::from_json(text).map_err(|error| ApiError::InvalidKey {
-            error,
-            operation: Some(self.0),
-        })
-    }
-
-    fn value<T>(
-        &self,
-        members: &Members<'_>,
-        parse: impl Fn(&str) -> Result<T, JsonError>,
-    ) -> Result<T, ApiError> {
-        let text = members
-            .value
-            .ok_or_else(|| self.fault("`value` is missing"))?;
-        parse(text).map_err(ApiError::InvalidJson)
-    }
-
-    fn fault(&self, detail: &str) -> ApiError {
-        ApiError::InvalidOperation {
-            detail: detail.into(),
-            operation: Some(self.0),
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use actix_web::HttpResponse;
 
-use super::operations::{read_increment, read_operations};
+use super::operations::{Increment, Merge, read_increment, read_operations};
 use crate::domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
 use crate::http::answer::receipt::{merge_receipt, receipt};
 use crate::http::request::conditions::WriteConditions;
@@ -12,9 +12,7 @@ use crate::http::request::json_body::{JsonBody, PatchBody};
 use crate::http::request::key_path::KeyPath;
 use crate::http::request::query::{Nothing, Query, Window};
 use crate::http::request::target::Target;
-use crate::http::schemas::{
-    Increment, KeyParam, Merge, MergeReceipt, Receipt, WriteHeaders, WriteProblems,
-};
+use crate::http::schemas::{KeyParam, MergeReceipt, Receipt, WriteHeaders, WriteProblems};
 use crate::web::ApiError;
 
 /// Sets a key
@@ -158,7 +156,7 @@ pub(crate) async fn put_state(
     params(WriteHeaders),
     request_body(
         content(
-            (Merge = "application/json"),
+            (Merge<'_> = "application/json"),
             (Object = "application/merge-patch+json"),
         ),
         description = "1 to 1,000 operations, or a merge patch (RFC 7396) on the top level: it names at most `max_keys` keys."

@@ -3,16 +3,15 @@
 use actix_web::HttpResponse;
 use serde_json::value::RawValue;
 
-use super::messages::{Answers, Asked, Wire, read_calls};
+use super::messages::{Asked, Wire, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
 use super::single::{NOT_KEPT, marked};
 use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::http::answer::json::json;
 use crate::http::request::conditions::Repeatable;
+use crate::http::request::json::{body_object, read};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::members::flag;
 use crate::http::request::query::{Nothing, Query};
-use crate::http::request::shape::{body_members, read_body};
 use crate::http::scopes::access::ScopeAccess;
 use crate::http::scopes::schemas::{RepeatCallsHeader, ScopeProblems};
 use crate::service::tools::{Call, Outcome};
@@ -33,7 +32,7 @@ const AROUND: usize = 5;
     path = "/v1/tool-calls",
     tag = "tools",
     params(RepeatCallsHeader),
-    request_body(content = ToolCallsBody),
+    request_body(content = ToolCallsBody<'_>),
     responses(
         (status = 200, description = "The messages to append.", body = ToolMessages),
         ScopeProblems,
@@ -46,18 +45,11 @@ pub(crate) async fn call_tools(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let names = [
-        "scope",
-        "tool_calls",
-        "tool_use",
-        "content",
-        "ignore_unknown",
-    ];
-    let [named, tool_calls, tool_use, content, ignore_unknown] = body_members(&body, names)?;
-    let scope = access.open(named)?;
-    let ignores_unknown = flag("ignore_unknown", ignore_unknown)?;
-    let (wire, list) = Wire::of(tool_calls, tool_use, content)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open(&body)?;
+    let body: ToolCallsBody<'_> = read(&body)?;
+    let ignores_unknown = body.ignore_unknown.unwrap_or_default();
+    let (wire, list) = Wire::of(body.tool_calls, body.tool_use, body.content)?;
     let (asked, unknown): (Vec<_>, Vec<_>) = read_calls(wire, list)?
         .into_iter()
         .partition(|asked| asked.tool.is_ok() || !ignores_unknown);
@@ -78,10 +70,10 @@ pub(crate) async fn call_tools(
         writes && matches!(outcome, Outcome::Result(_))
     });
     let unknown = unknown.iter().map(|asked| raw(asked.raw)).collect();
-    let answers = Answers {
+    let answers = ToolMessages {
         messages: wire.messages(&asked, &outcomes),
         unknown: ignores_unknown.then_some(unknown),
-        warning: (named.is_none() && has_written).then_some(NOT_KEPT),
+        warning: (body.scope.is_none() && has_written).then_some(NOT_KEPT),
     };
     Ok(json(response, &answers))
 }

@@ -8,15 +8,14 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::response::Response;
 use utoipa::{IntoResponses, ToSchema};
 
+use crate::domain::rfc3339;
 use crate::domain::scope::Scope;
-use crate::domain::{TTL_MAX, rfc3339};
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::request::back_end::BackEnd;
+use crate::http::request::json::{Seconds, Whole, body_object, read};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::members::{required_string, whole};
 use crate::http::request::query::{Nothing, Query};
-use crate::http::request::shape::{body_members, read_body};
 use crate::http::schemas::problems;
 use crate::identity::ScopeGrant;
 use crate::store::Clock;
@@ -27,15 +26,14 @@ const AROUND: usize = 1;
 
 /// For which scope a URL is made.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
 pub(super) struct McpUrlBody {
     /// `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`,
     /// `personality:<id>` or `request`.
     scope: String,
     /// How long it opens the scope; for as long as the key that signed it is in use when absent.
-    #[schema(nullable = false, minimum = 1, maximum = 31_536_000)]
-    expires_in_seconds: Option<u64>,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
+    expires_in_seconds: Option<Seconds>,
 }
 
 /// A URL that opens one scope.
@@ -91,15 +89,13 @@ pub(crate) async fn create_mcp_url(
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
-    let body = read_body(body.as_str(), AROUND)?;
-    let [scope, expires_in] = body_members(&body, ["scope", "expires_in_seconds"])?;
-    let scope: Scope = required_string("scope", scope)?.parse()?;
-    let bounds = (1, TTL_MAX.as_secs());
-    let expires_in = whole("expires_in_seconds", expires_in, bounds)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let body: McpUrlBody = read(&body)?;
+    let scope: Scope = body.scope.parse()?;
     let now = Clock::system().now_ms() / 1_000;
     let grant = ScopeGrant {
         scope,
-        expires: expires_in.map(|seconds| now + seconds),
+        expires: body.expires_in_seconds.map(|Whole(seconds)| now + seconds),
     };
     let public_url = api.events.public_url();
     let query = grant.to_query(api.identity.ring());

@@ -3,12 +3,12 @@
 //! What models' providers send has members that nobody here knows, and more with each year, so these
 //! are passed over.
 
-use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::{Value, json};
 
-use crate::domain::{Excerpt, elements, is_named, members};
-use crate::http::request::members::{required_string, wrong};
+use crate::domain::{Excerpt, elements};
+use crate::http::request::json::{BodyFault, RawJson, read_value};
 use crate::service::tools::{Outcome, Tool};
 use crate::web::ApiError;
 
@@ -36,27 +36,17 @@ pub(super) struct Asked<'a> {
     pub(super) raw: &'a str,
 }
 
-/// What goes back.
-#[derive(Debug, Serialize)]
-pub(super) struct Answers {
-    pub(super) messages: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) unknown: Option<Vec<Box<RawValue>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) warning: Option<&'static str>,
-}
-
 impl Wire {
     /// Whose words a body is in, and the list of calls in it.
     ///
     /// # Errors
     /// [`ApiError::InvalidParameter`] unless there is just one list.
     pub(crate) fn of<'a>(
-        tool_calls: Option<&'a str>,
-        tool_use: Option<&'a str>,
-        content: Option<&'a str>,
+        tool_calls: Option<RawJson<'a>>,
+        tool_use: Option<RawJson<'a>>,
+        content: Option<RawJson<'a>>,
     ) -> Result<(Self, List<'a>), ApiError> {
-        let list = |name, json, is_mixed| List {
+        let list = |name, RawJson(json), is_mixed| List {
             name,
             json,
             is_mixed,
@@ -66,7 +56,7 @@ impl Wire {
             (None, Some(json), None) => Ok((Self::Anthropic, list("tool_use", json, false))),
             (None, None, Some(json)) => Ok((Self::Anthropic, list("content", json, true))),
             _ => Err(ApiError::InvalidParameter(
-                "one of `tool_calls`, `tool_use` and `content` is wanted".into(),
+                "Give one of `tool_calls`, `tool_use` and `content`".into(),
             )),
         }
     }
@@ -118,89 +108,96 @@ fn block(asked: &Asked<'_>, outcome: &Outcome) -> Value {
 /// # Errors
 /// [`ApiError::InvalidParameter`] when it is no list, has something else in it, or too much.
 pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> Result<Vec<Asked<'a>>, ApiError> {
+    let fault = |fault: BodyFault| ApiError::from(fault.in_member(list.name));
     if !list.json.starts_with('[') {
-        return Err(wrong(list.name, "a list"));
+        return Err(fault(BodyFault::unwanted("a list")));
     }
     let mut calls = Vec::new();
-    for element in elements(list.json) {
+    for (index, element) in elements(list.json).enumerate() {
         let place = calls.len();
         let call = match wire {
-            Wire::OpenAi => Some(read_tool_call(place, element)?),
-            Wire::Anthropic => read_tool_use(place, element, list)?,
+            Wire::OpenAi => read_tool_call(place, element).map(Some),
+            Wire::Anthropic => read_tool_use(place, element, list.is_mixed),
         };
-        calls.extend(call);
+        calls.extend(call.map_err(|error| fault(error.in_element(index)))?);
         if calls.len() > CALLS_MAX {
-            return Err(wrong(list.name, &format!("at most {CALLS_MAX} calls")));
+            let wanted = format!("a list of at most {CALLS_MAX} calls");
+            return Err(fault(BodyFault::unwanted(wanted)));
         }
     }
     Ok(calls)
 }
 
-/// `{"id","type":"function","function":{"name","arguments"}}`, or a call of a tool of another type,
-/// which is none of ours.
-fn read_tool_call(place: usize, raw: &str) -> Result<Asked<'_>, ApiError> {
-    let malformed = || wrong("tool_calls", "a list of calls with `id` and `function`");
-    if !raw.starts_with('{') {
-        return Err(malformed());
-    }
-    let [id, function] = some_members(raw, ["id", "function"]);
-    let id = required_string("id", id)?;
-    let [kind] = some_members(raw, ["type"]);
-    let [name, arguments] = match function {
-        Some(function) if function.starts_with('{') => {
-            some_members(function, ["name", "arguments"])
-        }
-        None if kind.is_some_and(|kind| kind != r#""function""#) => [kind, None],
-        _ => return Err(malformed()),
-    };
-    let name = required_string("name", name)?;
-    Ok(Asked {
-        place,
-        id,
-        tool: which(&name),
-        arguments: arguments.unwrap_or_default(),
-        raw,
-    })
+/// A call of an OpenAI message, or of a tool of another type, which is none of ours.
+#[derive(Deserialize)]
+struct ToolCall<'a> {
+    id: String,
+    #[serde(borrow)]
+    r#type: Option<RawJson<'a>>,
+    function: Option<Function<'a>>,
 }
 
-/// `{"type":"tool_use","id","name","input"}`.
-fn read_tool_use<'a>(
-    place: usize,
-    raw: &'a str,
-    list: List<'_>,
-) -> Result<Option<Asked<'a>>, ApiError> {
-    let is_object = raw.starts_with('{');
-    let [kind, id, name, input] = if is_object {
-        some_members(raw, ["type", "id", "name", "input"])
-    } else {
-        [None; 4]
-    };
-    if kind != Some(r#""tool_use""#) {
-        return if list.is_mixed && is_object {
-            Ok(None)
-        } else {
-            Err(wrong(list.name, "a list of blocks of the type tool_use"))
-        };
-    }
-    let name = required_string("name", name)?;
-    Ok(Some(Asked {
-        place,
-        id: required_string("id", id)?,
-        tool: which(&name),
-        arguments: input.unwrap_or_default(),
-        raw,
-    }))
+#[derive(Deserialize)]
+struct Function<'a> {
+    name: String,
+    #[serde(borrow)]
+    arguments: Option<RawJson<'a>>,
 }
 
-/// The values of some members, of one given twice the last.
-fn some_members<'a, const N: usize>(object: &'a str, names: [&str; N]) -> [Option<&'a str>; N] {
-    let mut values = [None; N];
-    for (key, value) in members(object) {
-        if let Some(place) = names.iter().position(|name| is_named(key, name)) {
-            values[place] = Some(value);
+/// Any block of an Anthropic message.
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow)]
+    r#type: Option<RawJson<'a>>,
+}
+
+/// A block of the type `tool_use`.
+#[derive(Deserialize)]
+struct ToolUse<'a> {
+    id: String,
+    name: String,
+    #[serde(borrow)]
+    input: Option<RawJson<'a>>,
+}
+
+fn read_tool_call(place: usize, raw: &str) -> Result<Asked<'_>, BodyFault> {
+    let call: ToolCall<'_> = read_value(raw)?;
+    let (name, arguments) = match (call.function, call.r#type) {
+        (Some(function), _) => (function.name, function.arguments),
+        (None, Some(RawJson(kind))) if kind != r#""function""# => (read_value(kind)?, None),
+        (None, _) => return Err(BodyFault::missing_field("function")),
+    };
+    Ok(Asked::new(place, call.id, &name, arguments, raw))
+}
+
+/// A call, unless it is another block among those of a whole content.
+fn read_tool_use(place: usize, raw: &str, is_mixed: bool) -> Result<Option<Asked<'_>>, BodyFault> {
+    let Block { r#type: kind } = read_value(raw)?;
+    if kind != Some(RawJson(r#""tool_use""#)) {
+        let wanted = || BodyFault::unwanted("a block of the type tool_use");
+        return if is_mixed { Ok(None) } else { Err(wanted()) };
+    }
+    let block: ToolUse<'_> = read_value(raw)?;
+    let call = Asked::new(place, block.id, &block.name, block.input, raw);
+    Ok(Some(call))
+}
+
+impl<'a> Asked<'a> {
+    fn new(
+        place: usize,
+        id: String,
+        name: &str,
+        arguments: Option<RawJson<'a>>,
+        raw: &'a str,
+    ) -> Self {
+        Self {
+            place,
+            id,
+            tool: which(name),
+            arguments: arguments.map_or("", |RawJson(json)| json),
+            raw,
         }
     }
-    values
 }
 
 /// The tool of a name. Models invent some, and are told which there are.
@@ -231,7 +228,7 @@ mod tests {
                 let Ok(list) = Json::parse(&list) else {
                     continue;
                 };
-                let list = Some(list.as_str());
+                let list = Some(RawJson(list.as_str()));
                 for (calls, uses, content) in [(list, None, None), (None, list, None), (None, None, list)] {
                     let (wire, list) = Wire::of(calls, uses, content).unwrap();
                     match read_calls(wire, list) {

@@ -1,81 +1,90 @@
-//! The shapes of bodies and answers about tools, for the OpenAPI document.
+//! Bodies and answers about tools.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::response::Response;
 use utoipa::{IntoResponses, ToSchema};
 
+use crate::http::request::json::RawJson;
 use crate::http::schemas::problems;
 
 /// Tools as they are defined for a model.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ToolList {
-    tools: Vec<BTreeMap<String, Value>>,
+    #[schema(value_type = Vec<BTreeMap<String, Value>>)]
+    pub(super) tools: Value,
 }
 
 /// A call of a tool.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToolCallBody {
+pub(super) struct ToolCallBody<'a> {
     /// Where it reads and writes; `request`, which is gone with the response, when absent.
-    #[schema(nullable = false)]
-    scope: Option<String>,
+    #[schema(nullable = false, value_type = Option<String>)]
+    #[serde(borrow)]
+    pub(super) scope: Option<RawJson<'a>>,
     /// An object, or its JSON text in a string.
-    arguments: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    pub(super) arguments: Option<RawJson<'a>>,
 }
 
 /// Either `result` or `error`.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) struct ToolResult {
+#[derive(Default, Serialize, ToSchema)]
+pub(super) struct ToolResult<'a> {
     /// What the tool answers.
-    result: Option<BTreeMap<String, Value>>,
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<&'a Value>,
     /// What the call got wrong, for the model to read. Nothing has changed.
-    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<&'a str>,
     /// That the request names no scope, so that what the tool wrote is gone with the response.
     #[schema(nullable = false)]
-    warning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) warning: Option<&'static str>,
 }
 
 /// Calls of a model's message: one of `tool_calls`, `tool_use` and `content`.
 #[derive(ToSchema, Deserialize)]
-#[expect(dead_code, reason = "its shape alone is used")]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToolCallsBody {
+pub(super) struct ToolCallsBody<'a> {
     /// Where they read and write; `request`, which is gone with the response, when absent.
-    #[schema(nullable = false)]
-    scope: Option<String>,
+    #[schema(nullable = false, value_type = Option<String>)]
+    #[serde(borrow)]
+    pub(super) scope: Option<RawJson<'a>>,
     /// Of an OpenAI message, as they came; at most 128.
-    #[schema(nullable = false, max_items = 128)]
-    tool_calls: Option<Vec<BTreeMap<String, Value>>>,
+    #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
+    pub(super) tool_calls: Option<RawJson<'a>>,
     /// Of an Anthropic message, as they came; at most 128.
-    #[schema(nullable = false, max_items = 128)]
-    tool_use: Option<Vec<BTreeMap<String, Value>>>,
+    #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
+    pub(super) tool_use: Option<RawJson<'a>>,
     /// The whole content of an Anthropic message, whose other blocks are passed over.
-    #[schema(nullable = false)]
-    content: Option<Vec<BTreeMap<String, Value>>>,
+    #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>)]
+    pub(super) content: Option<RawJson<'a>>,
     /// Whether calls of tools that are none of ours are left to the caller, in `unknown`.
     #[schema(nullable = false)]
-    ignore_unknown: Option<bool>,
+    pub(super) ignore_unknown: Option<bool>,
 }
 
 /// What a conversation goes on with.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ToolMessages {
     /// In the form of the provider: a `tool` message for each call of OpenAI, one `user` message with
     /// a `tool_result` for each of Anthropic.
-    messages: Vec<BTreeMap<String, Value>>,
+    #[schema(value_type = Vec<BTreeMap<String, Value>>)]
+    pub(super) messages: Value,
     /// With `ignore_unknown`: the calls that are left to the caller, as they came.
-    unknown: Option<Vec<BTreeMap<String, Value>>>,
+    #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unknown: Option<Vec<Box<RawValue>>>,
     /// That the request names no scope, so that what its calls wrote is gone with the response.
     #[schema(nullable = false)]
-    warning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) warning: Option<&'static str>,
 }
 
 /// What may come back in place of definitions.

@@ -1,20 +1,18 @@
 //! Tools for models: what they are, and calls of them.
 
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use serde_json::json;
-
 use super::schemas::{ToolCallBody, ToolList, ToolProblems, ToolResult};
-use crate::http::answer::json::json as answer;
+use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::mark_replay;
 use crate::http::request::conditions::Repeatable;
+use crate::http::request::json::{RawJson, body_object, read};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Parameters, Query, set_once, unknown};
-use crate::http::request::shape::{body_members, read_body};
 use crate::http::scopes::access::ScopeAccess;
 use crate::http::scopes::schemas::{RepeatCallsHeader, ScopeProblems};
 use crate::service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
 use crate::web::ApiError;
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 
 /// Levels around a value: the body, and the arguments.
 const AROUND: usize = 2;
@@ -56,7 +54,7 @@ pub(crate) async fn list_tools(
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
     let tools = definitions(format.unwrap_or_default());
-    Ok(answer(HttpResponse::Ok(), &json!({"tools": tools})))
+    Ok(json(HttpResponse::Ok(), &ToolList { tools }))
 }
 
 /// Calls a tool
@@ -71,9 +69,9 @@ pub(crate) async fn list_tools(
         ("name" = String, Path, description = "`kv_write` or `kv.write`, and so on."),
         RepeatCallsHeader,
     ),
-    request_body(content = ToolCallBody),
+    request_body(content = ToolCallBody<'_>),
     responses(
-        (status = 200, description = "Its result, or what was wrong with the call.", body = ToolResult),
+        (status = 200, description = "Its result, or what was wrong with the call.", body = ToolResult<'_>),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -85,24 +83,29 @@ pub(crate) async fn call_tool(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body = read_body(body.as_str(), AROUND)?;
-    let [named, arguments] = body_members(&body, ["scope", "arguments"])?;
-    let scope = access.open(named)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open(&body)?;
+    let body: ToolCallBody<'_> = read(&body)?;
     let name = request.match_info().get("name").unwrap_or_default();
     let tool: Tool = name.parse().map_err(|_| ApiError::ToolNotFound)?;
     let call = Call {
         idempotency: repeatable.0,
-        ..Call::new(tool, arguments.unwrap_or_default())
+        ..Call::new(tool, body.arguments.map_or("", |RawJson(json)| json))
     };
     let answered = access.api.tools().call_all(&scope, &[call]).await?;
-    let body = answered.first().map(|only| match &only.outcome {
-        Outcome::Result(result) if named.is_none() && !tool.only_reads() => {
-            json!({"result": result, "warning": NOT_KEPT})
-        }
-        Outcome::Result(result) => json!({"result": result}),
-        Outcome::Mistake(text) => json!({"error": text}),
+    let is_kept = body.scope.is_some() || tool.only_reads();
+    let result = answered.first().map(|only| match &only.outcome {
+        Outcome::Result(result) => ToolResult {
+            result: Some(result),
+            warning: (!is_kept).then_some(NOT_KEPT),
+            error: None,
+        },
+        Outcome::Mistake(text) => ToolResult {
+            error: Some(text),
+            ..ToolResult::default()
+        },
     });
-    Ok(answer(marked(&answered), &body))
+    Ok(json(marked(&answered), &result))
 }
 
 /// The beginning of an answer, marked when a call was answered before.

@@ -1,0 +1,122 @@
+//! What is wrong with a body.
+
+use std::fmt::Display;
+
+use serde::de::{Error, Expected, Unexpected};
+
+use crate::domain::Excerpt;
+use crate::web::ApiError;
+
+/// Why a value is not the one that is described. It holds no value that was sent.
+#[derive(Debug, Default)]
+pub(crate) struct BodyFault {
+    before: &'static str,
+    /// Where: `entries[3].key`; empty: the value itself.
+    place: String,
+    after: String,
+    is_length: bool,
+}
+
+impl BodyFault {
+    /// A value of another type or out of bounds.
+    pub(crate) fn unwanted(wanted: impl Display) -> Self {
+        Self {
+            after: format!(" has to be {wanted}"),
+            ..Self::default()
+        }
+    }
+
+    fn at(name: &str, after: &str) -> Self {
+        Self {
+            place: name.into(),
+            after: after.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is a list of another length.
+    pub(crate) fn is_length(&self) -> bool {
+        self.is_length
+    }
+
+    /// The same in a member.
+    pub(crate) fn in_member(mut self, name: &str) -> Self {
+        let is_dotted = !self.place.is_empty() && !self.place.starts_with('[');
+        self.place.insert_str(0, if is_dotted { "." } else { "" });
+        self.place.insert_str(0, name);
+        self
+    }
+
+    /// The same in an element.
+    pub(crate) fn in_element(self, index: usize) -> Self {
+        self.in_member(&format!("[{index}]"))
+    }
+}
+
+impl std::error::Error for BodyFault {}
+
+impl Display for BodyFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            before,
+            place,
+            after,
+            ..
+        } = self;
+        match (*before, place.as_str()) {
+            ("", "") => write!(f, "The value{after}"),
+            _ => write!(f, "{before}`{place}`{after}"),
+        }
+    }
+}
+
+impl Error for BodyFault {
+    /// `wanted` completes the sentence that begins with "has to be".
+    fn custom<T: Display>(wanted: T) -> Self {
+        Self::unwanted(wanted)
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        match found {
+            // a name alone, in place of an object that is tagged with it
+            Unexpected::UnitVariant => Self::unwanted("an object"),
+            _ => Self::unwanted(wanted),
+        }
+    }
+
+    fn invalid_length(_: usize, wanted: &dyn Expected) -> Self {
+        Self {
+            is_length: true,
+            ..Self::unwanted(wanted)
+        }
+    }
+
+    fn unknown_variant(_: &str, variants: &'static [&'static str]) -> Self {
+        Self::unwanted(format_args!("one of {}", variants.join(", ")))
+    }
+
+    fn unknown_field(name: &str, allowed: &'static [&'static str]) -> Self {
+        let allowed = match allowed {
+            [] => ". No others are allowed.".into(),
+            _ => format!(". Allowed: {}.", allowed.join(", ")),
+        };
+        Self {
+            before: "Unknown field ",
+            ..Self::at(&Excerpt(name).to_string(), &allowed)
+        }
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Self::at(name, " is missing")
+    }
+
+    fn duplicate_field(name: &'static str) -> Self {
+        Self::at(name, " is given twice")
+    }
+}
+
+impl From<BodyFault> for ApiError {
+    fn from(fault: BodyFault) -> Self {
+        Self::InvalidParameter(fault.to_string())
+    }
+}

@@ -1,0 +1,116 @@
+//! The members of an object, for the struct or the variant that they make up.
+
+use std::borrow::Cow;
+use std::vec;
+
+use serde::de::value::StringDeserializer;
+use serde::de::{DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, VariantAccess, Visitor};
+
+use super::BodyFault;
+use super::reader::Reader;
+use crate::domain::{is_named, member, members};
+
+/// The member that names the variant of an enum.
+pub(super) const TAG: &str = "op";
+
+/// The members of an object that a struct knows, each once, and one that it does not know.
+pub(super) struct Members<'de> {
+    left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
+    /// What the visitor has taken the name of.
+    taken: Option<(Cow<'static, str>, &'de str)>,
+}
+
+impl<'de> Members<'de> {
+    pub(super) fn of(object: &'de str, fields: &'static [&'static str]) -> Self {
+        Self::found(members(object), fields)
+    }
+
+    /// One unknown member is enough for an error, and it comes first.
+    fn found(
+        members: impl Iterator<Item = (&'de str, &'de str)>,
+        fields: &'static [&'static str],
+    ) -> Self {
+        let mut known = vec![None; fields.len()];
+        let mut unknown = None;
+        for (key, value) in members {
+            match fields.iter().position(|name| is_named(key, name)) {
+                Some(place) => known[place] = Some(value),
+                None => unknown = unknown.or(Some((key, value))),
+            }
+        }
+        // a name with a lone surrogate is not repeated
+        let unknown = unknown.map(|(key, value)| {
+            let name: String = serde_json::from_str(key).unwrap_or_default();
+            (Cow::Owned(name), value)
+        });
+        let known = fields.iter().zip(known);
+        let known = known.filter_map(|(name, value)| Some((Cow::Borrowed(*name), value?)));
+        let left: Vec<_> = unknown.into_iter().chain(known).collect();
+        Self {
+            left: left.into_iter(),
+            taken: None,
+        }
+    }
+}
+
+impl<'de> MapAccess<'de> for Members<'de> {
+    type Error = BodyFault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, BodyFault> {
+        self.taken = self.left.next();
+        let name = self.taken.as_ref().map(|(name, _)| name.as_ref());
+        name.map(|name| seed.deserialize(name.into_deserializer()))
+            .transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, BodyFault> {
+        let (name, value) = self.taken.take().unwrap_or_default();
+        seed.deserialize(Reader::of(value))
+            .map_err(|fault| fault.in_member(&name))
+    }
+}
+
+/// An object whose member `op` names its variant.
+pub(super) struct Tagged<'de>(pub(super) &'de str);
+
+impl<'de> EnumAccess<'de> for Tagged<'de> {
+    type Error = BodyFault;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), BodyFault> {
+        let name: Option<String> =
+            member(self.0, TAG).and_then(|json| serde_json::from_str(json).ok());
+        let name: StringDeserializer<BodyFault> = name.unwrap_or_default().into_deserializer();
+        let variant = seed.deserialize(name);
+        let variant = variant.map_err(|fault| fault.in_member(TAG))?;
+        Ok((variant, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Tagged<'de> {
+    type Error = BodyFault;
+
+    fn unit_variant(self) -> Result<(), BodyFault> {
+        Err(BodyFault::unwanted("a string"))
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, BodyFault> {
+        Err(BodyFault::unwanted("a string"))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, BodyFault> {
+        Err(BodyFault::unwanted("a string"))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, BodyFault> {
+        let members = members(self.0).filter(|(key, _)| !is_named(key, TAG));
+        visitor.visit_map(Members::found(members, fields))
+    }
+}

@@ -1,0 +1,129 @@
+//! Types of members that bodies have in common.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+
+use crate::domain::{TTL_MAX, TTL_MIN};
+
+/// The name by which the reader knows [`RawJson`].
+pub(super) const RAW: &str = "threadkeep::RawJson";
+
+/// Any value, as the text that it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RawJson<'a>(pub(crate) &'a str);
+
+/// An object, as the text that it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawObject<'a>(pub(crate) &'a str);
+
+/// A whole number within bounds, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
+
+/// How long a thread lives after its last use, in seconds.
+pub(crate) type ThreadTtl = Whole<{ TTL_MIN.as_secs() }, { TTL_MAX.as_secs() }>;
+/// A second to a year.
+pub(crate) type Seconds = Whole<1, { TTL_MAX.as_secs() }>;
+/// The version that a scope has to have.
+pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
+
+/// A list of so many elements. No more of them are read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
+
+/// A variant of an enum, named by the member `op` of its object, for the schema alone: the reader
+/// reads every enum that has members so.
+#[derive(Debug)]
+pub(crate) struct ByOp<T>(PhantomData<T>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(RAW, Text)
+    }
+}
+
+struct Text;
+
+impl<'de> Visitor<'de> for Text {
+    type Value = RawJson<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON text")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<RawJson<'de>, E> {
+        Ok(RawJson(text))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RawJson(text) = RawJson::deserialize(deserializer)?;
+        let is_object = text.starts_with('{');
+        is_object
+            .then_some(Self(text))
+            .ok_or_else(|| D::Error::custom("an object"))
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {
+    /// So many seconds.
+    pub(crate) fn as_duration(self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+
+    /// Digits alone are a number. One past 64 bits is as good as the largest.
+    fn parse(text: &str) -> Option<Self> {
+        let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = is_whole.then(|| text.parse().unwrap_or(u64::MAX))?;
+        (LEAST..=MOST).contains(&number).then_some(Self(number))
+    }
+}
+
+impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Whole<LEAST, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RawJson(text) = RawJson::deserialize(deserializer)?;
+        Self::parse(text).ok_or_else(|| match MOST {
+            u64::MAX => D::Error::custom(format_args!("a whole number from {LEAST}")),
+            _ => D::Error::custom(format_args!("a whole number from {LEAST} to {MOST}")),
+        })
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const LEAST: usize, const MOST: usize> Deserialize<'de>
+    for List<T, LEAST, MOST>
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Elements(PhantomData))
+    }
+}
+
+struct Elements<T, const LEAST: usize, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const LEAST: usize, const MOST: usize> Visitor<'de>
+    for Elements<T, LEAST, MOST>
+{
+    type Value = List<T, LEAST, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of {LEAST} to {MOST}")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut read = Vec::new();
+        while read.len() < MOST {
+            match list.next_element()? {
+                Some(element) => read.push(element),
+                None => break,
+            }
+        }
+        let is_longer = read.len() == MOST && list.next_element::<IgnoredAny>()?.is_some();
+        if is_longer || read.len() < LEAST {
+            return Err(Error::invalid_length(read.len(), &self));
+        }
+        Ok(List(read))
+    }
+}
