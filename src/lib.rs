@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `server` (default) | the program, its HTTP API and further protocols, and the dependencies that only they need |
 //! | `redis` (default) | threads in Redis; without it, they are in the memory of the process |
+//! | `tls` (default) | encrypted connections to Redis: `rediss://` |
 //! | `jwt` (part of `server`) | [`identity`] by JSON web tokens |
 //!
 //! # Where to begin
@@ -64,7 +65,7 @@ pub mod events;
 #[cfg(test)]
 mod fuzzing;
 pub mod identity;
-#[cfg(any(feature = "jwt", feature = "redis"))]
+#[cfg(any(feature = "jwt", feature = "tls"))]
 mod tls;
 
 // The program and the tests use these modules too. They are no part of the library's interface.

@@ -98,7 +98,8 @@ impl ThreadsBuilder {
     }
 
     /// Keeps threads in Redis: `redis://`, `rediss://` or `unix://`, with user, password and database, or
-    /// one of the forms with several hosts. Replicas of an app that use the same Redis share threads.
+    /// one of the forms with several hosts; `rediss://` takes the feature `tls`. Replicas of an app that use
+    /// the same Redis share threads.
     #[cfg(feature = "redis")]
     pub fn redis(self, url: impl Into<String>) -> Self {
         self.redis_with(RedisSettings::new(url))

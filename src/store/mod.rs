@@ -22,7 +22,7 @@ use crate::domain::{
     IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
 };
 
-#[cfg(feature = "redis")]
+#[cfg(all(feature = "redis", feature = "tls"))]
 pub(crate) use crate::tls::install_tls_provider;
 pub use clock::Clock;
 pub(crate) use clock::millis;

@@ -60,7 +60,7 @@ fn write_json(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
         .env("RUSTDOC", env::current_exe()?)
         .env(AS_RUSTDOC, "1")
         .args(["rustdoc", "--quiet", "--locked", "--lib"])
-        .args(["--no-default-features", "--features", "redis,jwt"])
+        .args(["--no-default-features", "--features", "redis,tls,jwt"])
         .arg("--target-dir")
         .arg(&target)
         .args(["--", "-Zunstable-options", "--output-format=json"])

@@ -49,6 +49,8 @@ pub enum RedisUrlError {
     Master,
     /// A cluster has no databases.
     Cluster,
+    /// It asks for TLS, which this build has not: see the crate's feature `tls`.
+    Encryption,
 }
 
 impl RedisUrlError {
@@ -72,6 +74,9 @@ impl RedisUrlError {
                 "redis+cluster://user:password@host:6379,host:6379: a cluster has one database and \
                  no parameters"
             }
+            Self::Encryption => {
+                "an address without TLS, as threadkeep was built without its feature tls"
+            }
         }
     }
 }
@@ -91,6 +96,9 @@ impl Address {
     /// Reads a URL.
     pub(crate) fn parse(url: &str) -> Result<Self, RedisUrlError> {
         let (scheme, rest) = url.split_once("://").ok_or(RedisUrlError::Scheme)?;
+        if scheme.starts_with("rediss") && !cfg!(feature = "tls") {
+            return Err(RedisUrlError::Encryption);
+        }
         let parts = |scheme| Parts::of(scheme, rest);
         match scheme {
             "redis+sentinel" => Self::sentinels(&parts("redis")),
@@ -296,6 +304,7 @@ mod tests {
         assert_eq!(server.redis_settings().db(), 2);
     }
 
+    #[cfg(feature = "tls")]
     #[test]
     fn the_nodes_of_a_cluster_share_credentials_and_encryption() {
         let Ok(Address::Cluster { seeds, node }) =

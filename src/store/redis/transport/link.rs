@@ -13,7 +13,7 @@ use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
 use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
 use crate::store::redis::threads::replies;
-use crate::store::{Links, StoreError, install_tls_provider, millis};
+use crate::store::{Links, StoreError, millis};
 
 /// Connections of one user of the store.
 #[derive(Debug)]
@@ -48,7 +48,8 @@ impl Link {
         timeout: Duration,
         bounds: Bounds,
     ) -> Result<Self, StoreError> {
-        install_tls_provider();
+        #[cfg(feature = "tls")]
+        crate::store::install_tls_provider();
         let registry = Arc::<ConnectionRegistry>::default();
         let node = |origin| {
             let server = Arc::new(Server::new(origin, timeout, Arc::clone(&registry)));

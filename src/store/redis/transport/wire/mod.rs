@@ -15,6 +15,8 @@ mod scan;
 mod stream;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tls")]
+mod tls;
 mod value;
 
 use std::io;
