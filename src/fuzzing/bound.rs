@@ -83,7 +83,8 @@ fn measured<T>(code: impl Fn() -> T) -> (T, AllocationInfo, Duration) {
     }
 }
 
-fn thread_time() -> Duration {
+/// CPU time that this thread has used: a bound on it holds however busy the machine is.
+pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.try_into().expect("this clock starts at 0")
 }

@@ -29,7 +29,7 @@ use std::str::FromStr;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 
-pub(crate) use bound::Bound;
+pub(crate) use bound::{Bound, thread_time};
 use corpus::Corpus;
 pub(crate) use input::{Input, json};
 use mutator::Mutator;

@@ -70,10 +70,11 @@ fn move_slots(cluster: &RedisCluster, lasts: Duration) -> usize {
             for slot in RedisCluster::filled_slots(from) {
                 if std::ptr::eq(cluster.first_master(slot), &cluster.nodes[0]) {
                     cluster.move_slot(slot, from, to);
+                    // before all know of it, a master's older claim could take the slot back
+                    cluster.await_agreement();
                     moved += 1;
                 }
             }
-            cluster.await_agreement();
             std::mem::swap(&mut from, &mut to);
         }
     }
