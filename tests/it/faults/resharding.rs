@@ -29,7 +29,9 @@ static TURN: Mutex<()> = Mutex::const_new(());
 
 async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
     let _turn = TURN.lock().await;
-    let cluster = Arc::new(RedisCluster::start());
+    // a busy machine is not to have replicas promoted meanwhile
+    let no_failover = ["--cluster-replica-no-failover", "yes"];
+    let cluster = Arc::new(RedisCluster::start_with(&no_failover));
     let servers = servers_waiting(&[cluster.url(), cluster.url()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
     let load = Load::new(WRITERS, &addresses);
@@ -70,8 +72,6 @@ fn move_slots(cluster: &RedisCluster, lasts: Duration) -> usize {
             for slot in RedisCluster::filled_slots(from) {
                 if std::ptr::eq(cluster.first_master(slot), &cluster.nodes[0]) {
                     cluster.move_slot(slot, from, to);
-                    // before all know of it, a master's older claim could take the slot back
-                    cluster.await_agreement();
                     moved += 1;
                 }
             }

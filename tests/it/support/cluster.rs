@@ -120,7 +120,8 @@ impl RedisCluster {
         &self.nodes[place.unwrap()]
     }
 
-    /// Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does.
+    /// Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does, until all
+    /// masters know of it.
     pub(crate) fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
         self.begin_move(slot, from, to);
         let slot = slot.to_string();
@@ -142,9 +143,14 @@ impl RedisCluster {
         let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
         let others = self.nodes[..MASTERS].iter().filter(is_other);
         // the others too: one that only heard of it could go on believing an older claim
-        for node in [to, from].into_iter().chain(others) {
-            node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
-        }
+        let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
+        // and again: a message that was on its way meanwhile can take the slot back to where it was
+        until(|| {
+            for node in &masters {
+                node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
+            }
+            self.agree_within(Duration::from_secs(1))
+        });
     }
 
     /// Says that a slot is about to move.
@@ -155,9 +161,8 @@ impl RedisCluster {
         from.call(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
     }
 
-    /// Waits until the masters say the same of who has which slots. One that is given a slot before it
-    /// knows the last epoch of who had it would lose it again to a message of theirs that is on its way.
-    pub(crate) fn await_agreement(&self) {
+    /// Whether the masters come to say the same of who has which slots.
+    fn agree_within(&self, time: Duration) -> bool {
         let says = |node: &RedisServer| {
             let nodes = node.call(&["CLUSTER", "NODES"]);
             let masters = nodes.lines().filter(|line| line.contains("master"));
@@ -165,11 +170,20 @@ impl RedisCluster {
             masters.sort_unstable();
             masters
         };
-        until(|| {
-            let all = self.nodes[..MASTERS].iter().map(says);
-            let all: Vec<_> = all.collect();
+        let agree = || {
+            let all: Vec<_> = self.nodes[..MASTERS].iter().map(says).collect();
             all.iter().all(|said| *said == all[0])
-        });
+        };
+        let start = Instant::now();
+        loop {
+            if agree() {
+                return true;
+            }
+            if start.elapsed() > time {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// The slots that have keys at a node.
