@@ -9,7 +9,7 @@ use std::{io, thread};
 
 use actix_web::rt::net::TcpStream;
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::idleness::Idleness;
@@ -227,15 +227,12 @@ impl AsyncRead for PacedStream {
         let passed = if this.intake.has_backlog() {
             this.intake.pass_backlog(buffer)
         } else {
-            let room = this.intake.room().min(buffer.remaining());
-            let mut round = ReadBuf::new(buffer.initialize_unfilled_to(room));
-            let read = Pin::new(&mut *this.outlet.stream.borrow_mut()).poll_read(cx, &mut round);
-            match read {
+            let room = this.intake.room() as u64;
+            let mut stream = this.outlet.stream.borrow_mut();
+            match Pin::new(&mut (&mut *stream).take(room)).poll_read(cx, buffer) {
                 Poll::Pending => return this.idleness.poll(cx),
                 Poll::Ready(read) => read?,
             }
-            let read_bytes = round.filled().len();
-            buffer.advance(read_bytes);
             this.intake.pass(buffer, start)
         };
         if let Err(error) = passed {
