@@ -82,15 +82,17 @@ impl Observer {
         let request = response.request();
         let status = response.status();
         let error = response.response().error();
-        let api_error = error.and_then(|error| error.as_error::<ApiError>());
+        let problem = error
+            .and_then(|error| error.as_error::<ApiError>())
+            .map(ApiError::problem);
         let pattern = request.match_pattern();
         let pattern = pattern.as_deref().unwrap_or(UNMATCHED);
         let route = self.count(pattern, request.method(), status, duration);
         if status.as_u16() >= 400 {
-            let code = api_error.map_or(NO_CODE, |error| error.row().1);
+            let code = problem.as_ref().map_or(NO_CODE, |problem| problem.code);
             self.metrics.errors.get_or_create(&ErrorCode { code }).inc();
         }
-        if let Some((limit, bytes)) = api_error.and_then(ApiError::refused_bytes) {
+        if let Some((limit, bytes)) = problem.and_then(|problem| problem.refused_bytes) {
             let refused = self.metrics.refused_bytes.get_or_create(&Limit { limit });
             refused.inc_by(bytes);
         }

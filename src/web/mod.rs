@@ -2,7 +2,6 @@
 
 mod error;
 mod etag;
-mod scope_errors;
 mod session;
 
 pub use error::{ApiError, with_problem};

@@ -191,8 +191,7 @@ mod tests {
             let whole = format!("{{\"operations\":[{text}]}}");
             for body in [&text, &whole] {
                 if let Err(error) = read_operations(body) {
-                    let (status, _) = error.row();
-                    prop_assert_eq!(status.as_u16(), 400);
+                    prop_assert_eq!(error.problem().status, 400);
                 }
                 let _ = read_increment(body);
             }

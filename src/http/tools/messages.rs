@@ -236,7 +236,7 @@ mod tests {
                             let outcomes = vec![Outcome::Mistake(String::new()); calls.len()];
                             prop_assert!(wire.messages(&calls, &outcomes).is_array());
                         }
-                        Err(error) => prop_assert_eq!(error.row().0.as_u16(), 400),
+                        Err(error) => prop_assert_eq!(error.problem().status, 400),
                     }
                 }
             }

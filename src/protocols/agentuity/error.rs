@@ -72,7 +72,7 @@ impl AgentuityError {
             }
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Service(error) => service_status(error),
+            Self::Service(error) => error.problem().status,
         }
     }
 
@@ -83,23 +83,6 @@ impl AgentuityError {
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
             _ => self.to_string(),
         }
-    }
-}
-
-fn service_status(error: &ServiceError) -> StatusCode {
-    match error {
-        ServiceError::KeyNotFound { .. }
-        | ServiceError::ArchiveNotFound
-        | ServiceError::EntryNotFound => StatusCode::NOT_FOUND,
-        ServiceError::EntryTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        ServiceError::TooManyNamespaces { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-        // of calls that nobody makes here
-        ServiceError::NotAnArray { .. }
-        | ServiceError::ThreadExists
-        | ServiceError::Refused(_)
-        | ServiceError::ScopeRefused(_)
-        | ServiceError::Tasks(_) => StatusCode::CONFLICT,
-        ServiceError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

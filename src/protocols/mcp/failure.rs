@@ -6,16 +6,15 @@ use rmcp::model::ErrorData;
 use serde_json::json;
 
 use crate::service::ServiceError;
-use crate::web::ApiError;
 
 /// What a client is told, with the stable code of the API as `data.code`. What broke inside is for
 /// the log alone.
 pub(super) fn told(error: ServiceError) -> ErrorData {
     let text = error.to_string();
-    let error = ApiError::from(error);
-    let (status, code) = error.row();
+    let problem = error.problem();
+    let code = problem.code;
     let mut data = json!({"code": code});
-    if status.is_server_error() {
+    if problem.status.is_server_error() {
         tracing::warn!(
             error = &error as &dyn Error,
             code,
@@ -30,7 +29,7 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
     if code == "scope_not_found" {
         return ErrorData::resource_not_found(text, Some(data));
     }
-    if let Some(seconds) = error.retry_after_seconds() {
+    if let Some(seconds) = problem.retry_after_seconds {
         data["retry_after_seconds"] = seconds.into();
     }
     ErrorData::invalid_request(text, Some(data))

@@ -5,8 +5,7 @@ use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE}
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
-use crate::domain::Refusal;
-use crate::domain::scope::{ScopeRefusal, TaskError};
+use crate::domain::scope::ScopeRefusal;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
@@ -78,79 +77,17 @@ impl RelayError {
             _ => self.to_string(),
         }
     }
-
-    fn retry_after_seconds(&self) -> Option<u64> {
-        match self {
-            Self::Service(ServiceError::ScopeRefused(ScopeRefusal::TooManyIdempotencyKeys {
-                retry_after_ms,
-            })) => Some(retry_after_ms.div_ceil(1_000)),
-            Self::Service(
-                ServiceError::Refused(Refusal::RateLimited(limited))
-                | ServiceError::ScopeRefused(ScopeRefusal::RateLimited(limited)),
-            ) => Some(limited.retry_after_seconds()),
-            _ if self.row() == UNAVAILABLE => Some(1),
-            _ => None,
-        }
-    }
 }
 
+/// The wire has fewer codes than the API, so the status tells which.
 fn service_row(error: &ServiceError) -> Row {
-    match error {
-        ServiceError::KeyNotFound { .. }
-        | ServiceError::ArchiveNotFound
-        | ServiceError::EntryNotFound => NOT_FOUND,
-        ServiceError::EntryTooLarge { .. } => TOO_LARGE,
-        ServiceError::NotAnArray { .. }
-        | ServiceError::ThreadExists
-        | ServiceError::TooManyNamespaces { .. } => CONFLICT,
-        ServiceError::Refused(refusal) => refusal_row(refusal),
-        ServiceError::ScopeRefused(refusal) => scope_row(refusal),
-        ServiceError::Tasks(error) => task_row(error),
-        ServiceError::Store(_) => UNAVAILABLE,
-    }
-}
-
-fn refusal_row(refusal: &Refusal) -> Row {
-    match refusal {
-        Refusal::NotAnArray { .. }
-        | Refusal::NotAnInteger { .. }
-        | Refusal::IntegerOverflow { .. }
-        | Refusal::VersionMismatch { .. }
-        | Refusal::Destroyed
-        | Refusal::IdempotencyKeyReused => CONFLICT,
-        Refusal::StateTooLarge { .. }
-        | Refusal::TooManyKeys { .. }
-        | Refusal::MetadataTooLarge { .. } => TOO_LARGE,
-        Refusal::ValueChanged => UNAVAILABLE,
-        Refusal::TooManyIdempotencyKeys { .. } | Refusal::RateLimited(_) => RATE_LIMIT,
-    }
-}
-
-fn scope_row(refusal: &ScopeRefusal) -> Row {
-    match refusal {
-        ScopeRefusal::NotFound => NOT_FOUND,
-        ScopeRefusal::Sealed
-        | ScopeRefusal::Exists
-        | ScopeRefusal::VersionMismatch { .. }
-        | ScopeRefusal::NotAnInteger { .. }
-        | ScopeRefusal::IntegerOverflow { .. }
-        | ScopeRefusal::ItemIdReused { .. }
-        | ScopeRefusal::IdempotencyKeyReused => CONFLICT,
-        // given up after trying for as long as a request may take
-        ScopeRefusal::NoThread | ScopeRefusal::Changed => UNAVAILABLE,
-        ScopeRefusal::KvTooLarge { .. }
-        | ScopeRefusal::TooManyKeys { .. }
-        | ScopeRefusal::HistoryTooLarge { .. } => TOO_LARGE,
-        ScopeRefusal::TooManyIdempotencyKeys { .. } | ScopeRefusal::RateLimited(_) => RATE_LIMIT,
-    }
-}
-
-fn task_row(error: &TaskError) -> Row {
-    match error {
-        TaskError::NotFound => NOT_FOUND,
-        TaskError::WouldDropUnfinished { .. } => CONFLICT,
-        TaskError::TooMany { .. } | TaskError::TooLarge { .. } => TOO_LARGE,
-        TaskError::NoContent | TaskError::SameId | TaskError::Id => WRONG,
+    match error.problem().status {
+        StatusCode::BAD_REQUEST => WRONG,
+        StatusCode::NOT_FOUND => NOT_FOUND,
+        StatusCode::PAYLOAD_TOO_LARGE => TOO_LARGE,
+        StatusCode::TOO_MANY_REQUESTS => RATE_LIMIT,
+        StatusCode::SERVICE_UNAVAILABLE => UNAVAILABLE,
+        _ => CONFLICT,
     }
 }
 
@@ -173,7 +110,11 @@ impl ResponseError for RelayError {
             }
             _ => {}
         }
-        if let Some(seconds) = self.retry_after_seconds() {
+        let retry_after_seconds = match self {
+            Self::Service(error) => error.problem().retry_after_seconds,
+            _ => (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
+        };
+        if let Some(seconds) = retry_after_seconds {
             response.insert_header((RETRY_AFTER, HeaderValue::from(seconds)));
         }
         let message = self.message();

@@ -1,0 +1,123 @@
+//! What a client is told of an error: `application/problem+json`
+//! ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, ETAG, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde_json::{Map, Value, json};
+
+use super::super::etag::etag;
+use super::super::session::SessionId;
+use crate::domain::Stamp;
+
+/// A row of the table of errors.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    /// The stable code, for programs.
+    pub(crate) code: &'static str,
+    /// For people. It tells nothing of what broke inside.
+    detail: String,
+    /// Members of its own.
+    members: Map<String, Value>,
+    /// When to ask again, if it may be different then.
+    pub(crate) retry_after_seconds: Option<u64>,
+    /// What is known of the thread that this is about.
+    stamp: Option<Stamp>,
+    /// The methods that the path takes.
+    allow: Option<&'static str>,
+    /// The limit that refused this, and how many bytes it refused.
+    pub(crate) refused_bytes: Option<(&'static str, u64)>,
+}
+
+impl Problem {
+    /// Whoever is not there now, a store for one, is looked at again within a second.
+    pub(super) fn new(status: StatusCode, code: &'static str, detail: impl ToString) -> Self {
+        Self {
+            status,
+            code,
+            detail: detail.to_string(),
+            members: Map::new(),
+            retry_after_seconds: (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
+            stamp: None,
+            allow: None,
+            refused_bytes: None,
+        }
+    }
+
+    pub(super) fn with(mut self, member: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(member.into(), value.into());
+        self
+    }
+
+    pub(super) fn with_some(self, member: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(member, value),
+            None => self,
+        }
+    }
+
+    pub(super) fn retry_after_seconds(self, seconds: u64) -> Self {
+        Self {
+            retry_after_seconds: Some(seconds),
+            ..self
+        }
+    }
+
+    pub(super) fn stamp(self, stamp: Stamp) -> Self {
+        Self {
+            stamp: Some(stamp),
+            ..self
+        }
+    }
+
+    pub(super) fn allow(self, methods: &'static str) -> Self {
+        Self {
+            allow: Some(methods),
+            ..self
+        }
+    }
+
+    pub(super) fn refused_bytes(self, limit: &'static str, bytes: u64) -> Self {
+        Self {
+            refused_bytes: Some((limit, bytes)),
+            ..self
+        }
+    }
+
+    /// Status and headers.
+    pub(super) fn head(&self) -> HttpResponse {
+        let mut response = HttpResponse::new(self.status);
+        let headers = response.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            // which every 401 has to have (RFC 9110, section 15.5.2)
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        if let Some(stamp) = self.stamp {
+            headers.insert(ETAG, etag(stamp));
+        }
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+
+    /// The problem object.
+    pub(super) fn body(self, session: &SessionId) -> String {
+        let mut problem = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason(),
+            "status": self.status.as_u16(),
+            "code": self.code,
+            "detail": self.detail,
+            "request_id": session.as_str(),
+        });
+        for (member, value) in self.members {
+            problem[member] = value;
+        }
+        problem.to_string()
+    }
+}

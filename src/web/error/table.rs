@@ -1,0 +1,289 @@
+//! The one table from errors to HTTP: an arm for each code.
+
+use actix_web::http::StatusCode;
+
+use super::ApiError;
+use super::problem::Problem;
+use crate::domain::scope::{ScopeError, ScopeRefusal, TaskError};
+use crate::domain::{Refusal, Stamp};
+use crate::identity::IdentityError;
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+impl ApiError {
+    /// The row of this error.
+    pub(crate) fn problem(&self) -> Problem {
+        let row = |status, code| Problem::new(status, code, self);
+        match self {
+            Self::InvalidJson(error) => row(StatusCode::BAD_REQUEST, "invalid_json")
+                .with("line", error.line)
+                .with("column", error.column),
+            Self::InvalidKey { operation, .. } => {
+                row(StatusCode::BAD_REQUEST, "invalid_key").with_some("operation", *operation)
+            }
+            Self::InvalidEntryKey(_) => row(StatusCode::BAD_REQUEST, "invalid_key"),
+            Self::InvalidNamespace(_) => row(StatusCode::BAD_REQUEST, "invalid_namespace"),
+            Self::InvalidOperation { operation, .. } => {
+                row(StatusCode::BAD_REQUEST, "invalid_operation").with_some("operation", *operation)
+            }
+            Self::InvalidParameter(_) | Self::InvalidContent(_) | Self::BodyUnreadable => {
+                row(StatusCode::BAD_REQUEST, "invalid_parameter")
+            }
+            Self::InvalidThreadId => row(StatusCode::BAD_REQUEST, "invalid_thread_id"),
+            Self::InvalidCursor => row(StatusCode::BAD_REQUEST, "invalid_cursor"),
+            Self::InvalidEventType(_) => row(StatusCode::BAD_REQUEST, "invalid_event_type"),
+            Self::ScopePart { error, index } => part_problem(error, *index, self),
+            Self::ApiKeyRequired => row(StatusCode::UNAUTHORIZED, "api_key_required"),
+            Self::Identity(error) => identity_problem(error, self),
+            Self::NotFound => row(StatusCode::NOT_FOUND, "not_found"),
+            Self::ToolNotFound => row(StatusCode::NOT_FOUND, "tool_not_found"),
+            Self::MethodNotAllowed { allow } => {
+                row(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed").allow(allow)
+            }
+            Self::NotAcceptable { .. } => row(StatusCode::NOT_ACCEPTABLE, "not_acceptable"),
+            Self::UnsupportedMediaType { .. } => {
+                row(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
+            }
+            Self::BodyTooLarge {
+                limit_bytes,
+                read_bytes,
+            } => row(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large")
+                .with("limit_bytes", *limit_bytes)
+                .refused_bytes("body", *read_bytes),
+            Self::UrlTooLong { limit_bytes } => {
+                row(StatusCode::URI_TOO_LONG, "url_too_long").with("limit_bytes", *limit_bytes)
+            }
+            Self::HeadersTooLarge { limit, limit_bytes } => row(
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "headers_too_large",
+            )
+            .with("limit", *limit)
+            .with("limit_bytes", *limit_bytes),
+            Self::ShuttingDown => row(StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+            Self::Overloaded => row(StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
+            #[cfg(feature = "server")]
+            Self::InvalidWebhookUrl(_) => row(StatusCode::BAD_REQUEST, "invalid_webhook_url"),
+            #[cfg(feature = "server")]
+            Self::WebhookNotFound => row(StatusCode::NOT_FOUND, "not_found"),
+            #[cfg(feature = "server")]
+            Self::WebhookConfigured => row(StatusCode::CONFLICT, "webhook_configured"),
+            #[cfg(feature = "server")]
+            Self::TooManyWebhooks { limit } => {
+                row(StatusCode::CONFLICT, "too_many_webhooks").with("limit", *limit)
+            }
+            Self::Service(error) => error.problem(),
+            Self::Internal { .. } => Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal_error",
+                "Something is wrong on our side.",
+            ),
+        }
+    }
+}
+
+fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
+    match error {
+        IdentityError::OriginNotAllowed => Problem::new(
+            StatusCode::FORBIDDEN,
+            "origin_not_allowed",
+            "A write by cookie has to come from a page of this host, or of an origin in \
+             `cors_origins`.",
+        ),
+        IdentityError::Unavailable(_) => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "identity_unavailable",
+            "Callers cannot be verified at the moment. Send the request again later.",
+        ),
+        _ => Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole),
+    }
+}
+
+fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> Problem {
+    let row = |status, code| Problem::new(status, code, whole).with_some("index", index);
+    match error {
+        ScopeError::Kind | ScopeError::Name | ScopeError::Id => {
+            row(StatusCode::BAD_REQUEST, "invalid_scope")
+        }
+        ScopeError::KeyFormat => row(StatusCode::BAD_REQUEST, "invalid_key"),
+        ScopeError::KeyTooLong { limit_bytes } => {
+            row(StatusCode::BAD_REQUEST, "invalid_key").with("limit_bytes", *limit_bytes)
+        }
+        ScopeError::ValueTooLarge { limit_bytes } => {
+            row(StatusCode::PAYLOAD_TOO_LARGE, "value_too_large").with("limit_bytes", *limit_bytes)
+        }
+        ScopeError::ItemId => row(StatusCode::BAD_REQUEST, "invalid_parameter"),
+    }
+}
+
+impl ServiceError {
+    /// The row of this error, whose status the tables of the protocols go by.
+    pub(crate) fn problem(&self) -> Problem {
+        let row = |status, code| Problem::new(status, code, format_args!("Not done: {self}."));
+        match self {
+            Self::KeyNotFound { stamp } => {
+                row(StatusCode::NOT_FOUND, "key_not_found").stamp(*stamp)
+            }
+            Self::EntryNotFound => row(StatusCode::NOT_FOUND, "key_not_found"),
+            Self::NotAnArray { stamp } => row(StatusCode::CONFLICT, "not_an_array").stamp(*stamp),
+            Self::ThreadExists => row(StatusCode::CONFLICT, "thread_exists"),
+            Self::ArchiveNotFound => row(StatusCode::NOT_FOUND, "not_found"),
+            Self::EntryTooLarge {
+                limit_bytes,
+                attempted_bytes,
+            } => row(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large")
+                .with("limit_bytes", *limit_bytes)
+                .refused_bytes("body", *attempted_bytes),
+            Self::TooManyNamespaces { .. } => {
+                row(StatusCode::UNPROCESSABLE_ENTITY, "too_many_namespaces")
+            }
+            Self::Refused(refusal) => refusal_problem(refusal),
+            Self::ScopeRefused(refusal) => scope_problem(refusal),
+            Self::Tasks(error) => task_problem(error),
+            Self::Store(error) => store_problem(error),
+        }
+    }
+}
+
+fn refusal_problem(refusal: &Refusal) -> Problem {
+    let row = |status, code| {
+        Problem::new(
+            status,
+            code,
+            format_args!("Nothing was changed: {refusal}."),
+        )
+    };
+    match *refusal {
+        Refusal::NotAnArray { operation } => {
+            row(StatusCode::CONFLICT, "not_an_array").with("operation", operation)
+        }
+        Refusal::NotAnInteger { operation } => {
+            row(StatusCode::CONFLICT, "not_an_integer").with("operation", operation)
+        }
+        Refusal::IntegerOverflow { operation } => {
+            row(StatusCode::CONFLICT, "integer_overflow").with("operation", operation)
+        }
+        Refusal::StateTooLarge {
+            limit_bytes,
+            size_bytes,
+            attempted_bytes,
+        } => row(StatusCode::PAYLOAD_TOO_LARGE, "state_too_large")
+            .with("limit_bytes", limit_bytes)
+            .with("size_bytes", size_bytes)
+            .with("attempted_bytes", attempted_bytes)
+            .refused_bytes("state", attempted_bytes),
+        Refusal::TooManyKeys { limit_keys } => {
+            row(StatusCode::PAYLOAD_TOO_LARGE, "too_many_keys").with("limit_keys", limit_keys)
+        }
+        Refusal::MetadataTooLarge {
+            limit_bytes,
+            attempted_bytes,
+        } => row(StatusCode::PAYLOAD_TOO_LARGE, "metadata_too_large")
+            .with("limit_bytes", limit_bytes)
+            .with("attempted_bytes", attempted_bytes)
+            .refused_bytes("metadata", attempted_bytes),
+        Refusal::VersionMismatch { current } => {
+            row(StatusCode::PRECONDITION_FAILED, "version_mismatch")
+                .with("current_version", current.version)
+                .stamp(current)
+        }
+        // given up after trying for as long as a request may take
+        Refusal::ValueChanged => row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
+        Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
+        Refusal::IdempotencyKeyReused => {
+            row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused")
+        }
+        Refusal::TooManyIdempotencyKeys { retry_after_ms } => {
+            row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
+                .retry_after_seconds(retry_after_ms.div_ceil(1_000))
+        }
+        Refusal::RateLimited(limited) => row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
+            .with("limit", limited.limit.as_str())
+            .retry_after_seconds(limited.retry_after_seconds()),
+    }
+}
+
+fn scope_problem(refusal: &ScopeRefusal) -> Problem {
+    let row = |status, code| Problem::new(status, code, format_args!("Not done: {refusal}."));
+    match *refusal {
+        ScopeRefusal::NotFound => row(StatusCode::NOT_FOUND, "scope_not_found"),
+        ScopeRefusal::Sealed => row(StatusCode::CONFLICT, "scope_ended"),
+        ScopeRefusal::Exists => row(StatusCode::CONFLICT, "scope_exists"),
+        // given up after trying for as long as a request may take
+        ScopeRefusal::NoThread | ScopeRefusal::Changed => {
+            row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
+        }
+        ScopeRefusal::VersionMismatch { current } => {
+            row(StatusCode::PRECONDITION_FAILED, "version_mismatch")
+                .with("current_version", current.version)
+        }
+        ScopeRefusal::NotAnInteger { operation } => {
+            row(StatusCode::CONFLICT, "not_an_integer").with("operation", operation)
+        }
+        ScopeRefusal::IntegerOverflow { operation } => {
+            row(StatusCode::CONFLICT, "integer_overflow").with("operation", operation)
+        }
+        ScopeRefusal::KvTooLarge {
+            limit_bytes,
+            attempted_bytes,
+        } => row(StatusCode::PAYLOAD_TOO_LARGE, "kv_too_large")
+            .with("limit_bytes", limit_bytes)
+            .with("attempted_bytes", attempted_bytes)
+            .refused_bytes("kv", attempted_bytes),
+        ScopeRefusal::TooManyKeys { limit_keys } => {
+            row(StatusCode::PAYLOAD_TOO_LARGE, "too_many_keys").with("limit_keys", limit_keys)
+        }
+        ScopeRefusal::HistoryTooLarge {
+            limit_bytes,
+            size_bytes,
+            attempted_bytes,
+        } => row(StatusCode::PAYLOAD_TOO_LARGE, "history_too_large")
+            .with("limit_bytes", limit_bytes)
+            .with("size_bytes", size_bytes)
+            .with("attempted_bytes", attempted_bytes)
+            .refused_bytes("history", attempted_bytes),
+        ScopeRefusal::ItemIdReused { item } => {
+            row(StatusCode::UNPROCESSABLE_ENTITY, "item_id_reused").with("item", item)
+        }
+        ScopeRefusal::IdempotencyKeyReused => {
+            row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused")
+        }
+        ScopeRefusal::TooManyIdempotencyKeys { retry_after_ms } => {
+            row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
+                .retry_after_seconds(retry_after_ms.div_ceil(1_000))
+        }
+        ScopeRefusal::RateLimited(limited) => row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
+            .with("limit", limited.limit.as_str())
+            .retry_after_seconds(limited.retry_after_seconds()),
+    }
+}
+
+fn task_problem(error: &TaskError) -> Problem {
+    let row = |status, code| Problem::new(status, code, format_args!("Not done: {error}."));
+    match error {
+        TaskError::NotFound => row(StatusCode::NOT_FOUND, "task_not_found"),
+        TaskError::WouldDropUnfinished { .. } => row(StatusCode::CONFLICT, "tasks_unfinished"),
+        TaskError::TooMany { .. } | TaskError::TooLarge { .. } => {
+            row(StatusCode::PAYLOAD_TOO_LARGE, "tasks_too_large")
+        }
+        TaskError::NoContent | TaskError::SameId | TaskError::Id => {
+            row(StatusCode::BAD_REQUEST, "invalid_parameter")
+        }
+    }
+}
+
+/// What broke is for the log alone.
+fn store_problem(error: &StoreError) -> Problem {
+    let row = |code, detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);
+    match error {
+        StoreError::Full => row(
+            "store_full",
+            "The store is full: nothing was changed. You can still read and delete.",
+        ),
+        StoreError::Timeout(_) => row("store_unavailable", "The store did not answer in time."),
+        StoreError::Unconfirmed { .. } => row(
+            "store_unavailable",
+            "Too few copies of the store have confirmed in time that they have it.",
+        ),
+        _ => row("store_unavailable", "The store is not available."),
+    }
+}
