@@ -124,14 +124,15 @@ fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     are_constants.then(|| names.split(", ").zip(values.split(", ")))
 }
 
-/// Commands that load all scripts.
-pub(super) fn load_all() -> Vec<Command> {
-    let load = |script: Script| {
+/// Commands that load all scripts. They are made once, as each new connection sends them.
+pub(super) fn load_all() -> &'static [Command] {
+    static LOADS: OnceLock<Vec<Command>> = OnceLock::new();
+    let load = |script: &Script| {
         let mut load = command("SCRIPT");
         load.arg("LOAD").arg(script.code());
         load
     };
-    ALL.iter().copied().map(load).collect()
+    LOADS.get_or_init(|| ALL.iter().map(load).collect())
 }
 
 /// SHA-1 is what Redis names scripts by; nothing depends on its strength.

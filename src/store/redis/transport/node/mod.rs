@@ -103,8 +103,7 @@ impl Node {
 
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
-        let load = scripts::load_all();
-        let load = Call::new(&load, deadline).unlimited();
+        let load = Call::new(scripts::load_all(), deadline).unlimited();
         match self.mode {
             Mode::Pooled => self.call_exclusively(load).await.map(drop),
             Mode::Own | Mode::Shared => self.call_once(&load).await.map(drop),

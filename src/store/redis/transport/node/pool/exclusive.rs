@@ -32,8 +32,8 @@ impl<'a> ExclusiveConnection<'a> {
     pub(super) async fn call(&mut self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
         match self.call_once(call).await {
             Err(fault) if fault.is_missing_script() => {
-                let load = scripts::load_all();
-                self.call_once(&Call::new(&load, call.deadline)).await?;
+                let load = Call::new(scripts::load_all(), call.deadline);
+                self.call_once(&load).await?;
                 self.call_once(call).await
             }
             called => called,
