@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join;
 
 use super::load::{Account, Load};
-use super::{servers, servers_waiting};
+use super::{Server, servers, servers_waiting};
 use crate::support::cluster::RedisCluster;
 use crate::support::redis::RedisServer;
 use crate::support::sentinel::{MASTER, Watched};
@@ -20,13 +20,12 @@ const RECOVERY: Duration = Duration::from_secs(20);
 /// Writes that wait for a replica do so until the one that was promoted has one of its own: the old
 /// master, which begins anew when it is none any more.
 async fn kill_under_load(
-    url: &str,
+    servers: &[Server],
     wait_replicas: u16,
     [master, replica]: [&RedisServer; 2],
     follow: impl Fn(),
 ) -> (Account, Duration) {
-    let servers = servers_waiting(&[url.to_owned(), url.to_owned()], wait_replicas);
-    let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
+    let addresses: Vec<_> = servers.iter().map(Server::address).collect();
     let load = Load::new(WRITERS, &addresses);
     let (took, ()) = join(
         async {
@@ -51,6 +50,10 @@ async fn kill_under_load(
     (load.account().await, took)
 }
 
+fn two_servers(url: &str, wait_replicas: u16) -> Vec<Server> {
+    servers_waiting(&[url.to_owned(), url.to_owned()], wait_replicas)
+}
+
 /// Whether a server says so of itself. Sentinels end the connections of one whose role they change.
 fn is(server: &RedisServer, role: &str) -> bool {
     let told = server.try_call(&["INFO", "replication"]);
@@ -60,11 +63,16 @@ fn is(server: &RedisServer, role: &str) -> bool {
 async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
     // or all of it would stand still by a setting of Redis
     let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
-    let pair = [&cluster.nodes[0], &cluster.nodes[3]];
+    let servers = two_servers(&cluster.url(), wait_replicas);
+    // the one whose key each write depends on, once a second
+    let settings = servers[0].settings();
+    let watched = format!("{}:watched", settings.value("THREADKEEP_KEY_PREFIX"));
+    let [master, replica] = cluster.pair_with(&watched);
 
     // it is told by the others whom it follows
     let follow = || {};
-    let (account, took) = kill_under_load(&cluster.url(), wait_replicas, pair, follow).await;
+    let killed = kill_under_load(&servers, wait_replicas, [master, replica], follow);
+    let (account, took) = killed.await;
 
     println!(
         "a master of a cluster killed, wait_replicas {wait_replicas}: written to again after \
@@ -101,8 +109,9 @@ async fn kill_a_master_with_sentinels(wait_replicas: u16) -> Account {
     // sentinels would tell it so themselves, some time later
     let port = replica.port().to_string();
     let follow = || drop(master.call(&["REPLICAOF", "127.0.0.1", &port]));
+    let servers = two_servers(&watched.url(), wait_replicas);
     let pair = [master, replica];
-    let (account, took) = kill_under_load(&watched.url(), wait_replicas, pair, follow).await;
+    let (account, took) = kill_under_load(&servers, wait_replicas, pair, follow).await;
 
     println!(
         "a master with sentinels killed, wait_replicas {wait_replicas}: written to again after \

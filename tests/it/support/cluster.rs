@@ -116,8 +116,14 @@ impl RedisCluster {
 
     /// The master, of those at first, that a slot was given to.
     pub(crate) fn first_master(&self, slot: usize) -> &RedisServer {
-        let place = (0..MASTERS).find(|place| slot < (place + 1) * SLOTS / MASTERS);
-        &self.nodes[place.unwrap()]
+        &self.nodes[place_of(slot)]
+    }
+
+    /// The master, of those at first, that has a key, and its replica.
+    pub(crate) fn pair_with(&self, key: &str) -> [&RedisServer; 2] {
+        let slot = self.nodes[0].call(&["CLUSTER", "KEYSLOT", key]);
+        let place = place_of(slot.parse().unwrap());
+        [&self.nodes[place], &self.nodes[MASTERS + place]]
     }
 
     /// Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does, until all
@@ -239,6 +245,13 @@ impl RedisCluster {
         let says = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
         until(|| self.nodes.iter().all(says));
     }
+}
+
+/// Which of the masters a slot is given to at first.
+fn place_of(slot: usize) -> usize {
+    let mut places = 0..MASTERS;
+    let place = places.find(|place| slot < (place + 1) * SLOTS / MASTERS);
+    place.unwrap()
 }
 
 /// Of a line of CLUSTER NODES, without slots that are on their way.

@@ -46,10 +46,14 @@ struct Nodes {
     registry: Arc<ConnectionRegistry>,
 }
 
-/// Whether a command that may have run may be repeated, once.
+/// When a command is repeated that its node has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
+    /// While it has not run; and once though it may have.
     Once,
+    /// While it has not run.
+    Unrun,
+    /// Never: who asks goes on without the reply.
     Never,
 }
 
@@ -125,7 +129,7 @@ impl Cluster {
             None => Unit::of(cmd),
             Some(confirmation) => Unit::confirmed(cmd, confirmation),
         };
-        self.run(vec![unit], deadline, Repeat::Never).await
+        self.run(vec![unit], deadline, Repeat::Unrun).await
     }
 
     /// Sends commands to all nodes at once.
@@ -225,7 +229,7 @@ impl Cluster {
             }
             left = round.left;
             if let Some(fault) = round.waits_for {
-                if Instant::now() + pause >= deadline {
+                if repeat == Repeat::Never || Instant::now() + pause >= deadline {
                     // not a timeout: nothing was done
                     return Err(fault);
                 }
@@ -283,10 +287,10 @@ impl Cluster {
                         return Err(fault);
                     }
                     if fault.may_be_done() {
-                        if may_repeat == Repeat::Never || matches!(fault, Fault::Timeout) {
+                        if may_repeat != Repeat::Once || matches!(fault, Fault::Timeout) {
                             return Err(fault);
                         }
-                        *repeat = Repeat::Never;
+                        *repeat = Repeat::Unrun;
                     }
                     round.wait(errands, fault);
                 }
