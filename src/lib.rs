@@ -109,7 +109,6 @@ pub use web::{ApiError, SessionId};
 
 /// Causes of an [`ApiError`] or a [`BuildError`], besides those in [`identity`] and [`scopes`].
 pub mod errors {
-    pub use crate::domain::scope::ScopeRefusal;
     pub use crate::domain::{
         EventIdError, EventTypeError, JsonError, KeyError, NamedSecretError, Refusal,
     };

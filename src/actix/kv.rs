@@ -30,9 +30,9 @@ impl Kv {
     }
 
     /// The same, but it writes only if the scope has that version; 0: if it does not exist. Else
-    /// writes fail with [`ScopeRefusal::VersionMismatch`].
+    /// writes fail with [`Refusal::VersionMismatch`].
     ///
-    /// [`ScopeRefusal::VersionMismatch`]: crate::domain::scope::ScopeRefusal::VersionMismatch
+    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));

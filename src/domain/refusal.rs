@@ -3,7 +3,7 @@
 use super::rate::RateLimited;
 use super::threads::thread::Stamp;
 
-/// A write that was understood and refused. The thread stays as it was.
+/// A write that was understood and refused. The thread, the scope or the entry stays as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A push met something else than an array.
@@ -34,8 +34,16 @@ pub enum Refusal {
         /// What it would have had.
         attempted_bytes: u64,
     },
-    /// The state would have too many keys, or a merge patch names too many.
-    #[error("a state has at most {limit_keys} keys, and a merge patch names at most as many")]
+    /// The values of a scope would pass their limit.
+    #[error("kv exceeds {limit_bytes} bytes")]
+    KvTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// What they would have had.
+        attempted_bytes: u64,
+    },
+    /// There would be too many keys, or a merge patch names too many.
+    #[error("there are at most {limit_keys} keys, and a merge patch names at most as many")]
     TooManyKeys {
         /// The limit.
         limit_keys: u32,
@@ -48,18 +56,46 @@ pub enum Refusal {
         /// What it would have had.
         attempted_bytes: u64,
     },
-    /// The thread, or the entry, is not as the precondition says.
+    /// The history of a scope would pass its limit.
+    #[error("the history would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    HistoryTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// What it has.
+        size_bytes: u64,
+        /// What it would have had.
+        attempted_bytes: u64,
+    },
+    /// The id of an item stands for another item already.
+    #[error("the id of an item was used for another item")]
+    ItemIdReused {
+        /// Index of the item.
+        item: usize,
+    },
+    /// The thread, the scope or the entry is not as the precondition says.
     #[error("the version is {}", current.version)]
     VersionMismatch {
         /// What it is; version 0: it does not exist.
         current: Stamp,
     },
-    /// A value that the write was worked out from has changed; it is to be worked out anew.
-    #[error("a value has changed since it was read")]
-    ValueChanged,
+    /// What the write was worked out from has changed; it is to be worked out anew.
+    #[error("what the write was worked out from has changed")]
+    Changed,
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,
+    /// The scope must have been made, and was not, or is over.
+    #[error("there is no such scope")]
+    ScopeNotFound,
+    /// There is a scope of that id.
+    #[error("the scope exists")]
+    ScopeExists,
+    /// The scope takes no more writes: its run has ended.
+    #[error("the scope has ended")]
+    ScopeEnded,
+    /// The scope's thread does not exist; it is to be made first.
+    #[error("the thread does not exist")]
+    NoThread,
     /// The idempotency key came with another request before.
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
@@ -77,18 +113,13 @@ pub enum Refusal {
 impl Refusal {
     /// The same refusal in a list that has so many operations before.
     #[must_use]
-    pub fn after(self, before: usize) -> Self {
-        match self {
-            Self::NotAnArray { operation } => Self::NotAnArray {
-                operation: before + operation,
-            },
-            Self::NotAnInteger { operation } => Self::NotAnInteger {
-                operation: before + operation,
-            },
-            Self::IntegerOverflow { operation } => Self::IntegerOverflow {
-                operation: before + operation,
-            },
-            other => other,
+    pub fn after(mut self, before: usize) -> Self {
+        if let Self::NotAnArray { operation }
+        | Self::NotAnInteger { operation }
+        | Self::IntegerOverflow { operation } = &mut self
+        {
+            *operation += before;
         }
+        self
     }
 }

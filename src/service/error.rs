@@ -1,8 +1,8 @@
 //! Why the service did not do what was asked.
 
-use crate::domain::scope::{ScopeRefusal, TaskError};
+use crate::domain::scope::TaskError;
 use crate::domain::{Refusal, Stamp};
-use crate::store::{ScopeWriteError, StoreError, WriteError};
+use crate::store::{StoreError, WriteError};
 
 /// What a caller can tell apart.
 #[derive(Debug, thiserror::Error)]
@@ -42,27 +42,15 @@ pub enum ServiceError {
         /// How many there may be.
         limit: usize,
     },
-    /// A write was refused and changed nothing.
+    /// A write was refused and changed nothing, or there is no such scope.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A write to a scope was refused and changed nothing, or there is no such scope.
-    #[error(transparent)]
-    ScopeRefused(#[from] ScopeRefusal),
     /// A task list refused a change; nothing has changed.
     #[error(transparent)]
     Tasks(#[from] TaskError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<ScopeWriteError> for ServiceError {
-    fn from(error: ScopeWriteError) -> Self {
-        match error {
-            ScopeWriteError::Refused(refusal) => Self::ScopeRefused(refusal),
-            ScopeWriteError::Store(error) => Self::Store(error),
-        }
-    }
 }
 
 impl From<WriteError> for ServiceError {

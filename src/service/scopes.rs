@@ -11,12 +11,11 @@ use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::scope::{
     HistoryItem, KvOperation, NewTask, RecordChange, ScopeId, ScopePolicies, ScopePolicy,
-    ScopeRefusal, ScopeWrite, ScopeWritten, TASKS_MAX_BYTES, TaskChange, TaskList, TaskRef,
-    TasksChange,
+    ScopeWrite, ScopeWritten, TASKS_MAX_BYTES, TaskChange, TaskList, TaskRef, TasksChange,
 };
-use crate::domain::{Life, Stamp, ThreadId};
+use crate::domain::{Life, Refusal, Stamp, ThreadId};
 use crate::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError, millis,
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError, millis,
 };
 
 /// What no task list was ever written at: a write that was worked out from it is answered if it is a
@@ -81,7 +80,7 @@ impl ScopeService {
     /// version 0, before its first write.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     pub async fn read(
         &self,
         scope: &ScopeId,
@@ -89,7 +88,7 @@ impl ScopeService {
     ) -> Result<ScopeView, ServiceError> {
         match self.scopes.read_scope(scope, parts).await? {
             Some(view) => Ok(view),
-            None if self.policy(scope).is_made => Err(ScopeRefusal::NotFound.into()),
+            None if self.policy(scope).is_made => Err(Refusal::ScopeNotFound.into()),
             None => Ok(ScopeView::absent(parts)),
         }
     }
@@ -97,7 +96,7 @@ impl ScopeService {
     /// Runs operations on the keys in order, all or none.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn write(
         &self,
         scope: &ScopeId,
@@ -116,7 +115,7 @@ impl ScopeService {
     /// would drop a task that is not completed.
     ///
     /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn write_tasks(
         &self,
         scope: &ScopeId,
@@ -141,7 +140,7 @@ impl ScopeService {
     /// Changes one task.
     ///
     /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn update_task(
         &self,
         scope: &ScopeId,
@@ -157,7 +156,7 @@ impl ScopeService {
     /// completed.
     ///
     /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn clear(
         &self,
         scope: &ScopeId,
@@ -177,7 +176,7 @@ impl ScopeService {
     /// Adds items to the history. One whose id is there with the same value is not added again.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn append(
         &self,
         scope: &ScopeId,
@@ -204,7 +203,7 @@ impl ScopeService {
     ) -> Result<HistoryPage, ServiceError> {
         match self.scopes.read_history(scope, from, most).await? {
             Some(page) => Ok(page),
-            None if self.policy(scope).is_made => Err(ScopeRefusal::NotFound.into()),
+            None if self.policy(scope).is_made => Err(Refusal::ScopeNotFound.into()),
             None => Ok(HistoryPage::EMPTY),
         }
     }
@@ -227,7 +226,7 @@ impl ScopeService {
     /// Ends a scope with all that it holds, unless it has another version. Whether there was one.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn end(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, ServiceError> {
         Ok(self.scopes.end_scope(scope, expected).await?)
     }
@@ -237,7 +236,7 @@ impl ScopeService {
     /// the record.
     ///
     /// # Errors
-    /// Those of `change`, [`ServiceError::ScopeRefused`] or [`ServiceError::Store`].
+    /// Those of `change`, [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub(crate) async fn change_record<'a, W>(
         &self,
         scope: &ScopeId,
@@ -265,7 +264,7 @@ impl ScopeService {
     /// Does a write as it stands; a thread that does not exist is made for it.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`], [`ServiceError::Refused`] by the thread, or
+    /// [`ServiceError::Refused`], [`ServiceError::Refused`] by the thread, or
     /// [`ServiceError::Store`].
     pub(crate) async fn commit(
         &self,
@@ -286,7 +285,7 @@ impl ScopeService {
         let deadline = tokio::time::Instant::now() + self.timeout;
         loop {
             match (self.scopes.write_scope(scope, &write).await, thread) {
-                (Err(ScopeWriteError::Refused(ScopeRefusal::NoThread)), Some(id))
+                (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {
                     // whatever it is when this is done, it exists
@@ -343,8 +342,8 @@ impl ScopeService {
             ..plain(&policy, options)
         };
         match self.scopes.write_scope(scope, &write).await {
-            Err(ScopeWriteError::Refused(
-                ScopeRefusal::Changed | ScopeRefusal::NoThread | ScopeRefusal::NotFound,
+            Err(WriteError::Refused(
+                Refusal::Changed | Refusal::NoThread | Refusal::ScopeNotFound,
             )) => Err(error),
             written => Ok(written?),
         }
@@ -383,7 +382,7 @@ impl ScopeService {
                 // none works out more than a task list
                 effort.spend(TASKS_MAX_BYTES)?;
                 match attempt().await {
-                    Err(ServiceError::ScopeRefused(ScopeRefusal::Changed)) => yield_now().await,
+                    Err(ServiceError::Refused(Refusal::Changed)) => yield_now().await,
                     result => return result,
                 }
             }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
 use crate::domain::heap::Heap;
 use crate::domain::scope::{
-    HistorySummary, ScopeDocument, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
+    HistorySummary, ScopeDocument, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
 };
-use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Stamp};
+use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp};
 
 /// A scope that exists, or one that nothing was written to yet.
 #[derive(Debug, Clone)]
@@ -53,13 +53,13 @@ impl HeldScope {
         &mut self,
         write: &ScopeWrite<'_>,
         now_ms: u64,
-    ) -> Result<ScopeDone, ScopeRefusal> {
+    ) -> Result<ScopeDone, Refusal> {
         let exists = self.version > 0;
         if write.makes && exists {
-            return Err(ScopeRefusal::Exists);
+            return Err(Refusal::ScopeExists);
         }
         if write.policy.is_made && !write.makes && !exists {
-            return Err(ScopeRefusal::NotFound);
+            return Err(Refusal::ScopeNotFound);
         }
         let applied = self.document.apply(write, self.stamp(), now_ms)?;
         if applied.is_change {
@@ -172,11 +172,9 @@ fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
 }
 
 /// That a scope has a version; none: whichever.
-pub(super) fn check_version(expected: Option<u64>, current: Stamp) -> Result<(), ScopeRefusal> {
+pub(super) fn check_version(expected: Option<u64>, current: Stamp) -> Result<(), Refusal> {
     match expected {
-        Some(expected) if expected != current.version => {
-            Err(ScopeRefusal::VersionMismatch { current })
-        }
+        Some(expected) if expected != current.version => Err(Refusal::VersionMismatch { current }),
         _ => Ok(()),
     }
 }

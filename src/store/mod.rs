@@ -46,9 +46,7 @@ pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
-pub use traits::scopes::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes,
-};
+pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes};
 pub use traits::upkeep::{Due, Reaped, Upkeep};
 
 /// What a read found, and at which version.

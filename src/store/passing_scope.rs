@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::held_scope::{HeldScope, check_version};
 use super::{
-    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 use crate::domain::scope::{ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
@@ -62,7 +62,7 @@ impl Scopes for PassingScope {
         &self,
         _: &ScopeId,
         write: &ScopeWrite<'_>,
-    ) -> Result<ScopeWritten, ScopeWriteError> {
+    ) -> Result<ScopeWritten, WriteError> {
         let policy = ScopePolicy {
             is_made: false,
             ..*write.policy
@@ -75,7 +75,7 @@ impl Scopes for PassingScope {
         Ok(done.written)
     }
 
-    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, ScopeWriteError> {
+    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
         let mut held = self.held();
         let stamp = held.stamp();
         check_version(expected, stamp)?;
@@ -98,9 +98,8 @@ impl Scopes for PassingScope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::scope::{
-        KeyRule, KvAnswer, KvOperation, ScopeKey, ScopePolicies, ScopeRefusal,
-    };
+    use crate::domain::Refusal;
+    use crate::domain::scope::{KeyRule, KvAnswer, KvOperation, ScopeKey, ScopePolicies};
     use crate::domain::{Fingerprint, IdempotencyKey};
 
     fn count(key: &str) -> KvOperation {
@@ -156,9 +155,7 @@ mod tests {
         let unmet = passing.end_scope(&run, Some(7)).await;
         assert!(matches!(
             unmet,
-            Err(ScopeWriteError::Refused(
-                ScopeRefusal::VersionMismatch { .. }
-            ))
+            Err(WriteError::Refused(Refusal::VersionMismatch { .. }))
         ));
         assert!(passing.end_scope(&run, Some(1)).await.unwrap());
 

@@ -57,7 +57,7 @@ fn append(
         let planned = history.plan(items, limit)?;
         let mut after = history.clone();
         after.append(items, &planned, limit, 7);
-        Ok::<_, crate::domain::scope::ScopeRefusal>((after, planned))
+        Ok::<_, crate::domain::Refusal>((after, planned))
     });
     let Ok((after, planned)) = after else { return };
 

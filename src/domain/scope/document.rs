@@ -8,11 +8,10 @@ use super::history::{Appended, History};
 use super::key::{ScopeKey, ScopeValue};
 use super::operation::{KvAnswer, KvOperation};
 use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
-use super::refusal::ScopeRefusal;
 use super::task::TaskList;
 use super::write::ScopeWrite;
 use crate::domain::heap::{self, Heap};
-use crate::domain::{IntegerError, Stamp, add};
+use crate::domain::{IntegerError, Refusal, Stamp, add};
 
 /// All that a scope holds.
 #[derive(Debug, Clone, Default)]
@@ -129,13 +128,13 @@ impl ScopeDocument {
     /// higher.
     ///
     /// # Errors
-    /// [`ScopeRefusal`]: nothing has changed.
+    /// [`Refusal`]: nothing has changed.
     pub fn apply(
         &mut self,
         write: &ScopeWrite<'_>,
         stamp: Stamp,
         now_ms: u64,
-    ) -> Result<Applied, ScopeRefusal> {
+    ) -> Result<Applied, Refusal> {
         self.purge(now_ms);
         self.check(write, stamp)?;
         let mut draft = Draft::of(self);
@@ -201,18 +200,18 @@ impl ScopeDocument {
         })
     }
 
-    fn check(&self, write: &ScopeWrite<'_>, stamp: Stamp) -> Result<(), ScopeRefusal> {
+    fn check(&self, write: &ScopeWrite<'_>, stamp: Stamp) -> Result<(), Refusal> {
         if self.is_sealed {
-            return Err(ScopeRefusal::Sealed);
+            return Err(Refusal::ScopeEnded);
         }
         if let Some(precondition) = write.precondition
             && !precondition.is_met_by(stamp)
         {
-            return Err(ScopeRefusal::VersionMismatch { current: stamp });
+            return Err(Refusal::VersionMismatch { current: stamp });
         }
         let expected_record = write.record.and_then(|record| record.expected.as_ref());
         if expected_record.is_some_and(|expected| self.record.as_ref() != Some(expected)) {
-            return Err(ScopeRefusal::Changed);
+            return Err(Refusal::Changed);
         }
         let its = Stamp {
             version: self.tasks_version,
@@ -220,7 +219,7 @@ impl ScopeDocument {
         };
         let expected_tasks = write.tasks.and_then(|tasks| tasks.expected);
         if expected_tasks.is_some_and(|expected| expected != its) {
-            return Err(ScopeRefusal::Changed);
+            return Err(Refusal::Changed);
         }
         Ok(())
     }
@@ -272,23 +271,19 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn run(
-        &mut self,
-        operations: &[KvOperation],
-        now_ms: u64,
-    ) -> Result<Vec<KvAnswer>, ScopeRefusal> {
+    fn run(&mut self, operations: &[KvOperation], now_ms: u64) -> Result<Vec<KvAnswer>, Refusal> {
         let mut answers = Vec::with_capacity(operations.len());
         for (operation, step) in operations.iter().enumerate() {
             answers.push(self.step(step, operation, now_ms)?);
         }
         if self.bytes > KV_MAX_BYTES {
-            return Err(ScopeRefusal::KvTooLarge {
+            return Err(Refusal::KvTooLarge {
                 limit_bytes: KV_MAX_BYTES,
                 attempted_bytes: self.bytes,
             });
         }
         if self.keys > KV_MAX_KEYS {
-            return Err(ScopeRefusal::TooManyKeys {
+            return Err(Refusal::TooManyKeys {
                 limit_keys: KV_MAX_KEYS,
             });
         }
@@ -300,7 +295,7 @@ impl<'a> Draft<'a> {
         step: &KvOperation,
         operation: usize,
         now_ms: u64,
-    ) -> Result<KvAnswer, ScopeRefusal> {
+    ) -> Result<KvAnswer, Refusal> {
         Ok(match step {
             KvOperation::Set {
                 key,
@@ -328,8 +323,8 @@ impl<'a> Draft<'a> {
                 let expires_ms = old.and_then(|old| old.expires_ms);
                 let text = old.map_or("0", |old| old.value.as_str());
                 let sum = add(text, *by).map_err(|error| match error {
-                    IntegerError::NotAnInteger => ScopeRefusal::NotAnInteger { operation },
-                    IntegerError::Overflow => ScopeRefusal::IntegerOverflow { operation },
+                    IntegerError::NotAnInteger => Refusal::NotAnInteger { operation },
+                    IntegerError::Overflow => Refusal::IntegerOverflow { operation },
                 })?;
                 let value = ScopeValue::from_stored(sum.to_string());
                 self.put(key, Some(Entry { value, expires_ms }));

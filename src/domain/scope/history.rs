@@ -5,9 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::ScopeError;
-use super::refusal::ScopeRefusal;
 use crate::domain::heap::{self, Heap};
-use crate::domain::{Fingerprint, Json};
+use crate::domain::{Fingerprint, Json, Refusal};
 
 const ID_MAX_BYTES: usize = 128;
 /// What an item costs beside its id and its value.
@@ -207,12 +206,12 @@ impl History {
     /// What adding these items comes to, or why it cannot be. Nothing has changed yet.
     ///
     /// # Errors
-    /// [`ScopeRefusal::ItemIdReused`] or [`ScopeRefusal::HistoryTooLarge`].
+    /// [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
     pub fn plan(
         &self,
         items: &[HistoryItem],
         limit: &HistoryLimit,
-    ) -> Result<Vec<Appended>, ScopeRefusal> {
+    ) -> Result<Vec<Appended>, Refusal> {
         let mut new: HashMap<&ItemId, (u64, Fingerprint)> = HashMap::new();
         let mut appended = Vec::with_capacity(items.len());
         let (mut next_seq, mut added) = (self.summary.next_seq, 0);
@@ -224,7 +223,7 @@ impl History {
                     seq: *seq,
                     repeated: true,
                 }),
-                Some(_) => return Err(ScopeRefusal::ItemIdReused { item: index }),
+                Some(_) => return Err(Refusal::ItemIdReused { item: index }),
                 None => {
                     new.insert(&item.id, (next_seq, fingerprint));
                     appended.push(Appended {
@@ -243,7 +242,7 @@ impl History {
             attempted_bytes
         };
         if room > limit.max_bytes && added > 0 {
-            return Err(ScopeRefusal::HistoryTooLarge {
+            return Err(Refusal::HistoryTooLarge {
                 limit_bytes: limit.max_bytes,
                 size_bytes: self.summary.bytes,
                 attempted_bytes,

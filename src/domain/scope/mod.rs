@@ -9,7 +9,6 @@ mod key;
 mod name;
 mod operation;
 mod policy;
-mod refusal;
 mod task;
 mod write;
 
@@ -23,6 +22,5 @@ pub use operation::{KvAnswer, KvOperation};
 pub use policy::{
     KV_MAX_BYTES, KV_MAX_KEYS, Lifetime, ScopePolicies, ScopePolicy, TASKS_MAX, TASKS_MAX_BYTES,
 };
-pub use refusal::ScopeRefusal;
 pub use task::{NewTask, Task, TaskChange, TaskList, TaskRef, TaskStatus};
 pub use write::{RecordChange, ScopeWrite, ScopeWritten, TasksChange};

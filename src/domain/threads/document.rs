@@ -92,7 +92,7 @@ impl Document {
     /// Whether the values are what a write was worked out from.
     ///
     /// # Errors
-    /// [`Refusal::ValueChanged`] when one is not.
+    /// [`Refusal::Changed`] when one is not.
     pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
         let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
             (Expected::Object(old), Some(Value::Text(now))) => old == now,
@@ -103,7 +103,7 @@ impl Document {
         if guards.iter().all(holds) {
             Ok(())
         } else {
-            Err(Refusal::ValueChanged)
+            Err(Refusal::Changed)
         }
     }
 

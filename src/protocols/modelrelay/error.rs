@@ -5,7 +5,7 @@ use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE}
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
-use crate::domain::scope::ScopeRefusal;
+use crate::domain::Refusal;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
@@ -73,7 +73,7 @@ impl RelayError {
         match self {
             Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),
             Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
-            Self::Service(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => "not found".into(),
+            Self::Service(ServiceError::Refused(Refusal::ScopeNotFound)) => "not found".into(),
             _ => self.to_string(),
         }
     }

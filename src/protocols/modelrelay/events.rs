@@ -20,7 +20,8 @@ use super::asked::Asked;
 use super::event_query::Wanted;
 use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
 use super::{ModelRelay, RelayError};
-use crate::domain::scope::{Kept, ScopeRefusal};
+use crate::domain::Refusal;
+use crate::domain::scope::Kept;
 use crate::service::{Run, RunStatus, ServiceError};
 
 /// What a proxy is told that would else hold parts of the answer back (nginx, `proxy_buffering`).
@@ -189,7 +190,7 @@ impl Feed {
     /// Bears an error of the store for a while.
     fn bear(&mut self, error: &ServiceError) -> Result<(), Cut> {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
-        let is_gone = matches!(error, ServiceError::ScopeRefused(ScopeRefusal::NotFound));
+        let is_gone = matches!(error, ServiceError::Refused(Refusal::ScopeNotFound));
         if is_gone || since.elapsed() >= PATIENCE {
             return Err(lost(error));
         }

@@ -8,7 +8,7 @@ use super::RateGate;
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Life, ThreadId};
 use crate::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 
 /// Scopes behind a gate. What is read passes by.
@@ -50,16 +50,12 @@ impl Scopes for LimitedScopes {
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
-    ) -> Result<ScopeWritten, ScopeWriteError> {
+    ) -> Result<ScopeWritten, WriteError> {
         let written = self.scopes.write_scope(scope, write);
         self.gate.pass(scope, true, written).await
     }
 
-    async fn end_scope(
-        &self,
-        scope: &ScopeId,
-        expected: Option<u64>,
-    ) -> Result<bool, ScopeWriteError> {
+    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
         let ended = self.scopes.end_scope(scope, expected);
         self.gate.pass(scope, false, ended).await
     }

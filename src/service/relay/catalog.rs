@@ -8,7 +8,8 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use crate::domain::scope::{RecordChange, ScopeId, ScopeRefusal, ScopeWrite};
+use crate::domain::Refusal;
+use crate::domain::scope::{RecordChange, ScopeId, ScopeWrite};
 use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
 
@@ -125,16 +126,16 @@ impl Catalog {
     /// The scope of an id with its record.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     pub(crate) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
         let view = self.find(id, &ScopeParts::RECORD).await?;
-        view.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
+        view.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
     }
 
     /// Makes a scope, or answers the one that the same request has made.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::IdempotencyKeyReused`], or
+    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
     /// [`ServiceError::Store`].
     pub(super) async fn make(
         &self,
@@ -256,7 +257,7 @@ impl Catalog {
     ) -> Result<Option<ScopeView>, ServiceError> {
         match self.scopes.read(&self.scope(id), parts).await {
             Ok(view) => Ok(view.record.is_some().then_some(view)),
-            Err(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => Ok(None),
+            Err(ServiceError::Refused(Refusal::ScopeNotFound)) => Ok(None),
             Err(error) => Err(error),
         }
     }

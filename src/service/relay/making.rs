@@ -5,8 +5,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
 
-use crate::domain::Fingerprint;
-use crate::domain::scope::ScopeRefusal;
+use crate::domain::{Fingerprint, Refusal};
 use crate::service::ServiceError;
 use crate::store::{ScopeView, StoreError};
 
@@ -41,7 +40,7 @@ impl Making {
     /// Makes it, unless that was done before. What was made is read back.
     ///
     /// # Errors
-    /// [`ScopeRefusal::IdempotencyKeyReused`] when it was made by another request, and those of the
+    /// [`Refusal::IdempotencyKeyReused`] when it was made by another request, and those of the
     /// steps.
     pub(crate) async fn once(
         &self,
@@ -54,23 +53,23 @@ impl Making {
             return self.same(view);
         }
         match make().await {
-            Ok(()) | Err(ServiceError::ScopeRefused(ScopeRefusal::Exists)) => {}
+            Ok(()) | Err(ServiceError::Refused(Refusal::ScopeExists)) => {}
             Err(error) => return Err(error),
         }
         // it has ended, if it is not there now
-        let view = find().await?.ok_or(ScopeRefusal::NotFound)?;
+        let view = find().await?.ok_or(Refusal::ScopeNotFound)?;
         self.same(view)
     }
 
     /// What is there, if this request made it.
     ///
     /// # Errors
-    /// [`ScopeRefusal::IdempotencyKeyReused`] when another one did.
+    /// [`Refusal::IdempotencyKeyReused`] when another one did.
     pub(crate) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
         let made = Record::<IgnoredAny>::read(&view)?.request;
         let request = self.request_text();
         if request.is_some() && made != request {
-            return Err(ScopeRefusal::IdempotencyKeyReused.into());
+            return Err(Refusal::IdempotencyKeyReused.into());
         }
         Ok(view)
     }

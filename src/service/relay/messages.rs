@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use super::sessions::{Session, SessionService, unchanged};
-use crate::domain::Json;
-use crate::domain::scope::{HistoryItem, Kept, ScopeRefusal, ScopeWrite};
+use crate::domain::scope::{HistoryItem, Kept, ScopeWrite};
+use crate::domain::{Json, Refusal};
 use crate::service::{Making, ServiceError};
 use crate::store::{HistoryFrom, ScopeParts, StoreError};
 
@@ -26,8 +26,8 @@ impl SessionService {
     /// Adds a message, an object. A repeat answers the one that was added.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`],
-    /// [`ScopeRefusal::HistoryTooLarge`], or [`ScopeRefusal::ItemIdReused`] of a repeat that says
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`],
+    /// [`Refusal::HistoryTooLarge`], or [`Refusal::ItemIdReused`] of a repeat that says
     /// something else; or [`ServiceError::Store`].
     pub async fn add_message(
         &self,
@@ -65,7 +65,7 @@ impl SessionService {
             let page = scopes.history(&scope, before, 1).await?;
             // unless it was cleared away meanwhile
             let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
-            kept.ok_or(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
+            kept.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
         };
         scopes.in_time(read_back).await
     }
@@ -82,7 +82,7 @@ impl SessionService {
                     return Ok(Conversation { session, messages });
                 }
             }
-            Err(ScopeRefusal::Changed.into())
+            Err(Refusal::Changed.into())
         };
         self.0.scopes.in_time(reading).await
     }

@@ -5,8 +5,8 @@ use uuid::Uuid;
 use super::making::Record;
 use super::run::{Completion, Described, Digested, Run, RunPlan, RunStatus};
 use super::tool_state::{ToolState, read_tool_state};
-use crate::domain::Json;
-use crate::domain::scope::{HistoryItem, Kept, RecordChange, ScopeId, ScopeRefusal, ScopeWrite};
+use crate::domain::scope::{HistoryItem, Kept, RecordChange, ScopeId, ScopeWrite};
+use crate::domain::{Json, Refusal};
 use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{HistoryFrom, ScopeParts, ScopeView, StoreError};
 
@@ -46,7 +46,7 @@ impl RunService {
     /// there is for the caller to see.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::IdempotencyKeyReused`], or
+    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
     /// [`ServiceError::Store`].
     pub async fn create(&self, making: &Making, plan: RunPlan) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(making.id);
@@ -77,7 +77,7 @@ impl RunService {
     /// A run.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     pub async fn get(&self, id: Uuid) -> Result<Run, ServiceError> {
         let view = self
             .scopes
@@ -90,7 +90,7 @@ impl RunService {
     /// the same way changes nothing.
     ///
     /// # Errors
-    /// [`ScopeRefusal::Sealed`] of one that has ended otherwise, or as [`Self::get`].
+    /// [`Refusal::ScopeEnded`] of one that has ended otherwise, or as [`Self::get`].
     pub async fn complete(&self, id: Uuid, completion: &Completion) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(id);
         let policy = self.scopes.policy(&scope);
@@ -103,7 +103,7 @@ impl RunService {
         let ended = self.scopes.change_record(&scope, |view| {
             let mut record = Record::<Described>::read(view)?;
             if record.of.status != RunStatus::Running {
-                return Err(ScopeRefusal::Sealed.into());
+                return Err(Refusal::ScopeEnded.into());
             }
             record.of.status = completion.status;
             record.of.error.clone_from(&completion.error);
@@ -117,12 +117,12 @@ impl RunService {
         });
         let ended = async {
             match ended.await {
-                Err(ServiceError::ScopeRefused(ScopeRefusal::Sealed)) => {
+                Err(ServiceError::Refused(Refusal::ScopeEnded)) => {
                     let run = self.get(id).await?;
                     if run.has_ended_by(completion) {
                         Ok(run)
                     } else {
-                        Err(ScopeRefusal::Sealed.into())
+                        Err(Refusal::ScopeEnded.into())
                     }
                 }
                 Ok(_) => self.get(id).await,
@@ -152,7 +152,7 @@ impl RunService {
     /// What tools keep in a run, also after its end: in its own scope, or in its handle's.
     ///
     /// # Errors
-    /// As [`Self::get`]; [`ScopeRefusal::NotFound`] too when the handle is gone.
+    /// As [`Self::get`]; [`Refusal::ScopeNotFound`] too when the handle is gone.
     pub async fn tool_state(&self, run: &Run) -> Result<ToolState, ServiceError> {
         let (_, state) = read_tool_state(&self.scopes, &run.scope()).await?;
         Ok(state)
@@ -161,12 +161,12 @@ impl RunService {
     /// The scope that tools use in a run.
     ///
     /// # Errors
-    /// [`ScopeRefusal::Sealed`] of one that has ended, or as [`Self::get`].
+    /// [`Refusal::ScopeEnded`] of one that has ended, or as [`Self::get`].
     pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         let run = self.get(id).await?;
         match run.status {
             RunStatus::Running => Ok(run.scope()),
-            _ => Err(ScopeRefusal::Sealed.into()),
+            _ => Err(Refusal::ScopeEnded.into()),
         }
     }
 
@@ -188,7 +188,7 @@ impl RunService {
             .await
         {
             Ok(view) => Ok(Some(view)),
-            Err(ServiceError::ScopeRefused(ScopeRefusal::NotFound)) => Ok(None),
+            Err(ServiceError::Refused(Refusal::ScopeNotFound)) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -9,9 +9,8 @@ use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
 use super::session_metadata::SessionMetadata;
 use super::tool_state::{ToolState, read_tool_state};
-use crate::domain::scope::{
-    KvOperation, RecordChange, ScopeId, ScopeRefusal, ScopeWrite, TaskList, TasksChange,
-};
+use crate::domain::Refusal;
+use crate::domain::scope::{KvOperation, RecordChange, ScopeId, ScopeWrite, TaskList, TasksChange};
 use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeParts, ScopeView};
 
@@ -75,8 +74,8 @@ impl SessionService {
     /// Makes a session. A repeat answers the one that was made.
     ///
     /// # Errors
-    /// [`ServiceError::Refused`] by the size of the metadata, [`ServiceError::ScopeRefused`] with
-    /// [`ScopeRefusal::IdempotencyKeyReused`], or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] by the size of the metadata, [`ServiceError::Refused`] with
+    /// [`Refusal::IdempotencyKeyReused`], or [`ServiceError::Store`].
     pub async fn create(
         &self,
         making: &Making,
@@ -104,7 +103,7 @@ impl SessionService {
     /// A session.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     pub async fn get(&self, id: Uuid) -> Result<Session, ServiceError> {
         let (view, tools) = read_tool_state(&self.0.scopes, &self.0.scope(id)).await?;
         Ok(Session {
@@ -203,7 +202,7 @@ impl SessionService {
         if self.0.end(id).await? {
             return Ok(());
         }
-        Err(ScopeRefusal::NotFound.into())
+        Err(Refusal::ScopeNotFound.into())
     }
 
     /// The scope that tools use in a session.
@@ -219,14 +218,14 @@ impl SessionService {
 /// The record of a session that is there. A scope of that name without one is none.
 fn existing(view: &ScopeView) -> Result<Record<Described>, ServiceError> {
     if view.record.is_none() {
-        return Err(ScopeRefusal::NotFound.into());
+        return Err(Refusal::ScopeNotFound.into());
     }
     Ok(Record::read(view)?)
 }
 
 /// Has a write be done only while the session is there and described as it is.
 pub(super) fn unchanged(view: &ScopeView) -> Result<RecordChange, ServiceError> {
-    let record = view.record.clone().ok_or(ScopeRefusal::NotFound)?;
+    let record = view.record.clone().ok_or(Refusal::ScopeNotFound)?;
     Ok(RecordChange {
         new: record.clone(),
         expected: Some(record),

@@ -42,10 +42,10 @@ impl StateHandleService {
     /// Makes a handle, which ends after `ttl`. A repeat answers the one that was made.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::IdempotencyKeyReused`], or
+    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
     /// [`ServiceError::Store`].
     ///
-    /// [`ScopeRefusal::IdempotencyKeyReused`]: crate::domain::scope::ScopeRefusal::IdempotencyKeyReused
+    /// [`Refusal::IdempotencyKeyReused`]: crate::domain::Refusal::IdempotencyKeyReused
     pub async fn create(
         &self,
         making: &Making,
@@ -63,9 +63,9 @@ impl StateHandleService {
     /// A handle.
     ///
     /// # Errors
-    /// [`ServiceError::ScopeRefused`] with [`ScopeRefusal::NotFound`], or [`ServiceError::Store`].
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     ///
-    /// [`ScopeRefusal::NotFound`]: crate::domain::scope::ScopeRefusal::NotFound
+    /// [`Refusal::ScopeNotFound`]: crate::domain::Refusal::ScopeNotFound
     pub async fn get(&self, id: Uuid) -> Result<StateHandle, ServiceError> {
         Ok(handle(id, &self.0.get(id).await?))
     }

@@ -200,7 +200,7 @@ impl ThreadService {
         let attempts = async {
             loop {
                 match attempt().await {
-                    Err(ServiceError::Refused(Refusal::ValueChanged)) => {
+                    Err(ServiceError::Refused(Refusal::Changed)) => {
                         tokio::task::yield_now().await;
                     }
                     written => return written,

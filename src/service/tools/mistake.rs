@@ -1,7 +1,8 @@
 //! Mistakes of a model, in texts that it reads and can act on.
 
 use super::tool::Tool;
-use crate::domain::scope::{ScopeError, ScopeRefusal, TaskError};
+use crate::domain::Refusal;
+use crate::domain::scope::{ScopeError, TaskError};
 use crate::service::ServiceError;
 
 /// What a call got wrong.
@@ -47,7 +48,7 @@ pub(super) fn of_no_context(tool: Tool) -> Mistake {
 /// Tells mistakes of the model from errors that are none of its.
 pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     let text = match &error {
-        ServiceError::ScopeRefused(refusal) => of_refusal(tool, refusal),
+        ServiceError::Refused(refusal) => of_refusal(tool, refusal),
         ServiceError::Tasks(error) => Some(of_tasks(tool, error)),
         _ => None,
     };
@@ -57,32 +58,24 @@ pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     }
 }
 
-fn of_refusal(tool: Tool, refusal: &ScopeRefusal) -> Option<String> {
+fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
     let tool = tool.dotted();
     Some(match refusal {
-        ScopeRefusal::KvTooLarge { limit_bytes, .. } => format!("kv exceeds {limit_bytes} bytes"),
-        ScopeRefusal::TooManyKeys { limit_keys } => format!("kv exceeds {limit_keys} keys"),
-        ScopeRefusal::VersionMismatch { current } => {
+        Refusal::KvTooLarge { limit_bytes, .. } => format!("kv exceeds {limit_bytes} bytes"),
+        Refusal::TooManyKeys { limit_keys } => format!("kv exceeds {limit_keys} keys"),
+        Refusal::VersionMismatch { current } => {
             let version = current.version;
             format!("{tool} if_version does not match: the current version is {version}")
         }
-        ScopeRefusal::NotAnInteger { .. } => format!("{tool} value is not an integer"),
-        ScopeRefusal::IntegerOverflow { .. } => {
+        Refusal::NotAnInteger { .. } => format!("{tool} value is not an integer"),
+        Refusal::IntegerOverflow { .. } => {
             format!("{tool} value would not fit an integer of 64 bits")
         }
         // a run tells of its state there
-        ScopeRefusal::HistoryTooLarge { limit_bytes, .. } => {
+        Refusal::HistoryTooLarge { limit_bytes, .. } => {
             format!("{tool} refused: the events of the run exceed {limit_bytes} bytes")
         }
-        ScopeRefusal::NotFound
-        | ScopeRefusal::Sealed
-        | ScopeRefusal::Exists
-        | ScopeRefusal::NoThread
-        | ScopeRefusal::Changed
-        | ScopeRefusal::ItemIdReused { .. }
-        | ScopeRefusal::IdempotencyKeyReused
-        | ScopeRefusal::TooManyIdempotencyKeys { .. }
-        | ScopeRefusal::RateLimited(_) => return None,
+        _ => return None,
     })
 }
 

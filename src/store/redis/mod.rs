@@ -9,6 +9,7 @@ mod fuzz;
 mod keys;
 mod kv;
 mod log;
+mod refusals;
 mod scopes;
 mod scripts;
 mod startup;

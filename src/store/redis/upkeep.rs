@@ -6,10 +6,10 @@ use redis::Value;
 use super::RedisStore;
 use super::scripts::Script;
 use super::threads::archives::member;
-use super::threads::replies::{UNKNOWN, array, integer, text};
-use super::threads::{arguments, replies};
+use super::threads::arguments;
 use super::transport::commands::{Command, command};
 use crate::domain::{Position, ThreadId};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Due, Reaped, StoreError, Upkeep};
 
 /// Archives that one call deletes.
@@ -140,7 +140,7 @@ impl RedisStore {
         // they lead nowhere, and would be found again at each look
         for (name, _) in unreadable {
             let mut cmd = command("ZREM");
-            cmd.arg(&keys.archives).arg(replies::bytes(name)?);
+            cmd.arg(&keys.archives).arg(bytes(name)?);
             cmds.push(cmd);
         }
         self.background.calls().read_many(cmds).await.map(drop)

@@ -6,11 +6,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::scope::{
-    HistorySummary, Kept, ScopeId, ScopeKey, ScopeRefusal, ScopeValue, ScopeWrite, ScopeWritten,
-    TaskList,
+    HistorySummary, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
 };
-use crate::domain::{Life, RateLimited, Stamp, ThreadId};
-use crate::store::StoreError;
+use crate::domain::{Life, Stamp, ThreadId};
+use crate::store::{StoreError, WriteError};
 
 /// Which parts of a scope are read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -118,23 +117,6 @@ pub enum HistoryFrom {
     Before(u64),
 }
 
-/// A write to a scope that was not done, or not surely.
-#[derive(Debug, thiserror::Error)]
-pub enum ScopeWriteError {
-    /// It was understood and refused.
-    #[error(transparent)]
-    Refused(#[from] ScopeRefusal),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl From<RateLimited> for ScopeWriteError {
-    fn from(limited: RateLimited) -> Self {
-        Self::Refused(limited.into())
-    }
-}
-
 /// Scopes: keys, tasks, a history and a record each.
 ///
 /// Reading or writing a scope that lives for so long after its last use moves its end in the same
@@ -174,26 +156,22 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// is refused, or was done before, is none.
     ///
     /// # Errors
-    /// [`ScopeWriteError::Refused`]: nothing has changed; [`ScopeRefusal::NoThread`] of the scope of
-    /// a thread that is to be made first. [`ScopeWriteError::Store`]: see
+    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](crate::domain::Refusal::NoThread) of the scope of
+    /// a thread that is to be made first. [`WriteError::Store`]: see
     /// [`StoreError::is_ambiguous`].
     async fn write_scope(
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
-    ) -> Result<ScopeWritten, ScopeWriteError>;
+    ) -> Result<ScopeWritten, WriteError>;
 
     /// Ends a scope with all that it holds, unless it has another version. Whether there was one.
     /// That of a thread is emptied, and the thread goes on.
     ///
     /// # Errors
-    /// [`ScopeWriteError::Refused`] with [`ScopeRefusal::VersionMismatch`], or
-    /// [`ScopeWriteError::Store`].
-    async fn end_scope(
-        &self,
-        scope: &ScopeId,
-        expected: Option<u64>,
-    ) -> Result<bool, ScopeWriteError>;
+    /// [`WriteError::Refused`] with [`VersionMismatch`](crate::domain::Refusal::VersionMismatch), or
+    /// [`WriteError::Store`].
+    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError>;
 
     /// Items of the history that a life of a thread left, while its archive can be got. None: there
     /// is no such archive.

@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::super::labels::{StoreFailure, StoreOperation};
-use crate::store::{ScopeWriteError, StoreError, WriteError};
+use crate::store::{StoreError, WriteError};
 
 const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
@@ -108,15 +108,6 @@ impl Failed for StoreError {
 }
 
 impl Failed for WriteError {
-    fn store_error(&self) -> Option<&StoreError> {
-        match self {
-            Self::Store(error) => Some(error),
-            Self::Refused(_) => None,
-        }
-    }
-}
-
-impl Failed for ScopeWriteError {
     fn store_error(&self) -> Option<&StoreError> {
         match self {
             Self::Store(error) => Some(error),

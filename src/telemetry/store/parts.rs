@@ -20,8 +20,7 @@ use crate::store::{
     EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
     LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
     NamespaceRecord, Namespaces, NewEntry, Part, Put, Rates, Reading, Reaped, Registry, ScopeParts,
-    ScopeView, ScopeWriteError, Scopes, Store, StoreError, Upkeep, Usage, Watched, Whole,
-    WriteError,
+    ScopeView, Scopes, Store, StoreError, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -158,8 +157,8 @@ measured! {
         read_history(scope: &ScopeId, from: HistoryFrom, most: usize)
             -> Result<Option<HistoryPage>, StoreError>;
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
-            -> Result<ScopeWritten, ScopeWriteError>;
-        end_scope(scope: &ScopeId, expected: Option<u64>) -> Result<bool, ScopeWriteError>;
+            -> Result<ScopeWritten, WriteError>;
+        end_scope(scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, most: usize)
             -> Result<Option<HistoryPage>, StoreError>;
     }

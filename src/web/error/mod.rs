@@ -183,7 +183,7 @@ impl From<WebhookError> for ApiError {
             WebhookError::Configured => Self::WebhookConfigured,
             WebhookError::TooMany(limit) => Self::TooManyWebhooks { limit },
             WebhookError::Url(error) => Self::InvalidWebhookUrl(error),
-            WebhookError::Contended => Self::Service(Refusal::ValueChanged.into()),
+            WebhookError::Contended => Self::Service(Refusal::Changed.into()),
             WebhookError::Store(error) => Self::Service(error.into()),
         }
     }

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 
 use super::ApiError;
 use super::problem::Problem;
-use crate::domain::scope::{ScopeError, ScopeRefusal, TaskError};
+use crate::domain::scope::{ScopeError, TaskError};
 use crate::domain::{Refusal, Stamp};
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
@@ -137,7 +137,6 @@ impl ServiceError {
                 row(StatusCode::UNPROCESSABLE_ENTITY, "too_many_namespaces")
             }
             Self::Refused(refusal) => refusal_problem(refusal),
-            Self::ScopeRefused(refusal) => scope_problem(refusal),
             Self::Tasks(error) => task_problem(error),
             Self::Store(error) => store_problem(error),
         }
@@ -171,6 +170,13 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             .with("size_bytes", size_bytes)
             .with("attempted_bytes", attempted_bytes)
             .refused_bytes("state", attempted_bytes),
+        Refusal::KvTooLarge {
+            limit_bytes,
+            attempted_bytes,
+        } => row(StatusCode::PAYLOAD_TOO_LARGE, "kv_too_large")
+            .with("limit_bytes", limit_bytes)
+            .with("attempted_bytes", attempted_bytes)
+            .refused_bytes("kv", attempted_bytes),
         Refusal::TooManyKeys { limit_keys } => {
             row(StatusCode::PAYLOAD_TOO_LARGE, "too_many_keys").with("limit_keys", limit_keys)
         }
@@ -181,58 +187,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             .with("limit_bytes", limit_bytes)
             .with("attempted_bytes", attempted_bytes)
             .refused_bytes("metadata", attempted_bytes),
-        Refusal::VersionMismatch { current } => {
-            row(StatusCode::PRECONDITION_FAILED, "version_mismatch")
-                .with("current_version", current.version)
-                .stamp(current)
-        }
-        // given up after trying for as long as a request may take
-        Refusal::ValueChanged => row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
-        Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
-        Refusal::IdempotencyKeyReused => {
-            row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused")
-        }
-        Refusal::TooManyIdempotencyKeys { retry_after_ms } => {
-            row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
-                .retry_after_seconds(retry_after_ms.div_ceil(1_000))
-        }
-        Refusal::RateLimited(limited) => row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
-            .with("limit", limited.limit.as_str())
-            .retry_after_seconds(limited.retry_after_seconds()),
-    }
-}
-
-fn scope_problem(refusal: &ScopeRefusal) -> Problem {
-    let row = |status, code| Problem::new(status, code, format_args!("Not done: {refusal}."));
-    match *refusal {
-        ScopeRefusal::NotFound => row(StatusCode::NOT_FOUND, "scope_not_found"),
-        ScopeRefusal::Sealed => row(StatusCode::CONFLICT, "scope_ended"),
-        ScopeRefusal::Exists => row(StatusCode::CONFLICT, "scope_exists"),
-        // given up after trying for as long as a request may take
-        ScopeRefusal::NoThread | ScopeRefusal::Changed => {
-            row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
-        }
-        ScopeRefusal::VersionMismatch { current } => {
-            row(StatusCode::PRECONDITION_FAILED, "version_mismatch")
-                .with("current_version", current.version)
-        }
-        ScopeRefusal::NotAnInteger { operation } => {
-            row(StatusCode::CONFLICT, "not_an_integer").with("operation", operation)
-        }
-        ScopeRefusal::IntegerOverflow { operation } => {
-            row(StatusCode::CONFLICT, "integer_overflow").with("operation", operation)
-        }
-        ScopeRefusal::KvTooLarge {
-            limit_bytes,
-            attempted_bytes,
-        } => row(StatusCode::PAYLOAD_TOO_LARGE, "kv_too_large")
-            .with("limit_bytes", limit_bytes)
-            .with("attempted_bytes", attempted_bytes)
-            .refused_bytes("kv", attempted_bytes),
-        ScopeRefusal::TooManyKeys { limit_keys } => {
-            row(StatusCode::PAYLOAD_TOO_LARGE, "too_many_keys").with("limit_keys", limit_keys)
-        }
-        ScopeRefusal::HistoryTooLarge {
+        Refusal::HistoryTooLarge {
             limit_bytes,
             size_bytes,
             attempted_bytes,
@@ -241,17 +196,34 @@ fn scope_problem(refusal: &ScopeRefusal) -> Problem {
             .with("size_bytes", size_bytes)
             .with("attempted_bytes", attempted_bytes)
             .refused_bytes("history", attempted_bytes),
-        ScopeRefusal::ItemIdReused { item } => {
+        Refusal::ItemIdReused { item } => {
             row(StatusCode::UNPROCESSABLE_ENTITY, "item_id_reused").with("item", item)
         }
-        ScopeRefusal::IdempotencyKeyReused => {
+        Refusal::VersionMismatch { current } => {
+            row(StatusCode::PRECONDITION_FAILED, "version_mismatch")
+                .with("current_version", current.version)
+                .stamp(current)
+        }
+        // given up after trying for as long as a request may take
+        Refusal::Changed | Refusal::NoThread => {
+            row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
+        }
+        Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
+        Refusal::ScopeNotFound => Problem::new(
+            StatusCode::NOT_FOUND,
+            "scope_not_found",
+            "There is no such scope.",
+        ),
+        Refusal::ScopeExists => row(StatusCode::CONFLICT, "scope_exists"),
+        Refusal::ScopeEnded => row(StatusCode::CONFLICT, "scope_ended"),
+        Refusal::IdempotencyKeyReused => {
             row(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused")
         }
-        ScopeRefusal::TooManyIdempotencyKeys { retry_after_ms } => {
+        Refusal::TooManyIdempotencyKeys { retry_after_ms } => {
             row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
                 .retry_after_seconds(retry_after_ms.div_ceil(1_000))
         }
-        ScopeRefusal::RateLimited(limited) => row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
+        Refusal::RateLimited(limited) => row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
             .with("limit", limited.limit.as_str())
             .retry_after_seconds(limited.retry_after_seconds()),
     }

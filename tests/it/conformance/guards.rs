@@ -37,7 +37,7 @@ async fn a_guard_holds_while_the_object_is_the_same_to_the_byte(room: Room) {
 
     for other in [r#"{"b":2,"a":1}"#, r#"{"a":1.0,"b":2}"#, r#"{"a":1}"#, "{}"] {
         let refused = merge_while(&thread, &[still("k", other)], &[set("l", "2")]).await;
-        assert_eq!(refused, Err(Refusal::ValueChanged), "{other}");
+        assert_eq!(refused, Err(Refusal::Changed), "{other}");
     }
     let same = still("k", r#"{"a":1,"b":2}"#);
     let written = merge_while(&thread, &[same], &[set("l", "2")]).await;
@@ -60,7 +60,7 @@ async fn a_guard_on_an_object_fails_for_anything_else(room: Room) {
 
     for key in ["array", "long", "text", "null", "absent"] {
         let refused = merge_while(&thread, &[still(key, "{}")], &[]).await;
-        assert_eq!(refused, Err(Refusal::ValueChanged), "{key}");
+        assert_eq!(refused, Err(Refusal::Changed), "{key}");
     }
 }
 
@@ -82,7 +82,7 @@ async fn a_guard_on_no_object_holds_for_anything_else(room: Room) {
         assert!(held.is_ok(), "{key}");
     }
     let refused = merge_while(&thread, &[still_no_object("object")], &[]).await;
-    assert_eq!(refused, Err(Refusal::ValueChanged));
+    assert_eq!(refused, Err(Refusal::Changed));
 }
 
 async fn guards_are_judged_on_the_values_before_the_write(room: Room) {
@@ -111,7 +111,7 @@ async fn one_failing_guard_refuses_the_whole_write(room: Room) {
     )
     .await;
 
-    assert_eq!(refused, Err(Refusal::ValueChanged));
+    assert_eq!(refused, Err(Refusal::Changed));
     assert_eq!(thread.state().await.unwrap(), r#"{"a":{},"b":{}}"#);
     assert_eq!(thread.stamp().await.version, 1);
 }
@@ -122,7 +122,7 @@ async fn a_guard_on_an_absent_thread_sees_an_empty_state(room: Room) {
     let on_object = merge_while(&thread, &[still("k", "{}")], &[set("k", "1")]).await;
     let on_nothing = merge_while(&thread, &[still_no_object("k")], &[set("k", "{}")]).await;
 
-    assert_eq!(on_object, Err(Refusal::ValueChanged));
+    assert_eq!(on_object, Err(Refusal::Changed));
     assert_eq!(on_nothing.unwrap().stamp.version, 1);
 }
 
@@ -134,7 +134,7 @@ async fn a_large_object_is_guarded_to_the_byte(room: Room) {
     let other = merge_while(&thread, &[still("k", &object("2"))], &[set("k", "1")]).await;
     let same = merge_while(&thread, &[still("k", &object("1"))], &[set("k", "1")]).await;
 
-    assert_eq!(other, Err(Refusal::ValueChanged));
+    assert_eq!(other, Err(Refusal::Changed));
     assert!(same.is_ok());
 }
 
@@ -144,7 +144,7 @@ async fn guards_are_judged_before_operations(room: Room) {
 
     let refused = merge_while(&thread, &[still("k", "{}")], &[push("k", "1")]).await;
 
-    assert_eq!(refused, Err(Refusal::ValueChanged));
+    assert_eq!(refused, Err(Refusal::Changed));
 }
 
 async fn metadata_changes_only_from_what_it_was(room: Room) {
@@ -156,7 +156,7 @@ async fn metadata_changes_only_from_what_it_was(room: Room) {
     let emptied = change_metadata(&thread, "{}", r#"{"c":1}"#).await;
 
     assert_eq!(from_nothing.unwrap().stamp.version, 1);
-    assert_eq!(stale, Err(Refusal::ValueChanged));
+    assert_eq!(stale, Err(Refusal::Changed));
     assert_eq!(current.unwrap().stamp.version, 2);
     assert_eq!(emptied.unwrap().stamp.version, 3);
     let metadata = thread.thread().await.unwrap().metadata;
@@ -168,7 +168,7 @@ async fn metadata_of_an_absent_thread_was_empty(room: Room) {
 
     let refused = change_metadata(&thread, r#"{"a":1}"#, "{}").await;
 
-    assert_eq!(refused, Err(Refusal::ValueChanged));
+    assert_eq!(refused, Err(Refusal::Changed));
     assert!(!thread.exists().await);
 }
 

@@ -1,6 +1,7 @@
 //! Histories: places without gaps, items once, within their limit.
 
-use threadkeep::domain::scope::{HistorySummary, ScopeRefusal, ScopeWrite};
+use threadkeep::domain::Refusal;
+use threadkeep::domain::scope::{HistorySummary, ScopeWrite};
 use threadkeep::store::HistoryFrom::{After, Before};
 
 use super::room::Room;
@@ -158,7 +159,7 @@ async fn an_id_stands_for_one_value(room: Room) {
         (vec![item("a", "1"), item("d", "1"), item("a", "\"1\"")], 2),
     ] {
         let refused = session.try_add(&items).await;
-        assert_eq!(refused, Err(ScopeRefusal::ItemIdReused { item: index }));
+        assert_eq!(refused, Err(Refusal::ItemIdReused { item: index }));
         assert_eq!(session.whole().await, before);
     }
     let apart = session.add(&[item("A", "2"), item("a ".trim(), "1")]).await;
@@ -179,7 +180,7 @@ async fn a_refused_item_undoes_the_operations(room: Room) {
 
     let refused = session.write(&write).await;
 
-    assert_eq!(refused, Err(ScopeRefusal::ItemIdReused { item: 1 }));
+    assert_eq!(refused, Err(Refusal::ItemIdReused { item: 1 }));
     assert_eq!(session.whole().await, before);
 }
 
@@ -271,7 +272,7 @@ async fn a_clear_comes_before_the_items_of_its_write(room: Room) {
     let refused = session.write(&refused).await;
     let too_large = matches!(
         refused,
-        Err(ScopeRefusal::HistoryTooLarge {
+        Err(Refusal::HistoryTooLarge {
             attempted_bytes: 198,
             ..
         })

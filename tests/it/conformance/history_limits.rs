@@ -1,6 +1,7 @@
 //! What a history may grow to.
 
-use threadkeep::domain::scope::{HistoryItem, HistorySummary, ScopeRefusal};
+use threadkeep::domain::Refusal;
+use threadkeep::domain::scope::{HistoryItem, HistorySummary};
 use threadkeep::store::HistoryFrom::{After, Before};
 
 use super::histories::summary;
@@ -25,14 +26,14 @@ async fn a_history_has_the_most_bytes_and_not_one_more(room: Room) {
 
     assert_eq!(
         refused,
-        Err(ScopeRefusal::HistoryTooLarge {
+        Err(Refusal::HistoryTooLarge {
             limit_bytes: most,
             size_bytes: 66,
             attempted_bytes: most + 1,
         })
     );
     assert_eq!(places(&fits.unwrap()), [(2, false)]);
-    assert!(matches!(full, Err(ScopeRefusal::HistoryTooLarge { .. })));
+    assert!(matches!(full, Err(Refusal::HistoryTooLarge { .. })));
     assert_eq!(repeated, [(1, true), (2, true)]);
     assert_eq!(summary(&session).await.bytes, most);
 }
@@ -46,7 +47,7 @@ async fn items_that_fit_one_by_one_are_refused_together(room: Room) {
 
     assert!(matches!(
         refused,
-        Err(ScopeRefusal::HistoryTooLarge {
+        Err(Refusal::HistoryTooLarge {
             size_bytes: 132,
             attempted_bytes: 264,
             ..
@@ -101,16 +102,13 @@ async fn what_does_not_fit_at_all_is_refused_even_then(room: Room) {
 
     assert_eq!(
         refused,
-        Err(ScopeRefusal::HistoryTooLarge {
+        Err(Refusal::HistoryTooLarge {
             limit_bytes: 198,
             size_bytes: 132,
             attempted_bytes: 132 + 265,
         })
     );
-    assert!(matches!(
-        together,
-        Err(ScopeRefusal::HistoryTooLarge { .. })
-    ));
+    assert!(matches!(together, Err(Refusal::HistoryTooLarge { .. })));
     assert_eq!(just, [(3, false), (4, false), (5, false)]);
     assert_eq!(session.seqs(After(0), 10).await, [3, 4, 5]);
 }
@@ -151,7 +149,7 @@ async fn large_items_fill_the_documented_8_mib(room: Room) {
     let refused = session.try_add(&[item("8", &value(1_048_576 - 64))]).await;
     let fits = session.add(&[mibibyte(8)]).await;
 
-    assert!(matches!(refused, Err(ScopeRefusal::HistoryTooLarge { .. })));
+    assert!(matches!(refused, Err(Refusal::HistoryTooLarge { .. })));
     assert_eq!(fits, [(8, false)]);
     let items = session.items().await;
     assert!(

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::ScopeRefusal;
-use threadkeep::domain::{Life, Policy, Retention};
+use threadkeep::domain::{Life, Policy, Refusal, Retention};
 use threadkeep::store::HistoryFrom::{After, Before};
 
 use super::room::Room;
@@ -139,7 +138,7 @@ async fn what_came_back_goes_on_from_there(room: Room) {
     let added = scope.add(&[item("2", "[]"), item("3", "3")]).await;
     assert_eq!(added, [(2, true), (3, false)]);
     let reused = scope.try_add(&[item("1", "77")]).await;
-    assert_eq!(reused, Err(ScopeRefusal::ItemIdReused { item: 0 }));
+    assert_eq!(reused, Err(Refusal::ItemIdReused { item: 0 }));
     let written = scope.run(&[increment("n", 1), set("m", "")]).await;
     assert_eq!((written.stamp.version, written.keys), (6, 3));
     let tasks = scope.view().await.unwrap().tasks_stamp;
@@ -164,7 +163,7 @@ async fn a_sealed_one_comes_back_sealed(room: Room) {
     restored.await.unwrap().unwrap();
 
     assert!(scope.view().await.unwrap().is_sealed);
-    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::Sealed));
+    assert_eq!(scope.try_run(&[]).await, Err(Refusal::ScopeEnded));
 }
 
 async fn a_life_that_had_none_comes_back_without(room: Room) {

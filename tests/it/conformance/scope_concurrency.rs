@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use threadkeep::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvAnswer, ScopeRefusal, ScopeWrite};
+use threadkeep::domain::Refusal;
+use threadkeep::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvAnswer, ScopeWrite};
 
 use super::room::{self, Room, numbered_once};
 use super::scope_room::{Place, fill, increment, item, set, set_if_absent};
@@ -61,7 +62,7 @@ async fn writers_at_the_edge_of_the_total_never_pass_it(room: Room) {
                         assert!(written.kv_bytes <= KV_MAX_BYTES);
                         accepted += 1;
                     }
-                    Err(ScopeRefusal::KvTooLarge { .. }) => {}
+                    Err(Refusal::KvTooLarge { .. }) => {}
                     Err(refusal) => panic!("{refusal:?}"),
                 }
             }

@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{KvOperation, ScopeRefusal, ScopeWrite, ScopeWritten};
-use threadkeep::domain::{Fingerprint, IdempotencyKey, Precondition};
+use threadkeep::domain::scope::{KvOperation, ScopeWrite, ScopeWritten};
+use threadkeep::domain::{Fingerprint, IdempotencyKey, Precondition, Refusal};
 
 use super::room::{Room, numbered_once, once};
 use super::scope_room::{delete, fill, increment, item, set, set_if_absent};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
-const REUSED: ScopeRefusal = ScopeRefusal::IdempotencyKeyReused;
+const REUSED: Refusal = Refusal::IdempotencyKeyReused;
 
 fn replay_of(written: &ScopeWritten) -> ScopeWritten {
     ScopeWritten {
@@ -238,7 +238,7 @@ async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
     room.advance(60 * SECOND);
     let after = session.run_once(keyed(MOST), &[]).await;
 
-    let Err(ScopeRefusal::TooManyIdempotencyKeys { retry_after_ms }) = refused else {
+    let Err(Refusal::TooManyIdempotencyKeys { retry_after_ms }) = refused else {
         panic!("{refused:?}");
     };
     assert!((1..=60_000).contains(&retry_after_ms), "{retry_after_ms}");
@@ -260,7 +260,7 @@ async fn answers_are_bounded_by_what_they_hold(room: Room) {
     .await;
 
     let refused = session.run_once(keyed(MOST), &[]).await;
-    let too_many = matches!(refused, Err(ScopeRefusal::TooManyIdempotencyKeys { .. }));
+    let too_many = matches!(refused, Err(Refusal::TooManyIdempotencyKeys { .. }));
     assert!(too_many, "{refused:?}");
     let again = session.run_once(keyed(0), &operations).await;
     assert!(again.unwrap().replayed);
@@ -277,7 +277,7 @@ async fn a_write_that_is_too_large_can_come_again_smaller(room: Room) {
     let refused = session.run_once(once("key", "large"), &large).await;
     let smaller = session.run_once(once("key", "small"), &large[..4]).await;
 
-    assert!(matches!(refused, Err(ScopeRefusal::KvTooLarge { .. })));
+    assert!(matches!(refused, Err(Refusal::KvTooLarge { .. })));
     assert!(smaller.is_ok());
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{KvAnswer, KvOperation, ScopeRefusal};
+use threadkeep::domain::Refusal;
+use threadkeep::domain::scope::{KvAnswer, KvOperation};
 use threadkeep::store::{HistoryFrom, ScopeParts};
 
 use super::room::Room;
@@ -257,7 +258,7 @@ async fn counters_do_not_pass_64_bits(room: Room) {
             .await;
 
         let operation = 1;
-        assert_eq!(refused, Err(ScopeRefusal::IntegerOverflow { operation }));
+        assert_eq!(refused, Err(Refusal::IntegerOverflow { operation }));
         assert_eq!(session.whole().await, before);
     }
 }
@@ -273,7 +274,7 @@ async fn what_is_no_integer_is_not_counted(room: Room) {
         let refused = session.try_run(&[increment("n", 1)]).await;
 
         let operation = 0;
-        let expected = Err(ScopeRefusal::NotAnInteger { operation });
+        let expected = Err(Refusal::NotAnInteger { operation });
         assert_eq!(refused, expected, "{text:?}");
         assert_eq!(session.whole().await, before);
     }
@@ -295,7 +296,7 @@ async fn a_refused_operation_names_its_place_and_undoes_all(room: Room) {
         .await;
 
     let operation = 3;
-    assert_eq!(refused, Err(ScopeRefusal::NotAnInteger { operation }));
+    assert_eq!(refused, Err(Refusal::NotAnInteger { operation }));
     assert_eq!(session.whole().await, before);
 }
 

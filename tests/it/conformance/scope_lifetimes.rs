@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::domain::scope::{ScopeRefusal, ScopeWrite};
-use threadkeep::domain::{Precondition, Stamp};
+use threadkeep::domain::scope::ScopeWrite;
+use threadkeep::domain::{Precondition, Refusal, Stamp};
 use threadkeep::store::{HistoryFrom, ScopeParts};
 
 use super::room::{Room, numbered_once};
@@ -172,7 +172,7 @@ async fn what_is_over_is_absent_to_conditions_and_ends(room: Room) {
     let none = session.run_if(Precondition::Version(0), &[]).await;
 
     let current = Stamp::default();
-    let unmet = ScopeRefusal::VersionMismatch { current };
+    let unmet = Refusal::VersionMismatch { current };
     assert_eq!((exists, its), (Err(unmet), Err(unmet)));
     assert!(tasks.is_err());
     assert_eq!(end, Err(unmet));
@@ -187,7 +187,7 @@ async fn what_is_over_must_be_made_again(room: Room) {
 
     let refused = run.try_run(&[]).await;
 
-    let not_found = ScopeRefusal::NotFound;
+    let not_found = Refusal::ScopeNotFound;
     assert_eq!(refused, Err(not_found));
     assert_eq!(run.make().await.stamp.version, 1);
 }
@@ -320,13 +320,13 @@ async fn an_end_that_is_refused_is_no_use(room: Room) {
 
     room.advance(90 * SECOND);
     let refused = session.end_if(Some(9)).await;
-    assert!(matches!(refused, Err(ScopeRefusal::VersionMismatch { .. })));
+    assert!(matches!(refused, Err(Refusal::VersionMismatch { .. })));
     room.advance(10 * SECOND);
     assert!(!session.exists().await);
 
     room.advance(thread.policy.ttl - 110 * SECOND);
     let refused = its.end_if(Some(9)).await;
-    assert!(matches!(refused, Err(ScopeRefusal::VersionMismatch { .. })));
+    assert!(matches!(refused, Err(Refusal::VersionMismatch { .. })));
     room.advance(10 * SECOND);
     assert!(!thread.exists().await);
 }

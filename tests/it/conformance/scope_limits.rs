@@ -1,6 +1,7 @@
 //! What a scope may grow to, judged on the result of the whole write.
 
-use threadkeep::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, ScopeRefusal, ScopeWrite};
+use threadkeep::domain::Refusal;
+use threadkeep::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, ScopeWrite};
 
 use super::room::Room;
 use super::scope_room::{Place, delete, fill, increment, item, set, set_for, tasks};
@@ -8,14 +9,14 @@ use super::scope_room::{Place, delete, fill, increment, item, set, set_for, task
 const VALUE: usize = 32_768;
 const ALL: usize = KV_MAX_BYTES as usize;
 
-fn too_large(attempted: usize) -> ScopeRefusal {
-    ScopeRefusal::KvTooLarge {
+fn too_large(attempted: usize) -> Refusal {
+    Refusal::KvTooLarge {
         limit_bytes: KV_MAX_BYTES,
         attempted_bytes: attempted as u64,
     }
 }
 
-const TOO_MANY: ScopeRefusal = ScopeRefusal::TooManyKeys {
+const TOO_MANY: Refusal = Refusal::TooManyKeys {
     limit_keys: KV_MAX_KEYS,
 };
 

@@ -1,7 +1,7 @@
 //! How scopes come into being and end, and that none is another.
 
-use threadkeep::domain::scope::{KvAnswer, Lifetime, ScopeRefusal, ScopeWrite};
-use threadkeep::domain::{Precondition, Stamp};
+use threadkeep::domain::scope::{KvAnswer, Lifetime, ScopeWrite};
+use threadkeep::domain::{Precondition, Refusal, Stamp};
 use threadkeep::store::HistoryFrom;
 
 use super::room::{self, Room};
@@ -20,7 +20,7 @@ async fn others_must_have_been_made(room: Room) {
         room.scope("run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11"),
     ] {
         let refused = place.try_run(&[set("k", "1")]).await;
-        assert_eq!(refused, Err(ScopeRefusal::NotFound));
+        assert_eq!(refused, Err(Refusal::ScopeNotFound));
         assert!(!place.exists().await);
 
         assert_eq!(place.make().await.stamp.version, 1);
@@ -28,7 +28,7 @@ async fn others_must_have_been_made(room: Room) {
 
         assert!(place.end().await);
         let ended = place.try_run(&[set("k", "1")]).await;
-        assert_eq!(ended, Err(ScopeRefusal::NotFound));
+        assert_eq!(ended, Err(Refusal::ScopeNotFound));
     }
 }
 
@@ -46,7 +46,7 @@ async fn what_exists_is_not_made_again(room: Room) {
             operations: &[set("k", "2")],
             ..write
         };
-        assert_eq!(place.write(&again).await, Err(ScopeRefusal::Exists));
+        assert_eq!(place.write(&again).await, Err(Refusal::ScopeExists));
         assert_eq!(place.whole().await, before);
 
         place.end().await;
@@ -66,8 +66,8 @@ async fn a_write_that_makes_is_refused_whole(room: Room) {
     let refused = handle.write(&write).await;
 
     let operation = 1;
-    assert_eq!(refused, Err(ScopeRefusal::NotAnInteger { operation }));
-    assert_eq!(handle.try_run(&[]).await, Err(ScopeRefusal::NotFound));
+    assert_eq!(refused, Err(Refusal::NotAnInteger { operation }));
+    assert_eq!(handle.try_run(&[]).await, Err(Refusal::ScopeNotFound));
 }
 
 async fn that_there_is_none_is_seen_before_a_precondition(room: Room) {
@@ -77,18 +77,18 @@ async fn that_there_is_none_is_seen_before_a_precondition(room: Room) {
         precondition: unmet,
         ..handle.blank()
     };
-    assert_eq!(handle.write(&write).await, Err(ScopeRefusal::NotFound));
+    assert_eq!(handle.write(&write).await, Err(Refusal::ScopeNotFound));
     handle.make().await;
 
     let makes = ScopeWrite {
         makes: true,
         ..write
     };
-    assert_eq!(handle.write(&makes).await, Err(ScopeRefusal::Exists));
+    assert_eq!(handle.write(&makes).await, Err(Refusal::ScopeExists));
     handle.seal().await;
 
-    assert_eq!(handle.write(&makes).await, Err(ScopeRefusal::Exists));
-    assert_eq!(handle.write(&write).await, Err(ScopeRefusal::Sealed));
+    assert_eq!(handle.write(&makes).await, Err(Refusal::ScopeExists));
+    assert_eq!(handle.write(&write).await, Err(Refusal::ScopeEnded));
 }
 
 async fn a_sealed_scope_is_read_and_takes_no_more_writes(room: Room) {
@@ -107,10 +107,10 @@ async fn a_sealed_scope_is_read_and_takes_no_more_writes(room: Room) {
     let tasks = session.put_tasks(&["t"], None).await;
     let nothing = session.try_run(&[]).await;
 
-    assert_eq!(set_refused, Err(ScopeRefusal::Sealed));
-    assert_eq!(repeated_item, Err(ScopeRefusal::Sealed));
-    assert_eq!(tasks, Err(ScopeRefusal::Sealed));
-    assert_eq!(nothing, Err(ScopeRefusal::Sealed));
+    assert_eq!(set_refused, Err(Refusal::ScopeEnded));
+    assert_eq!(repeated_item, Err(Refusal::ScopeEnded));
+    assert_eq!(tasks, Err(Refusal::ScopeEnded));
+    assert_eq!(nothing, Err(Refusal::ScopeEnded));
     assert!(session.view().await.unwrap().is_sealed);
     assert_eq!(session.whole().await, before);
     assert!(session.end().await);
@@ -153,7 +153,7 @@ async fn an_end_of_nothing_is_none(room: Room) {
 
 async fn an_end_of_another_version_is_refused(room: Room) {
     let session = room.session();
-    let unmet = |current| Err(ScopeRefusal::VersionMismatch { current });
+    let unmet = |current| Err(Refusal::VersionMismatch { current });
     assert_eq!(session.end_if(Some(1)).await, unmet(Stamp::default()));
     session.run(&[set("k", "1")]).await;
     let current = session.run(&[set("k", "2")]).await.stamp;

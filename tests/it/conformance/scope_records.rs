@@ -1,9 +1,9 @@
 //! Task lists and records: written whole, and only if they are what they were worked out from.
 
 use threadkeep::domain::scope::{
-    NewTask, RecordChange, ScopeRefusal, ScopeWrite, TaskList, TaskStatus, TasksChange,
+    NewTask, RecordChange, ScopeWrite, TaskList, TaskStatus, TasksChange,
 };
-use threadkeep::domain::{Life, Precondition, Stamp};
+use threadkeep::domain::{Life, Precondition, Refusal, Stamp};
 
 use super::room::Room;
 use super::scope_room::{Place, increment, item, record, set, tasks};
@@ -91,9 +91,9 @@ async fn a_list_that_was_worked_out_from_an_older_one_is_refused(room: Room) {
     let second = session.put_tasks(&["c"], Some(first)).await;
     let from_first = session.put_tasks(&["d"], Some(first)).await;
 
-    assert_eq!(from_none, Err(ScopeRefusal::Changed));
+    assert_eq!(from_none, Err(Refusal::Changed));
     assert_eq!(second.unwrap().stamp.version, 3);
-    assert_eq!(from_first, Err(ScopeRefusal::Changed));
+    assert_eq!(from_first, Err(Refusal::Changed));
     assert_eq!(session.tasks().await, ["c"]);
     assert_eq!(session.version().await, 3);
 }
@@ -108,15 +108,15 @@ async fn a_list_of_an_earlier_life_is_refused(room: Room) {
     let later = session.put_tasks(&["a"], None).await.unwrap().stamp;
     let in_another_life = session.put_tasks(&["b"], Some(earlier)).await;
 
-    assert_eq!(after_the_end, Err(ScopeRefusal::Changed));
+    assert_eq!(after_the_end, Err(Refusal::Changed));
     assert_eq!(earlier.version, later.version);
-    assert_eq!(in_another_life, Err(ScopeRefusal::Changed));
+    assert_eq!(in_another_life, Err(Refusal::Changed));
     let unknown = Stamp {
         life: Life::default(),
         ..later
     };
     let of_no_life = session.put_tasks(&["b"], Some(unknown)).await;
-    assert_eq!(of_no_life, Err(ScopeRefusal::Changed));
+    assert_eq!(of_no_life, Err(Refusal::Changed));
 }
 
 async fn a_list_that_none_was_before_is_expected_by_the_life_that_is_there(room: Room) {
@@ -127,7 +127,7 @@ async fn a_list_that_none_was_before_is_expected_by_the_life_that_is_there(room:
     let of_no_scope = session.put_tasks(&["a"], Some(Stamp::default())).await;
     let put = session.put_tasks(&["a"], Some(of_the_scope)).await;
 
-    assert_eq!(of_no_scope, Err(ScopeRefusal::Changed));
+    assert_eq!(of_no_scope, Err(Refusal::Changed));
     assert!(put.is_ok());
 }
 
@@ -157,15 +157,15 @@ async fn a_record_is_changed_only_from_what_it_is(room: Room) {
     assert_eq!(session.record().await, None);
 
     let from_none = session.put_record("a", Some("")).await;
-    assert_eq!(from_none, Err(ScopeRefusal::Changed));
+    assert_eq!(from_none, Err(Refusal::Changed));
     assert!(!session.exists().await);
     session.put_record("a", None).await.unwrap();
     let from_another = session.put_record("b", Some("A")).await;
     let from_its_beginning = session.put_record("b", Some("")).await;
     let from_itself = session.put_record("b", Some("a")).await;
 
-    assert_eq!(from_another, Err(ScopeRefusal::Changed));
-    assert_eq!(from_its_beginning, Err(ScopeRefusal::Changed));
+    assert_eq!(from_another, Err(Refusal::Changed));
+    assert_eq!(from_its_beginning, Err(Refusal::Changed));
     assert_eq!(from_itself.unwrap().stamp.version, 2);
     assert_eq!(session.record().await.unwrap(), "b");
 }
@@ -186,14 +186,14 @@ async fn a_changed_record_is_seen_before_changed_tasks_and_operations(room: Room
         ..session.blank()
     };
 
-    assert_eq!(session.write(&write).await, Err(ScopeRefusal::Changed));
+    assert_eq!(session.write(&write).await, Err(Refusal::Changed));
     let unmet = ScopeWrite {
         precondition: Some(Precondition::Version(9)),
         ..write
     };
     let unmet = session.write(&unmet).await;
 
-    assert!(matches!(unmet, Err(ScopeRefusal::VersionMismatch { .. })));
+    assert!(matches!(unmet, Err(Refusal::VersionMismatch { .. })));
     assert_eq!(session.whole().await, before);
 }
 

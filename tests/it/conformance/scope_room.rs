@@ -6,12 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use threadkeep::domain::scope::{
     Appended, HistoryItem, HistoryLimit, Kept, KeyRule, KvAnswer, KvOperation, Lifetime, NewTask,
-    RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeRefusal, ScopeValue,
-    ScopeWrite, ScopeWritten, TaskList, TaskStatus, TasksChange,
+    RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeValue, ScopeWrite,
+    ScopeWritten, TaskList, TaskStatus, TasksChange,
 };
-use threadkeep::domain::{IdempotencyKey, Precondition, Stamp};
+use threadkeep::domain::{IdempotencyKey, Precondition, Refusal, Stamp};
 use threadkeep::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 use uuid::Uuid;
 
@@ -97,7 +97,7 @@ impl Place {
         ScopeWrite::new(&self.policy)
     }
 
-    pub(crate) async fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, ScopeRefusal> {
+    pub(crate) async fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, Refusal> {
         refusal(self.scopes.write_scope(&self.scope, write).await)
     }
 
@@ -113,7 +113,7 @@ impl Place {
     pub(crate) async fn try_run(
         &self,
         operations: &[KvOperation],
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeWritten, Refusal> {
         let write = ScopeWrite {
             operations,
             ..self.blank()
@@ -134,7 +134,7 @@ impl Place {
         &self,
         precondition: Precondition,
         operations: &[KvOperation],
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeWritten, Refusal> {
         let write = ScopeWrite {
             operations,
             precondition: Some(precondition),
@@ -147,7 +147,7 @@ impl Place {
         &self,
         key: IdempotencyKey,
         operations: &[KvOperation],
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeWritten, Refusal> {
         let write = ScopeWrite {
             operations,
             idempotency: Some(key),
@@ -169,7 +169,7 @@ impl Place {
         &self,
         contents: &[&str],
         expected: Option<Stamp>,
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeWritten, Refusal> {
         let tasks = TasksChange {
             new: tasks(contents),
             expected,
@@ -185,7 +185,7 @@ impl Place {
         &self,
         new: &str,
         expected: Option<&str>,
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeWritten, Refusal> {
         let record = record(new, expected);
         let write = ScopeWrite {
             record: Some(&record),
@@ -203,10 +203,7 @@ impl Place {
         self.write(&write).await.unwrap()
     }
 
-    pub(crate) async fn try_add(
-        &self,
-        history: &[HistoryItem],
-    ) -> Result<Vec<Appended>, ScopeRefusal> {
+    pub(crate) async fn try_add(&self, history: &[HistoryItem]) -> Result<Vec<Appended>, Refusal> {
         let write = ScopeWrite {
             history,
             ..self.blank()
@@ -231,7 +228,7 @@ impl Place {
         self.end_if(None).await.unwrap()
     }
 
-    pub(crate) async fn end_if(&self, version: Option<u64>) -> Result<bool, ScopeRefusal> {
+    pub(crate) async fn end_if(&self, version: Option<u64>) -> Result<bool, Refusal> {
         let ended = self.scopes.end_scope(&self.scope, version);
         refusal(ended.await)
     }
@@ -325,10 +322,10 @@ impl Place {
     }
 }
 
-fn refusal<T>(result: Result<T, ScopeWriteError>) -> Result<T, ScopeRefusal> {
+fn refusal<T>(result: Result<T, WriteError>) -> Result<T, Refusal> {
     result.map_err(|error| match error {
-        ScopeWriteError::Refused(refusal) => refusal,
-        ScopeWriteError::Store(error) => panic!("the store failed: {error:?}"),
+        WriteError::Refused(refusal) => refusal,
+        WriteError::Store(error) => panic!("the store failed: {error:?}"),
     })
 }
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{KvAnswer, KvOperation, ScopeRefusal, ScopeWrite};
-use threadkeep::domain::{Life, Precondition, Stamp};
+use threadkeep::domain::scope::{KvAnswer, KvOperation, ScopeWrite};
+use threadkeep::domain::{Life, Precondition, Refusal, Stamp};
 
 use super::room::{Room, numbered_once};
 use super::scope_room::{Place, delete, increment, item, set, set_if_absent};
 
-fn unmet(current: Stamp) -> ScopeRefusal {
-    ScopeRefusal::VersionMismatch { current }
+fn unmet(current: Stamp) -> Refusal {
+    Refusal::VersionMismatch { current }
 }
 
 async fn each_accepted_write_is_one_version(room: Room) {
@@ -184,7 +184,7 @@ async fn an_unmet_condition_comes_before_all_that_the_write_does(room: Room) {
 
     let refused = session.write(&write).await;
 
-    let is_unmet = matches!(refused, Err(ScopeRefusal::VersionMismatch { .. }));
+    let is_unmet = matches!(refused, Err(Refusal::VersionMismatch { .. }));
     assert!(is_unmet, "{refused:?}");
     assert_eq!(session.whole().await, before);
 }

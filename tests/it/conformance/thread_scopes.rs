@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{ScopeRefusal, ScopeWrite};
-use threadkeep::domain::{Life, Policy, Precondition, Stamp};
+use threadkeep::domain::scope::ScopeWrite;
+use threadkeep::domain::{Life, Policy, Precondition, Refusal, Stamp};
 use threadkeep::store::HistoryFrom::{self, After};
 
 use super::room::{self, Room, Subject, numbered_once};
@@ -109,11 +109,11 @@ async fn without_a_thread_there_is_none_and_a_write_makes_none(room: Room) {
 
     assert_eq!(
         scope.try_run(&[set("k", "1")]).await,
-        Err(ScopeRefusal::NoThread)
+        Err(Refusal::NoThread)
     );
     assert_eq!(
         scope.try_add(&[item("1", "1")]).await,
-        Err(ScopeRefusal::NoThread)
+        Err(Refusal::NoThread)
     );
     assert_eq!(scope.view().await, None);
     assert_eq!(scope.page(After(0), 10).await, None);
@@ -139,21 +139,18 @@ async fn what_can_refuse_does_so_before_the_thread_is_missed(room: Room) {
     let reused = scope.try_add(&[item("a", "1"), item("a", "2")]).await;
 
     let current = Stamp::default();
-    assert_eq!(unmet, Err(ScopeRefusal::VersionMismatch { current }));
+    assert_eq!(unmet, Err(Refusal::VersionMismatch { current }));
     let operation = 1;
-    assert_eq!(counted, Err(ScopeRefusal::NotAnInteger { operation }));
+    assert_eq!(counted, Err(Refusal::NotAnInteger { operation }));
     let limit_keys = 256;
-    assert_eq!(too_many, Err(ScopeRefusal::TooManyKeys { limit_keys }));
-    assert_eq!(tasks, Err(ScopeRefusal::Changed));
-    assert_eq!(record, Err(ScopeRefusal::Changed));
-    assert!(matches!(
-        too_large,
-        Err(ScopeRefusal::HistoryTooLarge { .. })
-    ));
-    assert_eq!(reused, Err(ScopeRefusal::ItemIdReused { item: 1 }));
+    assert_eq!(too_many, Err(Refusal::TooManyKeys { limit_keys }));
+    assert_eq!(tasks, Err(Refusal::Changed));
+    assert_eq!(record, Err(Refusal::Changed));
+    assert!(matches!(too_large, Err(Refusal::HistoryTooLarge { .. })));
+    assert_eq!(reused, Err(Refusal::ItemIdReused { item: 1 }));
     assert!(!thread.exists().await);
     let none = scope.put_tasks(&["t"], Some(Stamp::default())).await;
-    assert_eq!(none, Err(ScopeRefusal::NoThread));
+    assert_eq!(none, Err(Refusal::NoThread));
 }
 
 async fn the_service_makes_the_thread_of_a_write_that_can_be_done(room: Room) {
@@ -250,7 +247,7 @@ async fn a_destroyed_thread_takes_it_along_at_once(room: Room) {
 
     assert_eq!(scope.view().await, None);
     assert_eq!(scope.page(After(0), 10).await, None);
-    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::NoThread));
+    assert_eq!(scope.try_run(&[]).await, Err(Refusal::NoThread));
     assert!(!scope.end().await);
     assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
 }
@@ -265,7 +262,7 @@ async fn an_expired_thread_takes_it_along(room: Room) {
     assert_eq!(scope.page(After(0), 10).await, None);
     room.reap().await;
     assert_eq!(scope.view().await, None);
-    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::NoThread));
+    assert_eq!(scope.try_run(&[]).await, Err(Refusal::NoThread));
 
     assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
 }
@@ -277,7 +274,7 @@ async fn who_ends_it_too_late_takes_nothing_from_what_is_left(room: Room) {
     room.advance(Policy::THREAD.ttl);
 
     assert!(!scope.end().await);
-    assert_eq!(scope.try_run(&[]).await, Err(ScopeRefusal::NoThread));
+    assert_eq!(scope.try_run(&[]).await, Err(Refusal::NoThread));
     room.reap().await;
 
     assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
@@ -301,7 +298,7 @@ async fn a_new_life_begins_without_one(room: Room) {
 
         assert_eq!(scope.view().await, None);
         let stale = scope.put_tasks(&["c"], Some(earlier)).await;
-        assert_eq!(stale, Err(ScopeRefusal::Changed));
+        assert_eq!(stale, Err(Refusal::Changed));
         let written = scope.run(&[set("new", "1")]).await;
         assert_eq!((written.stamp.version, written.keys), (1, 1));
         assert_eq!(written.stamp.life, thread.stamp().await.life);
@@ -318,7 +315,7 @@ async fn an_end_of_it_leaves_the_thread(room: Room) {
     let before = thread.stamp().await;
 
     let another = scope.end_if(Some(9)).await;
-    assert!(matches!(another, Err(ScopeRefusal::VersionMismatch { .. })));
+    assert!(matches!(another, Err(Refusal::VersionMismatch { .. })));
     assert!(is_filled(&scope).await);
     assert_eq!(scope.end_if(Some(4)).await, Ok(true));
 
@@ -366,7 +363,7 @@ async fn a_repeat_is_answered_after_the_end_of_the_thread(room: Room) {
     let repeat = repeat.unwrap();
     assert!(repeat.replayed);
     assert_eq!(repeat.stamp, first.unwrap().stamp);
-    assert_eq!(new, Err(ScopeRefusal::NoThread));
+    assert_eq!(new, Err(Refusal::NoThread));
     assert!(!scope.exists().await);
 }
 

@@ -74,12 +74,12 @@ async fn a_version_guards_a_write(room: Room) {
         let late = kv.clone().if_version(0).set("a", "2").await;
         assert!(matches!(
             late,
-            Err(ApiError::Service(ServiceError::ScopeRefused(_)))
+            Err(ApiError::Service(ServiceError::Refused(_)))
         ));
         let late = thread.tasks().if_version(7).write(&[]).await;
         assert!(matches!(
             late,
-            Err(ApiError::Service(ServiceError::ScopeRefused(_)))
+            Err(ApiError::Service(ServiceError::Refused(_)))
         ));
         let version = kv.version().await?;
         kv.if_version(version).set("a", "3").await?;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use threadkeep::domain::scope::{
-    Appended, HistoryItem, HistorySummary, KvAnswer, KvOperation, RecordChange, ScopeRefusal,
-    ScopeWrite, ScopeWritten, TasksChange,
+    Appended, HistoryItem, HistorySummary, KvAnswer, KvOperation, RecordChange, ScopeWrite,
+    ScopeWritten, TasksChange,
 };
 use threadkeep::domain::{
-    Fingerprint, IdempotencyKey, Life, Policy, Precondition, Stamp, ThreadId,
+    Fingerprint, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp, ThreadId,
 };
 use threadkeep::store::{
     Backend, Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, WriteError,
@@ -53,7 +53,7 @@ pub(crate) enum Outcome {
         appended: Vec<Appended>,
         replayed: bool,
     },
-    Refused(ScopeRefusal),
+    Refused(Refusal),
     Unmet(Mark),
     View(Option<Box<View>>),
     Page(Option<Page>),
@@ -189,9 +189,9 @@ impl Player {
         }
     }
 
-    fn refused(&mut self, refusal: ScopeRefusal) -> Outcome {
+    fn refused(&mut self, refusal: Refusal) -> Outcome {
         match refusal {
-            ScopeRefusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
+            Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
             other => Outcome::Refused(other),
         }
     }

@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use threadkeep::domain::scope::{
-    Lifetime, ScopeDocument, ScopeId, ScopeRefusal, ScopeWrite, ScopeWritten,
-};
-use threadkeep::domain::{Fingerprint, IdempotencyKey, Life, Stamp, ThreadId};
+use threadkeep::domain::scope::{Lifetime, ScopeDocument, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep::domain::{Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
 use threadkeep::store::{
-    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 
 use super::{Kind, List};
@@ -132,7 +130,7 @@ impl Reference {
         Some(true)
     }
 
-    fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, ScopeRefusal> {
+    fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, Refusal> {
         let (mut world, now_ms) = self.now();
         if let Some(first) = world.recall(write.idempotency)? {
             return Ok(first);
@@ -140,10 +138,10 @@ impl Reference {
         let stamp = world.stamp();
         let exists = stamp.version > 0;
         if write.makes && exists {
-            return Err(ScopeRefusal::Exists);
+            return Err(Refusal::ScopeExists);
         }
         if write.policy.is_made && !write.makes && !exists {
-            return Err(ScopeRefusal::NotFound);
+            return Err(Refusal::ScopeNotFound);
         }
         let mut document = world
             .scope
@@ -151,7 +149,7 @@ impl Reference {
             .map_or_else(ScopeDocument::default, |held| held.document.clone());
         let applied = document.apply(write, stamp, now_ms)?;
         let life = match (world.kind, &world.thread) {
-            (Kind::Thread, None) => return Err(ScopeRefusal::NoThread),
+            (Kind::Thread, None) => return Err(Refusal::NoThread),
             (Kind::Thread, Some(thread)) => thread.life,
             (Kind::Other, _) if exists => stamp.life,
             (Kind::Other, _) => world.new_life(),
@@ -221,11 +219,11 @@ impl World {
         }
     }
 
-    fn recall(&self, key: Option<IdempotencyKey>) -> Result<Option<ScopeWritten>, ScopeRefusal> {
+    fn recall(&self, key: Option<IdempotencyKey>) -> Result<Option<ScopeWritten>, Refusal> {
         let known = key.and_then(|key| Some((key, self.answers.get(&key.digest)?)));
         match known {
             Some((key, (request, _))) if *request != key.request => {
-                Err(ScopeRefusal::IdempotencyKeyReused)
+                Err(Refusal::IdempotencyKeyReused)
             }
             Some((_, (_, first))) => Ok(Some(ScopeWritten {
                 replayed: true,
@@ -342,15 +340,15 @@ impl Scopes for Reference {
         &self,
         _: &ScopeId,
         write: &ScopeWrite<'_>,
-    ) -> Result<ScopeWritten, ScopeWriteError> {
+    ) -> Result<ScopeWritten, WriteError> {
         Ok(self.write(write)?)
     }
 
-    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, ScopeWriteError> {
+    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
         let (mut world, now_ms) = self.now();
         let current = world.stamp();
         if expected.is_some_and(|expected| expected != current.version) {
-            return Err(ScopeRefusal::VersionMismatch { current }.into());
+            return Err(Refusal::VersionMismatch { current }.into());
         }
         world.slide(now_ms);
         let ended = world.scope.take().is_some();

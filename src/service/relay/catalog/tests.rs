@@ -5,10 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::domain::scope::{
-    KeyRule, KvOperation, ScopeKey, ScopePolicies, ScopeRefusal, ScopeValue,
-};
-use crate::domain::{Fingerprint, Json, Policy};
+use crate::domain::scope::{KeyRule, KvOperation, ScopeKey, ScopePolicies, ScopeValue};
+use crate::domain::{Fingerprint, Json, Policy, Refusal};
 use crate::service::{
     Making, ScopeService, ServiceError, SessionMetadata, SessionService, StateHandleService,
     ThreadService, WriteOptions,
@@ -75,10 +73,7 @@ impl House {
 }
 
 fn is_not_found<T>(result: &Result<T, ServiceError>) -> bool {
-    matches!(
-        result,
-        Err(ServiceError::ScopeRefused(ScopeRefusal::NotFound))
-    )
+    matches!(result, Err(ServiceError::Refused(Refusal::ScopeNotFound)))
 }
 
 #[tokio::test]

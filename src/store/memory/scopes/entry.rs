@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::domain::heap::Heap;
-use crate::domain::scope::{Lifetime, ScopeId, ScopeRefusal, ScopeWrite, ScopeWritten};
-use crate::domain::{IdempotencyKey, Life};
+use crate::domain::scope::{Lifetime, ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::{IdempotencyKey, Life, Refusal};
 use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
 use crate::store::memory::past::Past;
 use crate::store::memory::slots::Due;
@@ -64,7 +64,7 @@ impl ScopeEntry {
         write: &ScopeWrite<'_>,
         past: &mut Past,
         now_ms: u64,
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeWritten, Refusal> {
         if let Some(key) = write.idempotency
             && let Some(first) = self.records.find(key, now_ms)?
         {
@@ -96,7 +96,7 @@ impl ScopeEntry {
         &mut self,
         expected: Option<u64>,
         now_ms: u64,
-    ) -> Result<Option<HeldScope>, ScopeRefusal> {
+    ) -> Result<Option<HeldScope>, Refusal> {
         let living = self.living.as_ref();
         let stamp = living.map(|living| living.held.stamp());
         check_version(expected, stamp.unwrap_or_default())?;
@@ -144,7 +144,7 @@ impl LivingScope {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, ScopeRefusal> {
+    fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, Refusal> {
         let done = self.held.write(write, now_ms)?;
         if done.is_change {
             self.idle = match write.policy.lifetime {

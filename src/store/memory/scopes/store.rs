@@ -7,7 +7,7 @@ use crate::domain::{Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 
 impl MemoryStore {
@@ -64,7 +64,7 @@ impl Scopes for MemoryStore {
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
-    ) -> Result<ScopeWritten, ScopeWriteError> {
+    ) -> Result<ScopeWritten, WriteError> {
         // what can be large is dropped after the lock
         let mut expired = None;
         let has_room = self.0.has_room();
@@ -85,11 +85,7 @@ impl Scopes for MemoryStore {
         Ok(written?)
     }
 
-    async fn end_scope(
-        &self,
-        scope: &ScopeId,
-        expected: Option<u64>,
-    ) -> Result<bool, ScopeWriteError> {
+    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
         let mut expired = None;
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();

@@ -7,7 +7,7 @@ use super::answered::{Answered, Packed};
 use super::living::Living;
 use super::records::Records;
 use crate::domain::heap::Heap;
-use crate::domain::scope::{ScopeRefusal, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ScopeWrite, ScopeWritten};
 use crate::domain::{
     Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp,
     Thread, Tombstone, Write, Written, heap,
@@ -215,7 +215,7 @@ impl Entry {
         &mut self,
         write: &ScopeWrite<'_>,
         step: &mut Step<'_>,
-    ) -> Result<ScopeWritten, ScopeRefusal> {
+    ) -> Result<ScopeWritten, Refusal> {
         let now_ms = step.now_ms;
         self.sweep(step);
         if let Some(key) = write.idempotency
@@ -226,7 +226,7 @@ impl Entry {
         }
         let Some(living) = &mut self.living else {
             HeldScope::new(Life::default(), now_ms).write(write, now_ms)?;
-            return Err(ScopeRefusal::NoThread);
+            return Err(Refusal::NoThread);
         };
         let done = living.write_scope(write, now_ms)?;
         step.log_scope(living, &done);
@@ -244,7 +244,7 @@ impl Entry {
         &mut self,
         expected: Option<u64>,
         now_ms: u64,
-    ) -> Result<Option<Box<HeldScope>>, ScopeRefusal> {
+    ) -> Result<Option<Box<HeldScope>>, Refusal> {
         let living = self.living_at(now_ms);
         let scope = living.as_ref().and_then(|living| living.scope.as_ref());
         let stamp = scope.map(|scope| scope.stamp());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::heap::Heap;
-use crate::domain::scope::{ScopeRefusal, ScopeWrite};
+use crate::domain::scope::ScopeWrite;
 use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written, heap};
 use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::millis;
@@ -100,7 +100,7 @@ impl Living {
         &mut self,
         write: &ScopeWrite<'_>,
         now_ms: u64,
-    ) -> Result<ScopeDone, ScopeRefusal> {
+    ) -> Result<ScopeDone, Refusal> {
         let done = match &mut self.scope {
             Some(scope) => scope.write(write, now_ms)?,
             None => {
@@ -123,7 +123,7 @@ impl Living {
             .as_ref()
             .is_some_and(|old| *old != self.metadata())
         {
-            return Err(Refusal::ValueChanged);
+            return Err(Refusal::Changed);
         }
         let attempted_bytes = change.new.as_str().len() as u64;
         if attempted_bytes > write.policy.max_metadata_bytes {

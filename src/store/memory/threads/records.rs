@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::domain::heap::Heap;
 use crate::domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
-use crate::domain::scope::ScopeRefusal;
 use crate::domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use crate::store::millis;
 
@@ -12,13 +11,6 @@ use crate::store::millis;
 pub(crate) trait Remembered: Heap {
     /// Its share of the answers of its id, in bytes.
     fn cost_bytes(&self) -> u64;
-}
-
-/// An idempotency key that cannot be used.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Unusable {
-    Reused,
-    TooMany { retry_after_ms: u64 },
 }
 
 /// The answers that one id has given, by idempotency key: each for at least a minute, the newest
@@ -59,10 +51,10 @@ impl<A: Remembered> Records<A> {
     }
 
     /// The answer that the same request was given before.
-    pub(crate) fn find(&self, key: IdempotencyKey, now_ms: u64) -> Result<Option<&A>, Unusable> {
+    pub(crate) fn find(&self, key: IdempotencyKey, now_ms: u64) -> Result<Option<&A>, Refusal> {
         match self.by_key.get(&key.digest) {
             Some(record) if record.request == key.request => Ok(Some(&record.answered)),
-            Some(_) => Err(Unusable::Reused),
+            Some(_) => Err(Refusal::IdempotencyKeyReused),
             None => self.check_room(now_ms).map(|()| None),
         }
     }
@@ -72,14 +64,14 @@ impl<A: Remembered> Records<A> {
         self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
     }
 
-    fn check_room(&self, now_ms: u64) -> Result<(), Unusable> {
+    fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
         let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= MOST_COST_BYTES;
         let over_ms = self
             .order
             .front()
             .map_or(0, |(added_ms, _)| added_ms + millis(REMEMBERED));
         if is_full && over_ms > now_ms {
-            return Err(Unusable::TooMany {
+            return Err(Refusal::TooManyIdempotencyKeys {
                 retry_after_ms: over_ms - now_ms,
             });
         }
@@ -140,23 +132,5 @@ impl<A> Heap for Records<A> {
         heap::table::<(Fingerprint, Record<A>)>(self.by_key.capacity())
             + heap::array::<(u64, Fingerprint)>(self.order.capacity())
             + self.heap_bytes
-    }
-}
-
-impl From<Unusable> for Refusal {
-    fn from(unusable: Unusable) -> Self {
-        match unusable {
-            Unusable::Reused => Self::IdempotencyKeyReused,
-            Unusable::TooMany { retry_after_ms } => Self::TooManyIdempotencyKeys { retry_after_ms },
-        }
-    }
-}
-
-impl From<Unusable> for ScopeRefusal {
-    fn from(unusable: Unusable) -> Self {
-        match unusable {
-            Unusable::Reused => Self::IdempotencyKeyReused,
-            Unusable::TooMany { retry_after_ms } => Self::TooManyIdempotencyKeys { retry_after_ms },
-        }
     }
 }

@@ -7,7 +7,7 @@ use redis::Value;
 
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{UNKNOWN, array, integer};
+use crate::store::redis::transport::replies::{UNKNOWN, array, integer};
 use crate::store::{Heard, Leases, StoreError, millis};
 
 #[async_trait]

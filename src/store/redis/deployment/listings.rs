@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{array, text};
 use crate::store::redis::transport::commands::command;
+use crate::store::redis::transport::replies::{array, text};
 use crate::store::{Listing, Listings, StoreError};
 
 fn whole(name: &str) -> Listing<'_> {

@@ -6,9 +6,8 @@ use redis::Value;
 use crate::domain::{Rate, RateLimited, RateName};
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies;
-use crate::store::redis::threads::replies::integer;
 use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::replies::{UNKNOWN, integer};
 use crate::store::{Counted, Rates, StoreError};
 
 impl RedisStore {
@@ -38,10 +37,10 @@ impl Rates for RedisStore {
             return Ok(None);
         };
         let [place, wait_us] = &refused[..] else {
-            return Err(replies::UNKNOWN);
+            return Err(UNKNOWN);
         };
         let place = integer(place)? as usize;
-        let (limit, _) = *rates.get(place).ok_or(replies::UNKNOWN)?;
+        let (limit, _) = *rates.get(place).ok_or(UNKNOWN)?;
         Ok(Some(RateLimited {
             limit,
             retry_after_ms: integer(wait_us)?.div_ceil(1_000),

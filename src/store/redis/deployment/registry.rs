@@ -6,8 +6,8 @@ use redis::Value;
 
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{UNKNOWN, integer, text};
 use crate::store::redis::transport::commands::command;
+use crate::store::redis::transport::replies::{UNKNOWN, integer, text};
 use crate::store::{Registry, StoreError};
 
 #[async_trait]

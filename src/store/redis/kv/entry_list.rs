@@ -9,8 +9,8 @@ use crate::domain::{EntryKey, Namespace};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{array, bytes, integer};
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::replies::{array, bytes, integer};
 use crate::store::redis::unreadable::Unreadable;
 use crate::store::{EntryHead, EntryPage, StoreError};
 

@@ -6,8 +6,8 @@ use super::entry_text::record;
 use crate::domain::Namespace;
 use crate::store::redis::RedisStore;
 use crate::store::redis::threads::meta::take;
-use crate::store::redis::threads::replies::{array, bytes};
 use crate::store::redis::transport::commands::command;
+use crate::store::redis::transport::replies::{array, bytes};
 use crate::store::{NamespacePage, NamespacePlace, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a namespace of an unknown form");

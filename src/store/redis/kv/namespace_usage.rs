@@ -9,8 +9,8 @@ use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{Bucket, namespace_mark};
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::meta::take;
-use crate::store::redis::threads::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{StoreError, Usage};
 
 /// Entries that are purged in one step. Redis may run the steps for a hundred buckets one after the

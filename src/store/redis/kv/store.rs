@@ -8,12 +8,13 @@ use super::entry_text::{entry, lifetime_ms, record, whole};
 use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Stamp};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::EntryKeys;
+use crate::store::redis::refusals::unless_refused;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::arguments;
 use crate::store::redis::threads::arguments::precondition as condition;
-use crate::store::redis::threads::replies::{UNKNOWN, array, bytes, integer, unless_refused};
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{
     Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
     Reading, StoreError, Usage, WriteError,

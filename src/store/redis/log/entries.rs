@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::store::StoreError;
 use crate::store::redis::threads::meta::take;
-use crate::store::redis::threads::replies::{UNKNOWN, array, bytes, text};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, text};
 
 const HEADER_BYTES: usize = 26;
 const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");

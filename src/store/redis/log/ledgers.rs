@@ -9,8 +9,8 @@ use crate::domain::{EventId, Position};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, ConsumerKeys};
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{UNKNOWN, array, integer, text};
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::replies::{UNKNOWN, array, integer, text};
 use crate::store::redis::unreadable::Unreadable;
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
@@ -84,7 +84,7 @@ impl Ledgers for RedisStore {
             note: match note {
                 Value::Nil => None,
                 note => Some(Bytes::copy_from_slice(
-                    crate::store::redis::threads::replies::bytes(note)?,
+                    crate::store::redis::transport::replies::bytes(note)?,
                 )),
             },
             replays: count(replays)?,

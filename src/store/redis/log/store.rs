@@ -10,8 +10,8 @@ use crate::domain::{Completed, Event, Life, Position, Stamp, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, bucket_number};
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{EventLog, Heads, StoreError, Watched, millis};
 
 #[async_trait]

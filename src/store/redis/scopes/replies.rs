@@ -4,13 +4,14 @@ use bytes::Bytes;
 use redis::Value;
 
 use crate::domain::scope::{
-    Appended, HistorySummary, KV_MAX_BYTES, KV_MAX_KEYS, Kept, KvAnswer, ScopeKey, ScopeRefusal,
-    ScopeValue, ScopeWrite, ScopeWritten, TaskList,
+    Appended, HistorySummary, Kept, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
+    TaskList,
 };
 use crate::domain::{Json, Life, Stamp};
+use crate::store::redis::refusals::{accepted, unless_refused};
 use crate::store::redis::threads::meta::take;
-use crate::store::redis::threads::replies::{UNKNOWN, array, bytes, integer, is_done, text};
-use crate::store::{ScopeParts, ScopeView, ScopeWriteError, StoreError};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
+use crate::store::{ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
 const SEALED: u64 = 1;
@@ -165,11 +166,8 @@ pub(super) fn lacks_room(reply: &Value) -> Option<u64> {
 }
 
 /// The reply of the script that writes.
-pub(crate) fn written(
-    reply: Value,
-    write: &ScopeWrite<'_>,
-) -> Result<ScopeWritten, ScopeWriteError> {
-    let reply = accepted(array(reply)?, write)?;
+pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritten, WriteError> {
+    let reply = accepted(array(reply)?, write.policy)?;
     let [_, replayed, packed, answers, places] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
@@ -187,15 +185,8 @@ pub(crate) fn written(
 }
 
 /// The reply of the script that ends a scope.
-pub(crate) fn ended(reply: Value) -> Result<bool, ScopeWriteError> {
-    let reply = array(reply)?;
-    if let [Value::BulkString(tag), _, version, life] = &reply[..]
-        && tag == b"R"
-    {
-        let current = stamp(version, life)?;
-        return Err(ScopeRefusal::VersionMismatch { current }.into());
-    }
-    match &reply[..] {
+pub(crate) fn ended(reply: Value) -> Result<bool, WriteError> {
+    match &unless_refused(array(reply)?)?[..] {
         [_, was_there] => Ok(is_done(was_there)?),
         _ => Err(UNKNOWN.into()),
     }
@@ -221,61 +212,4 @@ fn place(text: &str) -> Result<Appended, StoreError> {
         seq: seq.parse().map_err(|_| UNKNOWN)?,
         repeated: repeated == "1",
     })
-}
-
-fn stamp(version: &Value, life: &Value) -> Result<Stamp, StoreError> {
-    let life: [u8; 8] = bytes(life)?.try_into().map_err(|_| UNKNOWN)?;
-    Ok(Stamp {
-        version: integer(version)?,
-        life: Life(u64::from_be_bytes(life)),
-    })
-}
-
-/// The reply, unless it is a refusal.
-fn accepted(reply: Vec<Value>, write: &ScopeWrite<'_>) -> Result<Vec<Value>, ScopeWriteError> {
-    let [Value::BulkString(tag), code, details @ ..] = &reply[..] else {
-        return Ok(reply);
-    };
-    if tag != b"R" {
-        return Ok(reply);
-    }
-    let detail = |place: usize| details.get(place).ok_or(UNKNOWN).and_then(integer);
-    let index = || detail(0).map(|index| index as usize);
-    Err(ScopeWriteError::Refused(match text(code)? {
-        "not_found" => ScopeRefusal::NotFound,
-        "sealed" => ScopeRefusal::Sealed,
-        "exists" => ScopeRefusal::Exists,
-        "no_thread" => ScopeRefusal::NoThread,
-        "changed" => ScopeRefusal::Changed,
-        "version_mismatch" => match details {
-            [version, life] => ScopeRefusal::VersionMismatch {
-                current: stamp(version, life)?,
-            },
-            _ => return Err(UNKNOWN.into()),
-        },
-        "not_an_integer" => ScopeRefusal::NotAnInteger {
-            operation: index()?,
-        },
-        "integer_overflow" => ScopeRefusal::IntegerOverflow {
-            operation: index()?,
-        },
-        "kv_too_large" => ScopeRefusal::KvTooLarge {
-            limit_bytes: KV_MAX_BYTES,
-            attempted_bytes: detail(0)?,
-        },
-        "too_many_keys" => ScopeRefusal::TooManyKeys {
-            limit_keys: KV_MAX_KEYS,
-        },
-        "history_too_large" => ScopeRefusal::HistoryTooLarge {
-            limit_bytes: write.policy.history.max_bytes,
-            attempted_bytes: detail(0)?,
-            size_bytes: detail(1)?,
-        },
-        "item_id_reused" => ScopeRefusal::ItemIdReused { item: index()? },
-        "idempotency_key_reused" => ScopeRefusal::IdempotencyKeyReused,
-        "too_many_idempotency_keys" => ScopeRefusal::TooManyIdempotencyKeys {
-            retry_after_ms: detail(0)?,
-        },
-        _ => return Err(UNKNOWN.into()),
-    }))
 }

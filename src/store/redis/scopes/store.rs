@@ -9,11 +9,11 @@ use crate::domain::{Life, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::replies::{array, is_done};
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
+use crate::store::redis::transport::replies::{array, is_done};
 use crate::store::{
-    Archives, HistoryFrom, HistoryPage, ScopeParts, ScopeView, ScopeWriteError, Scopes, StoreError,
+    Archives, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 
 #[async_trait]
@@ -46,7 +46,7 @@ impl Scopes for RedisStore {
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
-    ) -> Result<ScopeWritten, ScopeWriteError> {
+    ) -> Result<ScopeWritten, WriteError> {
         let calls = self.link.calls();
         let mark = &self.names.watch_all;
         let logs_all = self.interest.logs_all(&calls, mark, self.ahead()).await?;
@@ -69,11 +69,7 @@ impl Scopes for RedisStore {
         }
     }
 
-    async fn end_scope(
-        &self,
-        scope: &ScopeId,
-        expected: Option<u64>,
-    ) -> Result<bool, ScopeWriteError> {
+    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
         let keys = self.names.scope(scope);
         let mut cmd = Script::EndScope.call(4 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope)

@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::meta::{Meta, take};
-use super::replies::{UNKNOWN, array, bytes, integer, text};
 use super::{arguments, replies, state};
 use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
@@ -14,6 +13,7 @@ use crate::store::redis::scopes::replies as scope_replies;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::fields::Fields;
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::redis::unreadable::Unreadable;
 use crate::store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError, millis,

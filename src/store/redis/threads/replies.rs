@@ -3,12 +3,10 @@
 use redis::Value;
 
 use super::meta::Meta;
-use crate::domain::{
-    Answer, Json, Life, Operation, Policy, Refusal, Stamp, Thread, Write, Written,
-};
+use crate::domain::{Answer, Json, Operation, Policy, Thread, Write, Written};
+use crate::store::redis::refusals::{accepted, unless_refused};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Destroyed, StoreError, WriteError};
-
-pub(crate) const UNKNOWN: StoreError = StoreError::Corrupt("a reply of an unknown form");
 
 /// The reply of the list script.
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteError> {
@@ -123,98 +121,5 @@ fn says_something(operation: &Operation) -> bool {
     match operation {
         Operation::Set { .. } | Operation::Clear => false,
         Operation::Delete { .. } | Operation::Push { .. } | Operation::Increment { .. } => true,
-    }
-}
-
-/// The reply of a script that no limit of a state refuses, unless it is a refusal.
-pub(crate) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError> {
-    accepted(reply, &Policy::THREAD)
-}
-
-/// The reply, unless it is a refusal.
-fn accepted(reply: Vec<Value>, policy: &Policy) -> Result<Vec<Value>, WriteError> {
-    let [Value::BulkString(tag), code, details @ ..] = &reply[..] else {
-        return Ok(reply);
-    };
-    if tag != b"R" {
-        return Ok(reply);
-    }
-    let detail = |place: usize| details.get(place).ok_or(UNKNOWN).and_then(integer);
-    let operation = || detail(0).map(|operation| operation as usize);
-    Err(WriteError::Refused(match text(code)? {
-        "not_an_array" => Refusal::NotAnArray {
-            operation: operation()?,
-        },
-        "not_an_integer" => Refusal::NotAnInteger {
-            operation: operation()?,
-        },
-        "integer_overflow" => Refusal::IntegerOverflow {
-            operation: operation()?,
-        },
-        "state_too_large" => Refusal::StateTooLarge {
-            limit_bytes: policy.max_bytes,
-            attempted_bytes: detail(0)?,
-            size_bytes: detail(1)?,
-        },
-        "too_many_keys" => Refusal::TooManyKeys {
-            limit_keys: policy.max_keys,
-        },
-        "metadata_too_large" => Refusal::MetadataTooLarge {
-            limit_bytes: policy.max_metadata_bytes,
-            attempted_bytes: detail(0)?,
-        },
-        "version_mismatch" => Refusal::VersionMismatch {
-            current: Stamp {
-                version: detail(0)?,
-                life: Life(
-                    match details.get(1).ok_or(UNKNOWN).and_then(bytes)?.try_into() {
-                        Ok(life) => u64::from_be_bytes(life),
-                        Err(_) => return Err(UNKNOWN.into()),
-                    },
-                ),
-            },
-        },
-        "value_changed" => Refusal::ValueChanged,
-        "thread_destroyed" => Refusal::Destroyed,
-        "idempotency_key_reused" => Refusal::IdempotencyKeyReused,
-        "too_many_idempotency_keys" => Refusal::TooManyIdempotencyKeys {
-            retry_after_ms: detail(0)?,
-        },
-        _ => return Err(UNKNOWN.into()),
-    }))
-}
-
-pub(crate) fn array(value: Value) -> Result<Vec<Value>, StoreError> {
-    match value {
-        Value::Array(values) => Ok(values),
-        _ => Err(UNKNOWN),
-    }
-}
-
-pub(crate) fn bytes(value: &Value) -> Result<&[u8], StoreError> {
-    match value {
-        Value::BulkString(bytes) => Ok(bytes),
-        _ => Err(UNKNOWN),
-    }
-}
-
-pub(crate) fn text(value: &Value) -> Result<&str, StoreError> {
-    std::str::from_utf8(bytes(value)?).map_err(|_| UNKNOWN)
-}
-
-/// A whole number from 0, as the protocol's integer or as text where a double would be too small.
-pub(crate) fn integer(value: &Value) -> Result<u64, StoreError> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).map_err(|_| UNKNOWN),
-        value => text(value)?.parse().map_err(|_| UNKNOWN),
-    }
-}
-
-/// Whether a script answered 1.
-pub(crate) fn is_done(reply: &Value) -> Result<bool, StoreError> {
-    match integer(reply)? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(UNKNOWN),
     }
 }

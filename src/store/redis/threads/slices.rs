@@ -5,8 +5,8 @@ use redis::Value;
 
 use super::elements::{Header, cut, ordinal};
 use super::meta::Meta;
-use super::replies::{UNKNOWN, bytes, integer};
 use crate::domain::{Slice, close_array};
+use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
 use crate::store::{Found, Part, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a part of an array that it does not have");

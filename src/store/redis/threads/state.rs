@@ -8,9 +8,9 @@ use redis::Value;
 
 use super::elements::{Header, write_chunks, write_plain};
 use super::meta::Meta;
-use super::replies::{UNKNOWN, bytes};
 use crate::domain::{Json, Key};
 use crate::store::redis::transport::fields::Field;
+use crate::store::redis::transport::replies::{UNKNOWN, bytes};
 use crate::store::{Found, StoreError, Whole};
 
 /// The whole state from all fields of a thread; none when they are no thread's.

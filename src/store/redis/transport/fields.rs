@@ -5,7 +5,7 @@ use redis::{RedisError, Value};
 
 use super::node::Reader;
 use crate::store::StoreError;
-use crate::store::redis::threads::replies::{UNKNOWN, bytes};
+use crate::store::redis::transport::replies::{UNKNOWN, bytes};
 
 /// All fields of a hash, as they came from one server or from a cluster.
 #[derive(Debug)]

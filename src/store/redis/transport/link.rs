@@ -12,7 +12,7 @@ use super::commands::{Command, command};
 use super::confirmation::{Confirmation, mark};
 use super::fields::Fields;
 use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
-use crate::store::redis::threads::replies;
+use super::replies;
 use crate::store::{Links, StoreError, millis};
 
 /// Connections of one user of the store.

@@ -12,4 +12,5 @@ mod limiter;
 pub(super) mod link;
 pub(super) mod node;
 mod registry;
+pub(super) mod replies;
 mod wire;

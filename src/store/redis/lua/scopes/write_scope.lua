@@ -25,10 +25,10 @@ local thread_left
 local thread, s, is_over = open_scope(k, ahead, false)
 local there = s ~= nil
 if there then
-  if has(1) then return {'R', 'exists'} end
-  if s.flags % 2 == SEALED then return {'R', 'sealed'} end
+  if has(1) then return {'R', 'scope_exists'} end
+  if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 else
-  if has(2) and not has(1) then return {'R', 'not_found'} end
+  if has(2) and not has(1) then return {'R', 'scope_not_found'} end
   s = {flags = 0, life = thread and sub(thread, LIFE_AT, LIFE_END) or life, version = 0, bytes = 0, keys = 0, created = now(ahead),
     ttl = ttl, due = 0, tasks = 0, first = 1, next = 1, history = 0, events = 0}
 end

@@ -180,17 +180,17 @@ while ARGV[i] == 'E' or ARGV[i] == 'N' do
   for f = first, first + many - 1 do
     local t = read(f)
     if is_text then
-      if t ~= ARGV[i] then return {'R', 'value_changed'} end
+      if t ~= ARGV[i] then return {'R', 'changed'} end
       i = i + 1
     elseif t and byte(t) == 123 then
-      return {'R', 'value_changed'}
+      return {'R', 'changed'}
     end
   end
 end
 local metadata = ARGV[6]
 if metadata ~= '' then
   if ARGV[7] ~= '' and (m and call('HGET', key, 'D') or '{}') ~= ARGV[7] then
-    return {'R', 'value_changed'}
+    return {'R', 'changed'}
   end
   if #metadata > max_metadata then return {'R', 'metadata_too_large', #metadata} end
 end
