@@ -9,6 +9,7 @@ pub(crate) mod heap;
 pub(crate) mod idempotency;
 mod json;
 mod kv;
+mod members;
 mod policy;
 mod rate;
 mod refusal;

@@ -1,6 +1,6 @@
 //! The reference meaning of a write to a scope.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
@@ -11,15 +11,13 @@ use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
 use super::task::TaskList;
 use super::write::ScopeWrite;
 use crate::domain::heap::{self, Heap};
+use crate::domain::members::{Draft, Member, Members};
 use crate::domain::{IntegerError, Refusal, Stamp, add};
 
 /// All that a scope holds.
 #[derive(Debug, Clone, Default)]
 pub struct ScopeDocument {
-    entries: BTreeMap<ScopeKey, Entry>,
-    bytes: u64,
-    /// Heap bytes of keys and values.
-    heap_bytes: u64,
+    entries: Members<ScopeKey, Entry>,
     tasks: TaskList,
     /// Heap bytes of they.
     tasks_heap_bytes: u64,
@@ -71,27 +69,19 @@ impl ScopeDocument {
 
     /// Forgets keys whose time has passed.
     pub fn purge(&mut self, now_ms: u64) {
-        let (bytes, heap_bytes) = (&mut self.bytes, &mut self.heap_bytes);
-        self.entries.retain(|key, entry| {
-            let lives = entry.lives(now_ms);
-            if !lives {
-                *bytes -= entry.bytes();
-                *heap_bytes -= held_bytes(key, entry);
-            }
-            lives
-        });
+        self.entries.retain(|entry| entry.lives(now_ms));
     }
 
     /// Bytes of all values.
     #[must_use]
     pub fn kv_bytes(&self) -> u64 {
-        self.bytes
+        self.entries.counted_bytes()
     }
 
     /// Number of keys.
     #[must_use]
     pub fn keys(&self) -> u32 {
-        self.entries.len() as u32
+        self.entries.len()
     }
 
     /// The task list.
@@ -137,14 +127,9 @@ impl ScopeDocument {
     ) -> Result<Applied, Refusal> {
         self.purge(now_ms);
         self.check(write, stamp)?;
-        let mut draft = Draft::of(self);
-        let answers = draft.run(write.operations, now_ms)?;
-        let Draft {
-            bytes,
-            changes,
-            is_cleared,
-            ..
-        } = draft;
+        let mut draft = self.entries.draft();
+        let answers = run(&mut draft, write.operations, now_ms)?;
+        let changes = draft.into_changes();
         let emptied = write.clears_history.then(|| self.history.emptied());
         let history = emptied.as_ref().unwrap_or(&self.history);
         let appended = history.plan(write.history, &write.policy.history)?;
@@ -158,25 +143,8 @@ impl ScopeDocument {
         }
 
         // nothing refuses any more
-        let mut keys = BTreeSet::new();
-        if is_cleared {
-            keys.extend(std::mem::take(&mut self.entries).into_keys());
-            self.heap_bytes = 0;
-        }
-        for (key, entry) in changes {
-            let old = match entry {
-                Some(entry) => {
-                    self.heap_bytes += held_bytes(&key, &entry);
-                    self.entries.insert(key.clone(), entry)
-                }
-                None => self.entries.remove(&key),
-            };
-            if let Some(old) = old {
-                self.heap_bytes -= held_bytes(&key, &old);
-            }
-            keys.insert(key);
-        }
-        self.bytes = bytes;
+        let keys = changes.keys(&self.entries).cloned().collect();
+        self.entries.commit(changes);
         if let Some(tasks) = write.tasks {
             self.tasks = tasks.new.clone();
             self.tasks_heap_bytes = self.tasks.heap_bytes();
@@ -228,134 +196,97 @@ impl ScopeDocument {
 impl Heap for ScopeDocument {
     fn heap_bytes(&self) -> u64 {
         let record = self.record.as_ref().map_or(0, Bytes::len);
-        heap::tree::<(ScopeKey, Entry)>(self.entries.len())
-            + self.heap_bytes
+        self.entries.heap_bytes()
             + self.tasks_heap_bytes
             + heap::block(record)
             + self.history.heap_bytes()
     }
 }
 
-/// Heap bytes of a key and its value.
-fn held_bytes(key: &ScopeKey, entry: &Entry) -> u64 {
-    key.heap_bytes() + entry.value.heap_bytes()
-}
-
 impl Entry {
     fn lives(&self, now_ms: u64) -> bool {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
+}
 
-    fn bytes(&self) -> u64 {
+impl Heap for Entry {
+    fn heap_bytes(&self) -> u64 {
+        self.value.heap_bytes()
+    }
+}
+
+impl Member<ScopeKey> for Entry {
+    fn counted_bytes(&self, _: &ScopeKey) -> u64 {
         self.value.as_str().len() as u64
     }
 }
 
-/// What operations make of the entries, beside them.
-struct Draft<'a> {
-    base: &'a BTreeMap<ScopeKey, Entry>,
-    changes: BTreeMap<ScopeKey, Option<Entry>>,
-    is_cleared: bool,
-    bytes: u64,
-    keys: u32,
+fn run(
+    draft: &mut Draft<'_, ScopeKey, Entry>,
+    operations: &[KvOperation],
+    now_ms: u64,
+) -> Result<Vec<KvAnswer>, Refusal> {
+    let mut answers = Vec::with_capacity(operations.len());
+    for (operation, step) in operations.iter().enumerate() {
+        answers.push(run_one(draft, step, operation, now_ms)?);
+    }
+    if draft.counted_bytes() > KV_MAX_BYTES {
+        return Err(Refusal::KvTooLarge {
+            limit_bytes: KV_MAX_BYTES,
+            attempted_bytes: draft.counted_bytes(),
+        });
+    }
+    if draft.len() > KV_MAX_KEYS {
+        return Err(Refusal::TooManyKeys {
+            limit_keys: KV_MAX_KEYS,
+        });
+    }
+    Ok(answers)
 }
 
-impl<'a> Draft<'a> {
-    fn of(document: &'a ScopeDocument) -> Self {
-        Self {
-            base: &document.entries,
-            changes: BTreeMap::new(),
-            is_cleared: false,
-            bytes: document.bytes,
-            keys: document.keys(),
-        }
-    }
-
-    fn run(&mut self, operations: &[KvOperation], now_ms: u64) -> Result<Vec<KvAnswer>, Refusal> {
-        let mut answers = Vec::with_capacity(operations.len());
-        for (operation, step) in operations.iter().enumerate() {
-            answers.push(self.step(step, operation, now_ms)?);
-        }
-        if self.bytes > KV_MAX_BYTES {
-            return Err(Refusal::KvTooLarge {
-                limit_bytes: KV_MAX_BYTES,
-                attempted_bytes: self.bytes,
-            });
-        }
-        if self.keys > KV_MAX_KEYS {
-            return Err(Refusal::TooManyKeys {
-                limit_keys: KV_MAX_KEYS,
-            });
-        }
-        Ok(answers)
-    }
-
-    fn step(
-        &mut self,
-        step: &KvOperation,
-        operation: usize,
-        now_ms: u64,
-    ) -> Result<KvAnswer, Refusal> {
-        Ok(match step {
-            KvOperation::Set {
-                key,
-                value,
-                ttl,
-                if_absent,
-            } => {
-                let is_free = self.get(key).is_none();
-                if is_free || !if_absent {
-                    let expires_ms = ttl.map(|ttl| now_ms.saturating_add(ttl.as_millis() as u64));
-                    let value = value.clone();
-                    self.put(key, Some(Entry { value, expires_ms }));
-                }
-                KvAnswer::Set(is_free || !if_absent)
+fn run_one(
+    draft: &mut Draft<'_, ScopeKey, Entry>,
+    step: &KvOperation,
+    operation: usize,
+    now_ms: u64,
+) -> Result<KvAnswer, Refusal> {
+    Ok(match step {
+        KvOperation::Set {
+            key,
+            value,
+            ttl,
+            if_absent,
+        } => {
+            let is_free = draft.get(key).is_none();
+            if is_free || !if_absent {
+                let expires_ms = ttl.map(|ttl| now_ms.saturating_add(ttl.as_millis() as u64));
+                let value = value.clone();
+                draft.put(key, Some(Entry { value, expires_ms }));
             }
-            KvOperation::Delete { key } => {
-                let was_there = self.get(key).is_some();
-                if was_there {
-                    self.put(key, None);
-                }
-                KvAnswer::Deleted(was_there)
-            }
-            KvOperation::Increment { key, by } => {
-                let old = self.get(key);
-                let expires_ms = old.and_then(|old| old.expires_ms);
-                let text = old.map_or("0", |old| old.value.as_str());
-                let sum = add(text, *by).map_err(|error| match error {
-                    IntegerError::NotAnInteger => Refusal::NotAnInteger { operation },
-                    IntegerError::Overflow => Refusal::IntegerOverflow { operation },
-                })?;
-                let value = ScopeValue::from_stored(sum.to_string());
-                self.put(key, Some(Entry { value, expires_ms }));
-                KvAnswer::Value(sum)
-            }
-            KvOperation::Clear => {
-                (self.is_cleared, self.bytes, self.keys) = (true, 0, 0);
-                self.changes.clear();
-                KvAnswer::Cleared
-            }
-        })
-    }
-
-    fn get(&self, key: &ScopeKey) -> Option<&Entry> {
-        match self.changes.get(key) {
-            Some(changed) => changed.as_ref(),
-            None if self.is_cleared => None,
-            None => self.base.get(key),
+            KvAnswer::Set(is_free || !if_absent)
         }
-    }
-
-    fn put(&mut self, key: &ScopeKey, entry: Option<Entry>) {
-        let old = self.get(key).map(Entry::bytes);
-        if let Some(old) = old {
-            self.bytes -= old;
-            self.keys -= 1;
+        KvOperation::Delete { key } => {
+            let was_there = draft.get(key).is_some();
+            if was_there {
+                draft.put(key, None);
+            }
+            KvAnswer::Deleted(was_there)
         }
-        if let Some(entry) = &entry {
-            self.bytes += entry.bytes();
-            self.keys += 1;
+        KvOperation::Increment { key, by } => {
+            let old = draft.get(key);
+            let expires_ms = old.and_then(|old| old.expires_ms);
+            let text = old.map_or("0", |old| old.value.as_str());
+            let sum = add(text, *by).map_err(|error| match error {
+                IntegerError::NotAnInteger => Refusal::NotAnInteger { operation },
+                IntegerError::Overflow => Refusal::IntegerOverflow { operation },
+            })?;
+            let value = ScopeValue::from_stored(sum.to_string());
+            draft.put(key, Some(Entry { value, expires_ms }));
+            KvAnswer::Value(sum)
         }
-        self.changes.insert(key.clone(), entry);
-    }
+        KvOperation::Clear => {
+            draft.clear();
+            KvAnswer::Cleared
+        }
+    })
 }

@@ -1,28 +1,29 @@
 //! A state, and the reference meaning of every operation on it.
 
-use std::collections::BTreeMap;
-
 use super::key::Key;
 use super::operation::{Answer, Mismatch, Operation};
 use super::write::{Expected, Guard};
-use crate::domain::heap;
 use crate::domain::heap::Heap;
 use crate::domain::json::integer;
 use crate::domain::json::integer::IntegerError;
 use crate::domain::json::members::{ObjectFault, keyed_values_of_any_key};
 use crate::domain::json::text::Json;
 use crate::domain::json::value::Value;
+use crate::domain::members::{Draft, Member, Members};
 use crate::domain::policy::Policy;
 use crate::domain::refusal::Refusal;
 
 /// A state in memory with its exact size.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    values: BTreeMap<Key, Value>,
-    /// Of all members, each with its colon and one byte that parts it from the next.
-    member_bytes: u64,
-    /// Heap bytes of keys and values.
-    heap_bytes: u64,
+    /// Each counts with its colon and one byte that parts it from the next.
+    members: Members<Key, Value>,
+}
+
+impl Member<Key> for Value {
+    fn counted_bytes(&self, key: &Key) -> u64 {
+        (key.field_bytes() + self.json_bytes() + 1) as u64
+    }
 }
 
 impl Document {
@@ -31,54 +32,45 @@ impl Document {
     /// # Errors
     /// [`ObjectFault`] when it is no object, or has an illegal key.
     pub fn parse(text: &str) -> Result<Self, ObjectFault> {
-        let values: BTreeMap<_, _> = keyed_values_of_any_key(text, u32::MAX)?
-            .into_iter()
-            .collect();
-        let member_bytes = values
-            .iter()
-            .map(|(key, value)| member_bytes(key, value))
-            .sum();
-        let heap_bytes = values.iter().map(held_bytes).sum();
+        let members = keyed_values_of_any_key(text, u32::MAX)?;
         Ok(Self {
-            values,
-            member_bytes,
-            heap_bytes,
+            members: members.into_iter().collect(),
         })
     }
 
     /// Bytes of the compact serialized state: what [`Self::write_json`] appends.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        size_bytes(self.member_bytes)
+        size_bytes(self.members.counted_bytes())
     }
 
     /// Number of keys.
     #[must_use]
     pub fn len(&self) -> u32 {
-        self.values.len() as u32
+        self.members.len()
     }
 
     /// Whether it has no key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.members.len() == 0
     }
 
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Value> {
-        self.values.get(key)
+        self.members.get(key)
     }
 
     /// The keys and their values, sorted by the bytes of the keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
-        self.values.iter()
+        self.members.iter()
     }
 
     /// Appends the state as a JSON object, its keys sorted by their bytes.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
-        for (place, (key, value)) in self.values.iter().enumerate() {
+        for (place, (key, value)) in self.members.iter().enumerate() {
             if place > 0 {
                 out.push(b',');
             }
@@ -116,49 +108,23 @@ impl Document {
         operations: &[Operation],
         policy: &Policy,
     ) -> Result<Vec<Answer>, Refusal> {
-        let mut draft = Draft::of(self);
+        let mut draft = self.members.draft();
         let answers = operations
             .iter()
             .enumerate()
-            .map(|(index, operation)| draft.run(index, operation))
+            .map(|(index, operation)| run(&mut draft, index, operation))
             .collect::<Result<_, _>>()?;
-        draft.check(policy)?;
-        let changes = draft.changes();
-        self.commit(changes);
+        check(&draft, policy)?;
+        let changes = draft.into_changes();
+        self.members.commit(changes);
         Ok(answers)
-    }
-
-    fn commit(&mut self, changes: Changes) {
-        if changes.cleared {
-            self.values.clear();
-            self.heap_bytes = 0;
-        }
-        for (key, value) in changes.values {
-            let key_bytes = key.heap_bytes();
-            let old = match value {
-                Some(value) => {
-                    self.heap_bytes += key_bytes + value.heap_bytes();
-                    self.values.insert(key, value)
-                }
-                None => self.values.remove(&key),
-            };
-            if let Some(old) = old {
-                self.heap_bytes -= key_bytes + old.heap_bytes();
-            }
-        }
-        self.member_bytes = changes.member_bytes;
     }
 }
 
 impl Heap for Document {
     fn heap_bytes(&self) -> u64 {
-        heap::tree::<(Key, Value)>(self.values.len()) + self.heap_bytes
+        self.members.heap_bytes()
     }
-}
-
-/// Heap bytes of a member.
-fn held_bytes((key, value): (&Key, &Value)) -> u64 {
-    key.heap_bytes() + value.heap_bytes()
 }
 
 /// The size of a state whose members have so many bytes: braces, with one comma fewer than
@@ -171,149 +137,77 @@ fn size_bytes(member_bytes: u64) -> u64 {
     }
 }
 
-fn member_bytes(key: &Key, value: &Value) -> u64 {
-    (key.field_bytes() + value.json_bytes() + 1) as u64
-}
-
-/// What a list of operations has done so far, beside the document that it does not touch.
-struct Draft<'a> {
-    base: &'a Document,
-    changes: Changes,
-    keys: u32,
-}
-
-struct Changes {
-    cleared: bool,
-    values: BTreeMap<Key, Option<Value>>,
-    member_bytes: u64,
-}
-
-impl<'a> Draft<'a> {
-    fn of(base: &'a Document) -> Self {
-        Self {
-            base,
-            changes: Changes {
-                cleared: false,
-                values: BTreeMap::new(),
-                member_bytes: base.member_bytes,
-            },
-            keys: base.len(),
+fn run(
+    draft: &mut Draft<'_, Key, Value>,
+    index: usize,
+    operation: &Operation,
+) -> Result<Answer, Refusal> {
+    match operation {
+        Operation::Set { key, value } => {
+            draft.put(key, Some(value.clone()));
+            Ok(Answer::Done)
         }
-    }
-
-    fn changes(self) -> Changes {
-        self.changes
-    }
-
-    fn get(&self, key: &Key) -> Option<&Value> {
-        match self.changes.values.get(key) {
-            Some(value) => value.as_ref(),
-            None if self.changes.cleared => None,
-            None => self.base.get(key),
+        Operation::Delete { key } => Ok(Answer::Deleted(draft.put(key, None))),
+        Operation::Clear => {
+            draft.clear();
+            Ok(Answer::Done)
         }
-    }
-
-    /// Takes a value to be changed and put back. One that was changed before is moved: a copy for
-    /// each operation would make pushes cost the array's length each.
-    fn take(&mut self, key: &Key) -> Option<Value> {
-        match self.changes.values.get_mut(key) {
-            Some(changed) => {
-                let value = changed.take()?;
-                self.changes.member_bytes -= member_bytes(key, &value);
-                self.keys -= 1;
-                Some(value)
-            }
-            None if self.changes.cleared => None,
-            None => self.base.get(key).cloned(),
-        }
-    }
-
-    /// Answers whether there was a value before.
-    fn put(&mut self, key: &Key, value: Option<Value>) -> bool {
-        let old_bytes = self.get(key).map(|old| member_bytes(key, old));
-        if let Some(bytes) = old_bytes {
-            self.changes.member_bytes -= bytes;
-            self.keys -= 1;
-        }
-        if let Some(value) = &value {
-            self.changes.member_bytes += member_bytes(key, value);
-            self.keys += 1;
-        }
-        self.changes.values.insert(key.clone(), value);
-        old_bytes.is_some()
-    }
-
-    fn run(&mut self, index: usize, operation: &Operation) -> Result<Answer, Refusal> {
-        match operation {
-            Operation::Set { key, value } => {
-                self.put(key, Some(value.clone()));
-                Ok(Answer::Done)
-            }
-            Operation::Delete { key } => Ok(Answer::Deleted(self.put(key, None))),
-            Operation::Clear => {
-                self.changes.cleared = true;
-                self.changes.values.clear();
-                self.changes.member_bytes = 0;
-                self.keys = 0;
-                Ok(Answer::Done)
-            }
-            Operation::Push {
-                key,
-                value,
-                max_records,
-                mismatch,
-            } => {
-                if let Some(Value::Text(_)) = self.get(key) {
-                    return match mismatch {
-                        Mismatch::Skip => Ok(Answer::Skipped),
-                        Mismatch::Refuse => Err(Refusal::NotAnArray { operation: index }),
-                    };
-                }
-                let mut array = match self.take(key) {
-                    Some(Value::Array(array)) => array,
-                    _ => crate::domain::Array::default(),
+        Operation::Push {
+            key,
+            value,
+            max_records,
+            mismatch,
+        } => {
+            if let Some(Value::Text(_)) = draft.get(key) {
+                return match mismatch {
+                    Mismatch::Skip => Ok(Answer::Skipped),
+                    Mismatch::Refuse => Err(Refusal::NotAnArray { operation: index }),
                 };
-                array.push(value.as_str());
-                if let Some(max) = max_records {
-                    array.keep_newest(usize::try_from(*max).unwrap_or(usize::MAX));
-                }
-                let length = array.len() as u64;
-                self.put(key, Some(Value::Array(array)));
-                Ok(Answer::Length(length))
             }
-            Operation::Increment { key, by } => {
-                let old = match self.get(key) {
-                    Some(Value::Text(json)) => json.as_str(),
-                    Some(Value::Array(_)) => "[]",
-                    None => "0",
-                };
-                let sum = integer::add(old, *by).map_err(|error| match error {
-                    IntegerError::NotAnInteger => Refusal::NotAnInteger { operation: index },
-                    IntegerError::Overflow => Refusal::IntegerOverflow { operation: index },
-                })?;
-                let text = Json::from_compact(sum.to_string());
-                self.put(key, Some(Value::Text(text)));
-                Ok(Answer::Value(sum))
+            let mut array = match draft.take(key) {
+                Some(Value::Array(array)) => array,
+                _ => crate::domain::Array::default(),
+            };
+            array.push(value.as_str());
+            if let Some(max) = max_records {
+                array.keep_newest(usize::try_from(*max).unwrap_or(usize::MAX));
             }
+            let length = array.len() as u64;
+            draft.put(key, Some(Value::Array(array)));
+            Ok(Answer::Length(length))
+        }
+        Operation::Increment { key, by } => {
+            let old = match draft.get(key) {
+                Some(Value::Text(json)) => json.as_str(),
+                Some(Value::Array(_)) => "[]",
+                None => "0",
+            };
+            let sum = integer::add(old, *by).map_err(|error| match error {
+                IntegerError::NotAnInteger => Refusal::NotAnInteger { operation: index },
+                IntegerError::Overflow => Refusal::IntegerOverflow { operation: index },
+            })?;
+            let text = Json::from_compact(sum.to_string());
+            draft.put(key, Some(Value::Text(text)));
+            Ok(Answer::Value(sum))
         }
     }
+}
 
-    fn check(&self, policy: &Policy) -> Result<(), Refusal> {
-        let attempted_bytes = size_bytes(self.changes.member_bytes);
-        if attempted_bytes > policy.max_bytes {
-            return Err(Refusal::StateTooLarge {
-                limit_bytes: policy.max_bytes,
-                size_bytes: self.base.size_bytes(),
-                attempted_bytes,
-            });
-        }
-        if self.keys > policy.max_keys {
-            return Err(Refusal::TooManyKeys {
-                limit_keys: policy.max_keys,
-            });
-        }
-        Ok(())
+fn check(draft: &Draft<'_, Key, Value>, policy: &Policy) -> Result<(), Refusal> {
+    let attempted_bytes = size_bytes(draft.counted_bytes());
+    if attempted_bytes > policy.max_bytes {
+        return Err(Refusal::StateTooLarge {
+            limit_bytes: policy.max_bytes,
+            size_bytes: size_bytes(draft.base().counted_bytes()),
+            attempted_bytes,
+        });
     }
+    if draft.len() > policy.max_keys {
+        return Err(Refusal::TooManyKeys {
+            limit_keys: policy.max_keys,
+        });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
