@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
-use super::exchange::Exchange;
+use super::context::RequestContext;
 use super::request_state::RequestState;
 use super::session::Session;
 use super::thread::Thread;
 use crate::web::ApiError;
 
-fn of(request: &HttpRequest) -> Result<Arc<Exchange>, ApiError> {
+fn of(request: &HttpRequest) -> Result<Arc<RequestContext>, ApiError> {
     let extensions = request.extensions();
-    let exchange = extensions.get::<Arc<Exchange>>();
-    exchange.cloned().ok_or(ApiError::Internal {
+    let context = extensions.get::<Arc<RequestContext>>();
+    context.cloned().ok_or(ApiError::Internal {
         what: "the middleware `Threads` is not around this route",
         source: None,
     })
@@ -25,7 +25,7 @@ impl FromRequest for Thread {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(of(request).map(|exchange| Self(Arc::clone(&exchange.thread))))
+        ready(of(request).map(|context| Self(Arc::clone(&context.thread))))
     }
 }
 

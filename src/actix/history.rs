@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::place::Place;
+use super::scope_target::ScopeTarget;
 use super::state::to_json;
 use crate::domain::Json;
 use crate::domain::scope::{Appended, HistoryItem};
@@ -20,12 +20,12 @@ const MOST: usize = 1_000;
 /// response.
 #[derive(Debug, Clone)]
 pub struct History {
-    place: Place,
+    target: ScopeTarget,
 }
 
 impl History {
-    pub(super) fn of(place: Place) -> Self {
-        Self { place }
+    pub(super) fn of(target: ScopeTarget) -> Self {
+        Self { target }
     }
 
     /// Adds a value under an id of the app's, of 1 to 128 visible ASCII characters. One whose id is
@@ -59,11 +59,11 @@ impl History {
         if items.is_empty() {
             return Ok(Vec::new());
         }
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let written = scopes
             .append(&scope, items, WriteOptions::default())
             .await?;
-        self.place.note_stored(&scope);
+        self.target.note_stored(&scope);
         Ok(written.appended)
     }
 
@@ -71,8 +71,8 @@ impl History {
     ///
     /// # Errors
     /// [`ApiError::Service`] or [`ApiError::Internal`].
-    pub async fn read(&self, from: HistoryFrom, most: usize) -> Result<HistoryPage, ApiError> {
-        let (scopes, scope) = self.place.open()?;
-        Ok(scopes.history(&scope, from, most.min(MOST)).await?)
+    pub async fn read(&self, from: HistoryFrom, limit: usize) -> Result<HistoryPage, ApiError> {
+        let (scopes, scope) = self.target.open()?;
+        Ok(scopes.history(&scope, from, limit.min(MOST)).await?)
     }
 }

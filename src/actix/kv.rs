@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::place::Place;
+use super::scope_target::ScopeTarget;
 use crate::domain::Precondition;
 use crate::domain::scope::{KvAnswer, KvOperation, ScopeId, ScopeKey, ScopeValue, ScopeWritten};
 use crate::service::{ScopeService, WriteOptions};
@@ -17,14 +17,14 @@ use crate::web::ApiError;
 /// personalities are any text of at most 1,024 bytes.
 #[derive(Debug, Clone)]
 pub struct Kv {
-    place: Place,
+    target: ScopeTarget,
     options: WriteOptions,
 }
 
 impl Kv {
-    pub(super) fn of(place: Place) -> Self {
+    pub(super) fn of(target: ScopeTarget) -> Self {
         Self {
-            place,
+            target,
             options: WriteOptions::default(),
         }
     }
@@ -50,7 +50,7 @@ impl Kv {
     /// [`ApiError::Service`] or [`ApiError::Internal`], here as below: the store failed or refused,
     /// or the middleware has no scopes.
     pub async fn version(&self) -> Result<u64, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let view = scopes.read(&scope, &ScopeParts::default()).await?;
         Ok(view.stamp.version)
     }
@@ -70,7 +70,7 @@ impl Kv {
     /// # Errors
     /// As [`Self::get`].
     pub async fn get_many(&self, keys: &[&str]) -> Result<Vec<Option<String>>, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let keys = keys.iter().map(|key| to_key(&scopes, &scope, key));
         let parts = ScopeParts {
             values: &keys.collect::<Result<Vec<_>, _>>()?,
@@ -116,7 +116,7 @@ impl Kv {
     /// # Errors
     /// As [`Self::get`].
     pub async fn delete(&self, key: &str) -> Result<bool, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let key = to_key(&scopes, &scope, key)?;
         let answer = self
             .write(&scopes, &scope, KvOperation::Delete { key })
@@ -130,7 +130,7 @@ impl Kv {
     /// # Errors
     /// As [`Self::get`].
     pub async fn increment(&self, key: &str, by: i64) -> Result<i64, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let key = to_key(&scopes, &scope, key)?;
         let answer = self.write(&scopes, &scope, KvOperation::Increment { key, by });
         match answer.await? {
@@ -147,7 +147,7 @@ impl Kv {
     /// # Errors
     /// [`ApiError::Service`] or [`ApiError::Internal`].
     pub async fn list(&self, prefix: &str) -> Result<Vec<String>, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let parts = ScopeParts {
             keys: true,
             ..ScopeParts::default()
@@ -165,7 +165,7 @@ impl Kv {
         ttl: Option<Duration>,
         if_absent: bool,
     ) -> Result<Option<KvAnswer>, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let set = KvOperation::Set {
             key: to_key(&scopes, &scope, key)?,
             value: ScopeValue::new(value)?,
@@ -182,7 +182,7 @@ impl Kv {
         operation: KvOperation,
     ) -> Result<Option<KvAnswer>, ApiError> {
         let written = scopes.write(scope, &[operation], self.options).await?;
-        self.place.note_stored(scope);
+        self.target.note_stored(scope);
         let ScopeWritten { answers, .. } = written;
         Ok(answers.first().copied())
     }

@@ -11,8 +11,8 @@ use actix_web::{Error, HttpMessage};
 use futures_util::future::LocalBoxFuture;
 
 use super::completion::{Completed, Completion};
-use super::exchange::{Exchange, Open};
-use super::live::Live;
+use super::context::{OpenRequest, RequestContext};
+use super::current_thread::CurrentThread;
 use super::response;
 use super::services::Services;
 use super::threads::Threads;
@@ -78,35 +78,35 @@ where
             if caller.ignored_cookie {
                 tracing::info!(session.id = %session, "a thread cookie does not verify and is ignored");
             }
-            let thread = Live::new(
+            let thread = CurrentThread::new(
                 caller,
                 worker,
                 threads.services.clone(),
                 threads.endings.clone(),
             );
             let completion = Completion::new(threads.background.clone(), threads.callbacks.clone());
-            let open = Open(Arc::new(Exchange::new(session, thread, completion)));
+            let open = OpenRequest(Arc::new(RequestContext::new(session, thread, completion)));
             request.extensions_mut().insert(Arc::clone(&open.0));
             let handled = inner.call(request);
-            let exchange = &open.0;
+            let context = &open.0;
             let complete = |status| {
                 let completed = Completed {
                     session,
                     status,
                     duration: start.elapsed(),
                 };
-                threads.log(&exchange.thread.id(), completed);
+                threads.log(&context.thread.id(), completed);
                 completed
             };
             match handled.await {
                 Ok(made) => {
-                    let made = response::settle(made, exchange, &threads.identity).await;
-                    exchange.end(Some(complete(made.status())));
+                    let made = response::settle(made, context, &threads.identity).await;
+                    context.end(Some(complete(made.status())));
                     Ok(made)
                 }
                 Err(error) => {
-                    exchange.thread.discard("the handler failed");
-                    exchange.end(Some(complete(error.as_response_error().status_code())));
+                    context.thread.discard("the handler failed");
+                    context.end(Some(complete(error.as_response_error().status_code())));
                     Err(error)
                 }
             }

@@ -4,14 +4,14 @@ use std::any::TypeId;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::exchange::{Exchange, TypedMap};
+use super::context::{RequestContext, TypedMap};
 
 /// At most one value of each type, for as long as the request lasts: an extractor of
 /// [`Threads`](super::Threads), cheap to clone.
 ///
 /// Unlike actix-web's extensions it can be sent to other tasks, and outlives the response.
 #[derive(Clone)]
-pub struct RequestState(pub(super) Arc<Exchange>);
+pub struct RequestState(pub(super) Arc<RequestContext>);
 
 impl RequestState {
     /// Keeps a value, and gives back the one that it replaces.

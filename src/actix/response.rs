@@ -7,17 +7,17 @@ use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
 
-use super::exchange::Exchange;
+use super::context::RequestContext;
 use crate::identity::{Caller, Identity, Source};
 use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
 
 /// Writes what the handler has queued, and answers with its response only if that is done.
 pub(super) async fn settle<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
-    exchange: &Exchange,
+    context: &RequestContext,
     identity: &Identity,
 ) -> ServiceResponse<EitherBody<B>> {
-    let thread = &exchange.thread;
+    let thread = &context.thread;
     let has_failed = response.response().error().is_some() || response.status().is_server_error();
     let flushed = if has_failed {
         thread.discard("the handler failed");
@@ -26,13 +26,13 @@ pub(super) async fn settle<B: MessageBody + 'static>(
         thread.flush().await
     };
     let mut response = match flushed {
-        Ok(_) => with_session(response, exchange.session),
+        Ok(_) => with_session(response, context.session),
         Err(error) => refused(
             response.error_response(ApiError::from(error)),
-            exchange.session,
+            context.session,
         ),
     };
-    hand_back(&mut response, exchange, identity);
+    hand_back(&mut response, context, identity);
     response
 }
 
@@ -61,11 +61,11 @@ fn with_session<B: MessageBody>(
     response
 }
 
-fn hand_back<B>(response: &mut ServiceResponse<B>, exchange: &Exchange, identity: &Identity) {
+fn hand_back<B>(response: &mut ServiceResponse<B>, context: &RequestContext, identity: &Identity) {
     let request = response.request().clone();
-    let ledger = exchange.thread.ledger();
-    if !is_kept_back(ledger.caller(), ledger.has_stored(), response.status()) {
-        identity.hand_back(ledger.caller(), &request, response.headers_mut());
+    let pending = context.thread.pending();
+    if !is_kept_back(pending.caller(), pending.has_stored(), response.status()) {
+        identity.hand_back(pending.caller(), &request, response.headers_mut());
     }
 }
 

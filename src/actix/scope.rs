@@ -2,7 +2,7 @@
 
 use super::history::History;
 use super::kv::Kv;
-use super::place::Place;
+use super::scope_target::ScopeTarget;
 use super::tasks::Tasks;
 use crate::service::WriteOptions;
 use crate::web::ApiError;
@@ -13,30 +13,30 @@ use crate::web::ApiError;
 /// the app's to say.
 #[derive(Debug, Clone)]
 pub struct ScopeHandle {
-    place: Place,
+    target: ScopeTarget,
 }
 
 impl ScopeHandle {
-    pub(super) fn of(place: Place) -> Self {
-        Self { place }
+    pub(super) fn of(target: ScopeTarget) -> Self {
+        Self { target }
     }
 
     /// Its keys.
     #[must_use]
     pub fn kv(&self) -> Kv {
-        Kv::of(self.place.clone())
+        Kv::of(self.target.clone())
     }
 
     /// Its task list.
     #[must_use]
     pub fn tasks(&self) -> Tasks {
-        Tasks::of(self.place.clone())
+        Tasks::of(self.target.clone())
     }
 
     /// Its history.
     #[must_use]
     pub fn history(&self) -> History {
-        History::of(self.place.clone())
+        History::of(self.target.clone())
     }
 
     /// Deletes all keys and tasks; with `keep_unfinished`, not if there is a task that is not
@@ -46,7 +46,7 @@ impl ScopeHandle {
     /// [`ApiError::Service`] or [`ApiError::Internal`], here as below: the store failed or refused,
     /// or the middleware has no scopes.
     pub async fn clear(&self, keep_unfinished: bool) -> Result<(), ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let options = WriteOptions::default();
         scopes.clear(&scope, keep_unfinished, options).await?;
         Ok(())
@@ -58,7 +58,7 @@ impl ScopeHandle {
     /// # Errors
     /// [`ApiError::Service`] or [`ApiError::Internal`].
     pub async fn end(&self) -> Result<bool, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         Ok(scopes.end(&scope, None).await?)
     }
 }

@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 
 use super::callbacks::repeatable;
 use super::completion::{Callback, Completed};
-use super::exchange::Exchange;
-use super::place::Place;
+use super::context::RequestContext;
 use super::scope::ScopeHandle;
+use super::scope_target::ScopeTarget;
 use crate::domain::scope::ScopeId;
 use crate::web::SessionId;
 
 /// The session of a request: an extractor of [`Threads`](super::Threads). Cheap to clone.
 #[derive(Clone)]
-pub struct Session(pub(super) Arc<Exchange>);
+pub struct Session(pub(super) Arc<RequestContext>);
 
 /// JSON values that last as long as the request, by name. No store keeps them.
 #[derive(Clone)]
-pub struct SessionState(Arc<Exchange>);
+pub struct SessionState(Arc<RequestContext>);
 
 impl Session {
     /// Its id: new for each request, and in the response as `x-session-id`.
@@ -40,7 +40,7 @@ impl Session {
     /// itself. It is the app's to say who may open it.
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
-        ScopeHandle::of(Place::Shared(Arc::clone(&self.0.thread), scope))
+        ScopeHandle::of(ScopeTarget::Shared(Arc::clone(&self.0.thread), scope))
     }
 
     /// Calls back once the response is ready, before it goes out; at once if it has gone. Not at

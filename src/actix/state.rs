@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::live::Live;
+use super::current_thread::CurrentThread;
 use crate::domain::{Document, Json, Key, Mismatch, Operation, Value};
 use crate::web::ApiError;
 
@@ -20,7 +20,7 @@ use crate::web::ApiError;
 /// Values are read as any type of serde. Number text beyond 64 bits, repeated keys and values
 /// nested deeper than 128 levels survive as `Box<serde_json::value::RawValue>` alone.
 #[derive(Clone)]
-pub struct ThreadState(pub(super) Arc<Live>);
+pub struct ThreadState(pub(super) Arc<CurrentThread>);
 
 impl ThreadState {
     /// The value of a key.
@@ -90,13 +90,13 @@ impl ThreadState {
     /// Whether the state was fetched.
     #[must_use]
     pub fn loaded(&self) -> bool {
-        self.0.ledger().is_loaded()
+        self.0.pending().is_loaded()
     }
 
     /// Whether writes to the state are queued.
     #[must_use]
     pub fn dirty(&self) -> bool {
-        self.0.ledger().has_queued_operations()
+        self.0.pending().has_queued_operations()
     }
 
     /// Queues a new value for a key.

@@ -1,6 +1,6 @@
 //! The task list of a scope in an app.
 
-use super::place::Place;
+use super::scope_target::ScopeTarget;
 use crate::domain::Precondition;
 use crate::domain::scope::{NewTask, Task, TaskChange, TaskRef};
 use crate::service::WriteOptions;
@@ -13,14 +13,14 @@ use crate::web::ApiError;
 /// response.
 #[derive(Debug, Clone)]
 pub struct Tasks {
-    place: Place,
+    target: ScopeTarget,
     options: WriteOptions,
 }
 
 impl Tasks {
-    pub(super) fn of(place: Place) -> Self {
+    pub(super) fn of(target: ScopeTarget) -> Self {
         Self {
-            place,
+            target,
             options: WriteOptions::default(),
         }
     }
@@ -42,7 +42,7 @@ impl Tasks {
     /// [`ApiError::Service`] or [`ApiError::Internal`], here as below: the store failed or refused,
     /// or the middleware has no scopes.
     pub async fn list(&self) -> Result<Vec<Task>, ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let parts = ScopeParts {
             tasks: true,
             ..ScopeParts::default()
@@ -75,18 +75,18 @@ impl Tasks {
     /// # Errors
     /// [`ApiError::Service`] or [`ApiError::Internal`].
     pub async fn update(&self, which: &TaskRef, change: &TaskChange) -> Result<(), ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let written = scopes.update_task(&scope, which, change, self.options);
         written.await?;
-        self.place.note_stored(&scope);
+        self.target.note_stored(&scope);
         Ok(())
     }
 
     async fn put(&self, tasks: &[NewTask], keep_unfinished: bool) -> Result<(), ApiError> {
-        let (scopes, scope) = self.place.open()?;
+        let (scopes, scope) = self.target.open()?;
         let written = scopes.write_tasks(&scope, tasks, keep_unfinished, self.options);
         written.await?;
-        self.place.note_stored(&scope);
+        self.target.note_stored(&scope);
         Ok(())
     }
 }

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::callbacks::repeatable;
+use super::current_thread::{CurrentThread, Receipt};
 use super::history::History;
 use super::kv::Kv;
-use super::live::{Live, Receipt};
-use super::place::Place;
+use super::scope_target::ScopeTarget;
 use super::state::{ThreadState, from_json, to_json};
 use super::tasks::Tasks;
 use crate::domain::{Json, ThreadId};
@@ -25,7 +25,7 @@ use crate::web::ApiError;
 /// wants a [`flush`](Self::flush); what is never flushed is lost with the last handle, and logged
 /// as an error.
 #[derive(Clone)]
-pub struct Thread(pub(super) Arc<Live>);
+pub struct Thread(pub(super) Arc<CurrentThread>);
 
 impl Thread {
     /// The plain id. After [`destroy`](Self::destroy) it is that of the thread which follows.
@@ -44,30 +44,30 @@ impl Thread {
     /// [`Threads::with_scopes`](super::Threads::with_scopes).
     #[must_use]
     pub fn kv(&self) -> Kv {
-        Kv::of(self.place())
+        Kv::of(self.target())
     }
 
     /// Its task list; see [`Self::kv`].
     #[must_use]
     pub fn tasks(&self) -> Tasks {
-        Tasks::of(self.place())
+        Tasks::of(self.target())
     }
 
     /// Its history; see [`Self::kv`].
     #[must_use]
     pub fn history(&self) -> History {
-        History::of(self.place())
+        History::of(self.target())
     }
 
-    fn place(&self) -> Place {
-        Place::Thread(Arc::clone(&self.0))
+    fn target(&self) -> ScopeTarget {
+        ScopeTarget::Thread(Arc::clone(&self.0))
     }
 
     /// The thread's version when this request last heard of it, by a read or a flush; 0: it does
     /// not exist. None when this request has not asked the store.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
-        self.0.ledger().version()
+        self.0.pending().version()
     }
 
     /// The metadata, with what is queued. Fetched at its first read, apart from the state; of a
@@ -92,7 +92,7 @@ impl Thread {
                 "The metadata has to be an object".into(),
             ));
         }
-        self.0.ledger().queue_metadata(metadata);
+        self.0.pending().queue_metadata(metadata);
         Ok(())
     }
 

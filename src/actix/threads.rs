@@ -8,8 +8,8 @@ use super::builder::ThreadsBuilder;
 use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
 use super::completion::Completed;
 use super::endings::Endings;
-use super::place::Place;
 use super::scope::ScopeHandle;
+use super::scope_target::ScopeTarget;
 use super::services::Services;
 use crate::domain::scope::ScopeId;
 use crate::domain::{self, KeyRing, ThreadId};
@@ -114,7 +114,7 @@ impl Threads {
     /// [`Session::scope`](super::Session::scope).
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
-        ScopeHandle::of(Place::Outside(self.services.scopes.clone(), scope))
+        ScopeHandle::of(ScopeTarget::Outside(self.services.scopes.clone(), scope))
     }
 
     /// How long after its first failure a callback is called again. To be said before

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Arg;
 use clap::builder::ValueParser;
 
-use super::asked::{self, Asked};
+use super::remote_command::{self, RemoteCommand};
 use crate::config::{Layers, Setting};
 
 /// A command with what it needs.
@@ -28,7 +28,7 @@ pub(super) enum Command {
     /// Asks a running server.
     Ask {
         server: Option<String>,
-        asked: Asked,
+        asked: RemoteCommand,
     },
 }
 
@@ -75,7 +75,7 @@ impl Invocation {
             ["openapi"] => Command::Openapi,
             [group, action] => Command::Ask {
                 server: text("server"),
-                asked: asked::read(group, action, inner),
+                asked: remote_command::read(group, action, inner),
             },
             _ => Command::Serve,
         };
@@ -115,7 +115,7 @@ fn command(settings: &[Setting]) -> clap::Command {
                 .about("Show every setting, where it is from, and whether all can be used"),
             clap::Command::new("openapi").about("Print the OpenAPI document"),
         ])
-        .subcommands(asked::commands())
+        .subcommands(remote_command::commands())
 }
 
 fn flag(setting: &Setting) -> Arg {

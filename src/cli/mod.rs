@@ -1,10 +1,10 @@
 //! The commands.
 
 mod args;
-mod asked;
 mod error;
 mod keygen;
 mod remote;
+mod remote_command;
 mod serve;
 mod signing;
 

@@ -33,10 +33,10 @@ pub(super) fn signing_keys(
         }
         warnings.push(Warning::RandomSigningKey);
     }
-    if let Some(place) = keys.iter().position(|key| key.secret.len() < SECRET_BYTES) {
+    if let Some(index) = keys.iter().position(|key| key.secret.len() < SECRET_BYTES) {
         if !is_loopback {
             return Err(given.refuse(Fault::Key {
-                number: place + 1,
+                number: index + 1,
                 rule: "its secret has to have at least 32 bytes",
             }));
         }
@@ -71,18 +71,18 @@ pub(super) fn api_keys(
     let given = values.take("api_keys").or_file(file)?;
     let keys = named_secrets(&given)?;
     let is_visible = |secret: &str| secret.bytes().all(|byte| byte.is_ascii_graphic());
-    if let Some(place) = keys.iter().position(|key| !is_visible(key.secret)) {
+    if let Some(index) = keys.iter().position(|key| !is_visible(key.secret)) {
         return Err(given.refuse(Fault::Key {
-            number: place + 1,
+            number: index + 1,
             rule: "its secret has to be visible ASCII, as it is sent in a header",
         }));
     }
     let is_loopback = listen.ip().to_canonical().is_loopback();
     let shorter_than = |bytes| keys.iter().position(|key| key.secret.len() < bytes);
     if !is_loopback {
-        if let Some(place) = shorter_than(API_KEY_BYTES) {
+        if let Some(index) = shorter_than(API_KEY_BYTES) {
             return Err(given.refuse(Fault::Key {
-                number: place + 1,
+                number: index + 1,
                 rule: "its secret has to have at least 16 bytes to listen on an address that is not a \
                        loopback one",
             }));

@@ -50,9 +50,9 @@ impl Values {
     /// # Panics
     /// When it is not there: the default file has every setting, and each is read once.
     pub(super) fn take(&mut self, name: &str) -> Given {
-        let place = self.0.iter().position(|given| given.name == name);
+        let index = self.0.iter().position(|given| given.name == name);
         self.0
-            .remove(place.expect("the default file has every setting, and each is read once"))
+            .remove(index.expect("the default file has every setting, and each is read once"))
     }
 
     /// Whether a setting that is still to be read says anything.

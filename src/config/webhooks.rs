@@ -27,11 +27,11 @@ pub(super) fn endpoints(values: &mut Values) -> Result<(Vec<Endpoint>, bool), Se
     let given_secrets = values.take("webhook_secrets").or_file(file)?;
     let items = items(&given, allow_private)?;
     let mut secrets = secrets(&given_secrets, &items)?;
-    let endpoints = items.iter().enumerate().map(|(place, item)| {
+    let endpoints = items.iter().enumerate().map(|(index, item)| {
         let of_item = secrets.extract_if(.., |(name, _)| *name == item.name);
         let secrets: Vec<_> = of_item.map(|(_, secret)| secret).collect();
         let endpoint = Endpoint::configured(item.name, item.url.clone(), item.types, secrets);
-        endpoint.ok_or_else(|| fault(&given, place, "it has no secret in `webhook_secrets`"))
+        endpoint.ok_or_else(|| fault(&given, index, "it has no secret in `webhook_secrets`"))
     });
     Ok((endpoints.collect::<Result<_, _>>()?, allow_private))
 }
@@ -39,10 +39,10 @@ pub(super) fn endpoints(values: &mut Values) -> Result<(Vec<Endpoint>, bool), Se
 fn items(given: &Given, allow_private: bool) -> Result<Vec<Item<'_>>, SettingsError> {
     let mut names = HashSet::new();
     let mut items = Vec::new();
-    for (place, text) in given.items().enumerate() {
-        let item = item(text, allow_private).map_err(|rule| fault(given, place, rule))?;
+    for (index, text) in given.items().enumerate() {
+        let item = item(text, allow_private).map_err(|rule| fault(given, index, rule))?;
         if !names.insert(item.name) {
-            return Err(fault(given, place, "its name is taken by an earlier one"));
+            return Err(fault(given, index, "its name is taken by an earlier one"));
         }
         items.push(item);
     }
@@ -83,21 +83,21 @@ fn secrets<'a>(
     given: &'a Given,
     items: &[Item<'_>],
 ) -> Result<Vec<(&'a str, Secret)>, SettingsError> {
-    let read = |(place, text): (usize, &'a str)| {
+    let read = |(index, text): (usize, &'a str)| {
         let (name, secret) = text
             .split_once(':')
-            .ok_or_else(|| fault(given, place, "it has to be `name:whsec_..`"))?;
+            .ok_or_else(|| fault(given, index, "it has to be `name:whsec_..`"))?;
         if !items.iter().any(|item| item.name == name) {
-            return Err(fault(given, place, "its name is that of no endpoint"));
+            return Err(fault(given, index, "its name is that of no endpoint"));
         }
         let rule = "its secret has to be `whsec_` and base64 of 24 to 64 bytes";
-        let secret = secret.parse().map_err(|_| fault(given, place, rule))?;
+        let secret = secret.parse().map_err(|_| fault(given, index, rule))?;
         Ok((name, secret))
     };
     given.items().enumerate().map(read).collect()
 }
 
-fn fault(given: &Given, place: usize, rule: &'static str) -> SettingsError {
-    let number = place + 1;
+fn fault(given: &Given, index: usize, rule: &'static str) -> SettingsError {
+    let number = index + 1;
     given.refuse(Fault::Key { number, rule })
 }

@@ -54,4 +54,4 @@ pub use threads::thread_id::{ThreadId, ThreadIdError};
 pub use threads::write::{
     Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written,
 };
-pub use three_way::{Given, Sent, ThreeWay};
+pub use three_way::{Sent, Snapshot, ThreeWay};

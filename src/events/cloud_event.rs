@@ -345,16 +345,16 @@ mod tests {
 
     #[tokio::test]
     async fn an_end_has_the_final_state_to_the_byte_or_a_link_to_it() {
-        let most = MOST_STATE_BYTES as usize;
+        let limit = MOST_STATE_BYTES as usize;
         let state = |bytes: usize| format!(r#"{{"k":"{}"}}"#, "x".repeat(bytes - 8));
         let small = r#"{"n":9007199254740993,"n":1.0}"#.to_owned();
         let reason = r#","reason":"expired","metadata":{"n":1e400},"#;
 
-        for inside in [small, state(most)] {
+        for inside in [small, state(limit)] {
             let (_, rest) = rendered(&left(inside.clone()), &destroyed(false)).await;
             assert_eq!(rest, format!(r#"{reason}"state":{inside}"#));
         }
-        let (_, rest) = rendered(&left(state(most + 1)), &destroyed(false)).await;
+        let (_, rest) = rendered(&left(state(limit + 1)), &destroyed(false)).await;
         assert_eq!(
             rest,
             format!(

@@ -178,11 +178,11 @@ mod tests {
 
     #[async_trait]
     impl Upkeep for Waiting {
-        async fn due(&self, buckets: &[u16], most: usize) -> Result<Due, StoreError> {
+        async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
             let skew_ms = *self.skew_ms.lock().unwrap();
             let mut ids = vec![Vec::new(); buckets.len()];
             let due = self.ids.lock().unwrap();
-            ids[0] = due.iter().take(most).copied().collect();
+            ids[0] = due.iter().take(limit).copied().collect();
             Ok(Due { skew_ms, ids })
         }
 

@@ -114,8 +114,8 @@ impl<'a> Mutator<'a> {
             }
             8 => {
                 if let Some(digits) = digits_after(input, here.start) {
-                    let place = self.below(self.numbers.len());
-                    let number = self.numbers[place];
+                    let index = self.below(self.numbers.len());
+                    let number = self.numbers[index];
                     input.splice(digits, number.bytes());
                 }
             }
@@ -226,8 +226,8 @@ impl<'a> Mutator<'a> {
     }
 
     fn one_of(&mut self, parts: &[Range<usize>]) -> Option<Range<usize>> {
-        let place = self.below(parts.len().max(1));
-        parts.get(place).cloned()
+        let index = self.below(parts.len().max(1));
+        parts.get(index).cloned()
     }
 
     fn below(&mut self, end: usize) -> usize {

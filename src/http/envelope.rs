@@ -14,10 +14,10 @@ use actix_web::{Error, HttpMessage, web};
 
 use super::Api;
 use super::answer::memory::{AnswerMemory, NoRoom};
+use super::connection_state::ConnectionState;
 use super::request::body::{Body, is_endless};
-use super::request::exchange::{About, Exchange, Streaming, Successor};
+use super::request::context::{About, RequestContext, Streaming, Successor};
 use super::request::{early, head};
-use super::turn::Turn;
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
@@ -40,7 +40,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse, Error> {
     let start = Instant::now();
-    let taken = Turn::take(&request);
+    let taken = ConnectionState::take(&request);
     let session = SessionId::random();
     let refusal = head::refusal(&request);
     let api = request.app_data::<web::Data<Api>>();
@@ -57,7 +57,9 @@ pub async fn envelope<B: MessageBody + 'static>(
     } else {
         Body::none()
     };
-    request.extensions_mut().insert(Exchange { session, body });
+    request
+        .extensions_mut()
+        .insert(RequestContext { session, body });
     let response = match refusal {
         Some(refusal) => request.error_response(refusal),
         None => fit(next.call(request).await?.map_into_boxed_body()).await,

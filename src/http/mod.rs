@@ -2,6 +2,7 @@
 
 mod admin;
 mod answer;
+mod connection_state;
 mod envelope;
 mod events;
 mod fallback;
@@ -16,7 +17,6 @@ mod schemas;
 mod scopes;
 mod threads;
 mod tools;
-mod turn;
 
 use crate::events::Events;
 use crate::identity::{ApiKeys, Identity};
@@ -26,17 +26,17 @@ use crate::webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
 pub use answer::memory::AnswerMemory;
+pub use connection_state::ConnectionState;
 pub use envelope::envelope;
 pub(crate) use kv::content::{EntryContent, entry_body, entry_head};
 pub use openapi::openapi_json;
-pub use request::asker::count_by_address;
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;
 pub use request::body_memory::BodyMemory;
+pub(crate) use request::context::About;
+pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
-pub(crate) use request::exchange::About;
-pub use request::exchange::session_of;
-pub use turn::Turn;
+pub use request::rate_subject::count_by_address;
 
 /// What the handlers work with.
 #[derive(Debug, Clone)]

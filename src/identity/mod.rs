@@ -360,11 +360,11 @@ mod tests {
         }
 
         #[test]
-        fn a_signed_id_with_one_letter_changed_is_not_believed(place in 0usize..82, letter in "[!-~]") {
+        fn a_signed_id_with_one_letter_changed_is_not_believed(index in 0usize..82, letter in "[!-~]") {
             let signed = identity().signed_id(&ThreadId::random());
             let mut bytes = signed.as_bytes().to_vec();
-            prop_assume!(bytes[place] != letter.as_bytes()[0]);
-            bytes[place] = letter.as_bytes()[0];
+            prop_assume!(bytes[index] != letter.as_bytes()[0]);
+            bytes[index] = letter.as_bytes()[0];
 
             prop_assert!(ask(THREAD_ID, &bytes).unwrap().is_err());
         }

@@ -46,13 +46,13 @@ impl ArchiveService {
     pub async fn list(
         &self,
         after: &ArchivePlace,
-        most: usize,
+        limit: usize,
     ) -> Result<ArchivePage, ServiceError> {
         let mut page = ArchivePage {
             heads: Vec::new(),
             next: Some(*after),
         };
-        let (mut left, mut bytes) = (most, 0);
+        let (mut left, mut bytes) = (limit, 0);
         while let Some(after) = page.next
             && left > 0
             && bytes < PAGE_MAX_BYTES

@@ -17,7 +17,7 @@ use crate::domain::{IdempotencyKey, Policy, Precondition};
 use crate::store::Store;
 
 pub use archives::ArchiveService;
-pub use copies::{Asked, Basis, Copies, Receipt, Restored, Saved};
+pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
 pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
 pub use kv::ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};

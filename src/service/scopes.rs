@@ -199,9 +199,9 @@ impl ScopeService {
         &self,
         scope: &ScopeId,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<HistoryPage, ServiceError> {
-        match self.scopes.read_history(scope, from, most).await? {
+        match self.scopes.read_history(scope, from, limit).await? {
             Some(page) => Ok(page),
             None if self.policy(scope).is_made => Err(Refusal::ScopeNotFound.into()),
             None => Ok(HistoryPage::EMPTY),
@@ -217,9 +217,12 @@ impl ScopeService {
         id: &ThreadId,
         life: Option<Life>,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<HistoryPage, ServiceError> {
-        let page = self.scopes.read_final_history(id, life, from, most).await?;
+        let page = self
+            .scopes
+            .read_final_history(id, life, from, limit)
+            .await?;
         page.ok_or(ServiceError::ArchiveNotFound)
     }
 

@@ -122,12 +122,12 @@ impl HeldScope {
     }
 
     /// Items of its history.
-    pub(super) fn page(&self, from: HistoryFrom, most: usize) -> HistoryPage {
+    pub(super) fn page(&self, from: HistoryFrom, limit: usize) -> HistoryPage {
         let history = self.document.history();
         HistoryPage {
             items: match from {
-                HistoryFrom::After(seq) => history.read(seq, false, most),
-                HistoryFrom::Before(seq) => history.read(seq, true, most),
+                HistoryFrom::After(seq) => history.read(seq, false, limit),
+                HistoryFrom::Before(seq) => history.read(seq, true, limit),
             },
             summary: history.summary(),
         }

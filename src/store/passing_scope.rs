@@ -53,9 +53,9 @@ impl Scopes for PassingScope {
         &self,
         _: &ScopeId,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
-        Ok(Some(self.held().page(from, most)))
+        Ok(Some(self.held().page(from, limit)))
     }
 
     async fn write_scope(

@@ -93,7 +93,7 @@ impl RouteSeries {
             .requests
             .iter()
             .position(|(known, code, _)| *known == method && *code == status);
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             let labels = Request {
                 route: Arc::clone(&self.route),
                 method,
@@ -103,7 +103,7 @@ impl RouteSeries {
             self.requests.push((method, status, counter));
             self.requests.len() - 1
         });
-        &self.requests[place].2
+        &self.requests[index].2
     }
 }
 

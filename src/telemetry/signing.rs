@@ -29,8 +29,8 @@ impl Collector for SigningMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let help = "Whether a key signs (1) or only verifies (0)";
         let mut family = encoder.encode_descriptor("signing_key", help, None, MetricType::Gauge)?;
-        for (place, name) in self.ring.names().enumerate() {
-            let signs = ConstGauge::new(u64::from(place == self.ring.signing()));
+        for (index, name) in self.ring.names().enumerate() {
+            let signs = ConstGauge::new(u64::from(index == self.ring.signing()));
             let key = name.to_owned();
             signs.encode(family.encode_family(&Key { key })?)?;
         }
@@ -39,7 +39,7 @@ impl Collector for SigningMetrics {
             gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
         };
         let status = &self.status;
-        let help = "Whether another key signs in place of the chosen one, as not all replicas have it \
+        let help = "Whether another key signs in index of the chosen one, as not all replicas have it \
                     or have had it for long enough";
         let is_withheld = self.ring.signing() != self.ring.chosen();
         gauge("signing_key_withheld", help, is_withheld.into())?;

@@ -163,8 +163,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_address_of_a_private_range_is_public(random: u128, place in 0..PRIVATE.len()) {
-            let net = PRIVATE[place].parse().unwrap();
+        fn no_address_of_a_private_range_is_public(random: u128, index in 0..PRIVATE.len()) {
+            let net = PRIVATE[index].parse().unwrap();
 
             prop_assert!(!is_public(within(net, random)));
         }

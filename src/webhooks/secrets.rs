@@ -127,13 +127,13 @@ mod tests {
     /// Which of these sign at that time.
     fn signing(secrets: &Secrets, known: &[&Secret], now_ms: u64) -> Vec<usize> {
         let header = secrets.signatures("evt", now_ms, b"{}");
-        let place = |signature: &str| {
-            let place = known.iter().position(|secret| {
+        let index = |signature: &str| {
+            let index = known.iter().position(|secret| {
                 signature == format!("v1,{}", secret.sign("evt", now_ms / 1000, b"{}"))
             });
-            place.unwrap()
+            index.unwrap()
         };
-        header.split(' ').map(place).collect()
+        header.split(' ').map(index).collect()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
-use crate::http::Turn;
+use crate::http::ConnectionState;
 
 /// How long the head of a request may take, from its first byte on.
 pub(super) const HEAD: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ pub(super) const HEAD: Duration = Duration::from_secs(5);
 /// with the request before; so there is an end to that here too.
 #[derive(Debug)]
 pub(super) struct Idleness {
-    turn: Turn,
+    connection_state: ConnectionState,
     keep_alive: Duration,
     waiting: Option<Waiting>,
     alarm: Alarm,
@@ -34,32 +34,32 @@ struct Waiting {
 }
 
 impl Idleness {
-    pub(super) fn new(turn: Turn, keep_alive: Duration) -> Self {
+    pub(super) fn new(connection_state: ConnectionState, keep_alive: Duration) -> Self {
         Self {
-            turn,
+            connection_state,
             keep_alive,
             waiting: None,
             alarm: Alarm::default(),
         }
     }
 
-    pub(super) fn turn(&self) -> Turn {
-        self.turn.clone()
+    pub(super) fn connection_state(&self) -> ConnectionState {
+        self.connection_state.clone()
     }
 
     /// Whether anybody waits for what the client sends.
     pub(super) fn wants_bytes(&self) -> bool {
-        self.turn.wants_bytes()
+        self.connection_state.wants_bytes()
     }
 
     /// Whether the client is to send a head.
     pub(super) fn wants_head(&self) -> bool {
-        self.turn.of_client().is_some()
+        self.connection_state.of_client().is_some()
     }
 
     /// Whether the last request was given up before there was an answer to it.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.turn.is_abandoned()
+        self.connection_state.is_abandoned()
     }
 
     /// Notes that something came.
@@ -96,7 +96,7 @@ impl Idleness {
     }
 
     fn wait(&mut self, has_begun: bool) {
-        let Some(requests) = self.turn.of_client() else {
+        let Some(requests) = self.connection_state.of_client() else {
             self.waiting = None;
             return;
         };

@@ -21,7 +21,7 @@ use super::idleness::{HEAD, Idleness};
 use super::outbox::Outbox;
 use super::sockets::give_up_on_silence;
 use super::stream::PacedStream;
-use crate::http::{AnswerMemory, BodyAlarm, BodyMemory, Turn};
+use crate::http::{AnswerMemory, BodyAlarm, BodyMemory, ConnectionState};
 use crate::telemetry::Connections;
 
 /// Connections that wait to be taken.
@@ -127,7 +127,7 @@ impl Listener {
                 .client_disconnect_timeout(LINGERING)
                 .local_addr(address)
                 .on_connect_ext(move |stream: &PacedStream, data| {
-                    data.insert(stream.turn());
+                    data.insert(stream.connection_state());
                     data.insert(BodyAlarm::default());
                     data.insert(memory.clone());
                     data.insert(answers.clone());
@@ -155,6 +155,6 @@ fn prepare(stream: TcpStream, keep_alive: Duration, outbox: Outbox) -> PacedStre
         tracing::debug!(%error, "a connection holds small answers back");
     }
     give_up_on_silence(&stream);
-    let idleness = Idleness::new(Turn::default(), keep_alive);
+    let idleness = Idleness::new(ConnectionState::default(), keep_alive);
     PacedStream::new(stream, idleness, outbox)
 }

@@ -13,8 +13,8 @@ use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::asked::Asked;
 use super::error::CliError;
+use super::remote_command::RemoteCommand;
 use crate::config::ClientSettings;
 
 /// How long a server may take to connect, or to say more of an answer; a stream of events says
@@ -36,20 +36,24 @@ struct Remote {
 pub(super) fn ask(
     settings: ClientSettings,
     server: Option<&str>,
-    asked: &Asked,
+    asked: &RemoteCommand,
 ) -> Result<(), CliError> {
     let remote = Remote::new(settings, server)?;
     actix_web::rt::System::new().block_on(async {
         match asked {
-            Asked::Events { types } => events::tail(&remote, types).await,
-            Asked::GetArchive { id, life } => archive::get(&remote, id, life.as_deref()).await,
-            Asked::ListArchives { since } => archive::list(&remote, since.as_deref()).await,
-            Asked::RestoreArchive { id, life } => {
+            RemoteCommand::Events { types } => events::tail(&remote, types).await,
+            RemoteCommand::GetArchive { id, life } => {
+                archive::get(&remote, id, life.as_deref()).await
+            }
+            RemoteCommand::ListArchives { since } => archive::list(&remote, since.as_deref()).await,
+            RemoteCommand::RestoreArchive { id, life } => {
                 archive::restore(&remote, id, life.as_deref()).await
             }
-            Asked::ListWebhooks => webhooks::list(&remote).await,
-            Asked::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,
-            Asked::ReplayWebhook { id, events } => webhooks::replay(&remote, id, events).await,
+            RemoteCommand::ListWebhooks => webhooks::list(&remote).await,
+            RemoteCommand::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,
+            RemoteCommand::ReplayWebhook { id, events } => {
+                webhooks::replay(&remote, id, events).await
+            }
         }
     })
 }

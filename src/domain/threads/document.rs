@@ -70,8 +70,8 @@ impl Document {
     /// Appends the state as a JSON object, its keys sorted by their bytes.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
-        for (place, (key, value)) in self.members.iter().enumerate() {
-            if place > 0 {
+        for (index, (key, value)) in self.members.iter().enumerate() {
+            if index > 0 {
                 out.push(b',');
             }
             key.write_json(out);

@@ -29,9 +29,9 @@ pub(crate) fn named_secrets<'a>(
 ) -> Result<Vec<NamedSecret<'a>>, NamedSecretError> {
     let mut names = HashSet::new();
     let mut keys = Vec::new();
-    for (place, item) in items.into_iter().enumerate() {
+    for (index, item) in items.into_iter().enumerate() {
         let fault = |rule| NamedSecretError {
-            number: place + 1,
+            number: index + 1,
             rule,
         };
         let (name, secret) = item

@@ -67,24 +67,24 @@ impl Elements {
 
     fn newest(&self) -> [u64; NEWEST] {
         let mut newest = [0; NEWEST];
-        for (digest, place) in newest.iter_mut().zip((0..self.len()).rev()) {
-            *digest = self.digest_of(place);
+        for (digest, index) in newest.iter_mut().zip((0..self.len()).rev()) {
+            *digest = self.digest_of(index);
         }
         newest
     }
 
     /// A digest of one element, not 0. It need not resist a client that looks for collisions, which would
     /// only have its own save compared with another state that it was given.
-    fn digest_of(&self, place: usize) -> u64 {
+    fn digest_of(&self, index: usize) -> u64 {
         let mut hash = DefaultHasher::new();
-        hash.write(self.element(place));
+        hash.write(self.element(index));
         hash.finish().max(1)
     }
 
     /// The first of these digests that is one of an element.
     pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
-        let found = |place| {
-            let digest = self.digest_of(place);
+        let found = |index| {
+            let digest = self.digest_of(index);
             digests.iter().position(|one| *one == digest)
         };
         (0..self.len()).filter_map(found).min()
@@ -122,14 +122,14 @@ impl Elements {
         &self.bytes[end(from)..end(to)]
     }
 
-    fn element(&self, place: usize) -> &[u8] {
-        self.slice(place, place + 1)
+    fn element(&self, index: usize) -> &[u8] {
+        self.slice(index, index + 1)
     }
 
     pub(super) fn common_prefix(&self, other: &Self) -> usize {
         let most = self.len().min(other.len());
         (0..most)
-            .find(|place| self.element(*place) != other.element(*place))
+            .find(|index| self.element(*index) != other.element(*index))
             .unwrap_or(most)
     }
 
@@ -158,11 +158,11 @@ impl Elements {
             }
             kept + usize::from(kept < most && element == other.element(kept))
         };
-        for place in 0..most {
+        for index in 0..most {
             let before = borders.last().copied();
-            borders.push(before.map_or(0, |kept| follow(kept, other.element(place), &borders)));
+            borders.push(before.map_or(0, |kept| follow(kept, other.element(index), &borders)));
         }
-        let kept = (1..len).fold(0, |kept, place| follow(kept, self.element(place), &borders));
+        let kept = (1..len).fold(0, |kept, index| follow(kept, self.element(index), &borders));
         (kept > 0).then(|| len - kept)
     }
 }

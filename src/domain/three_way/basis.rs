@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::arrays::Elements;
-use super::given::{Given, look_at};
 use super::seen::{NEWEST, Seen};
+use super::snapshot::{Snapshot, look_at};
 use crate::domain::{Fingerprint, Key, KeyedValues, Value};
 
 /// A state that a client sends, beside those that it was given.
@@ -36,7 +36,7 @@ impl<'a> Sent<'a> {
     /// The place of the given state that this one was made of. The one that was given last is the
     /// first; where the client got nothing, there is none.
     #[must_use]
-    pub fn basis(&self, given: &[Option<&Given>]) -> usize {
+    pub fn basis(&self, given: &[Option<&Snapshot>]) -> usize {
         let Some(Some(last)) = given.first() else {
             return 0;
         };
@@ -48,7 +48,7 @@ impl<'a> Sent<'a> {
     }
 
     /// The place of the earlier state from which all arrays go on that do not do so from the last.
-    fn earlier(&self, last: &Given, given: &[Option<&Given>]) -> Option<usize> {
+    fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
         if broken.is_empty() {
             return None;
@@ -56,12 +56,12 @@ impl<'a> Sent<'a> {
         // of equal ones the later, which comes first
         let earlier = given.iter().enumerate().skip(1).rev();
         let kept =
-            earlier.filter_map(|(place, given)| Some((self.kept(&broken, (*given)?)?, place)));
-        kept.max_by_key(|(kept, _)| *kept).map(|(_, place)| place)
+            earlier.filter_map(|(index, given)| Some((self.kept(&broken, (*given)?)?, index)));
+        kept.max_by_key(|(kept, _)| *kept).map(|(_, index)| index)
     }
 
     /// The arrays that do not go on from the last state.
-    fn broken<'s>(&'s self, last: &'s Given, given: &[Option<&Given>]) -> Vec<Broken<'s>> {
+    fn broken<'s>(&'s self, last: &'s Snapshot, given: &[Option<&Snapshot>]) -> Vec<Broken<'s>> {
         let broken = |(key, elements): &'s (&Key, Elements)| match last.get(key) {
             Some(seen) if seen.len.is_some() && !elements.goes_on_from(seen) => {
                 Some(Broken::new(key, elements, seen, given))
@@ -74,7 +74,7 @@ impl<'a> Sent<'a> {
     /// How many given elements these arrays have kept, if all of them go on from there, and from
     /// nothing that came later. One that has kept none and lacks a key is likelier of a client that
     /// had nothing.
-    fn kept(&self, arrays: &[Broken<'_>], given: &Given) -> Option<usize> {
+    fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
             kept += array.kept(given.get(array.key))?;
@@ -83,7 +83,7 @@ impl<'a> Sent<'a> {
     }
 
     /// Whether a value is still the given one, or a given array goes on.
-    fn has_any_of(&self, given: &Given) -> bool {
+    fn has_any_of(&self, given: &Snapshot) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
             (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
             _ => false,
@@ -96,7 +96,7 @@ impl<'a> Sent<'a> {
         self.state.iter().any(is_kept) || self.arrays.iter().any(goes_on)
     }
 
-    fn has_all_of(&self, given: &Given) -> bool {
+    fn has_all_of(&self, given: &Snapshot) -> bool {
         let has = |key: &Key| {
             self.state
                 .binary_search_by(|(kept, _)| kept.cmp(key))
@@ -120,7 +120,7 @@ struct Broken<'a> {
 }
 
 impl<'a> Broken<'a> {
-    fn new(key: &'a Key, elements: &Elements, last: &Seen, given: &[Option<&Given>]) -> Self {
+    fn new(key: &'a Key, elements: &Elements, last: &Seen, given: &[Option<&Snapshot>]) -> Self {
         let seen = given.iter().flatten().filter_map(|given| given.get(key));
         let lengths = seen.filter_map(|seen| seen.len).collect();
         Self {
@@ -154,12 +154,12 @@ mod tests {
 
     /// The place of the basis of a state among those given, the last one first.
     fn basis(sent: &str, given: &[&str]) -> usize {
-        let given: Vec<_> = given.iter().map(|state| Given::of(state)).collect();
+        let given: Vec<_> = given.iter().map(|state| Snapshot::of(state)).collect();
         let given: Vec<_> = given.iter().map(Some).collect();
         basis_among(sent, &given)
     }
 
-    fn basis_among(sent: &str, given: &[Option<&Given>]) -> usize {
+    fn basis_among(sent: &str, given: &[Option<&Snapshot>]) -> usize {
         let state = keyed_values_of_any_key(sent, u32::MAX).unwrap();
         Sent::new(&state).basis(given)
     }
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn who_may_have_had_nothing_and_has_kept_nothing_had_nothing() {
-        let last = Given::of(r#"{"a":1,"m":[1]}"#);
+        let last = Snapshot::of(r#"{"a":1,"m":[1]}"#);
         let given = [Some(&last), None];
 
         assert_eq!(basis_among(r#"{"b":2}"#, &given), 1);
@@ -256,8 +256,8 @@ mod tests {
         let array =
             |element: &str, len: usize| format!(r#"{{"m":[{}]}}"#, vec![element; len].join(","));
         let sent = keyed_values_of_any_key(&array("0", 100_000), u32::MAX).unwrap();
-        let mut given = vec![Given::of(&array("1", 100_000))];
-        given.extend((1..16).map(|fewer| Given::of(&array("0", 100_000 - fewer))));
+        let mut given = vec![Snapshot::of(&array("1", 100_000))];
+        given.extend((1..16).map(|fewer| Snapshot::of(&array("0", 100_000 - fewer))));
         let given: Vec<_> = given.iter().map(Some).collect();
 
         let basis = Bound::LINEAR.hold(200_000, || Sent::new(&sent).basis(&given));

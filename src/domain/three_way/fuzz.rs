@@ -1,7 +1,7 @@
 //! Fuzz target of saves of whole states.
 
-use super::given::look_at;
-use super::{Given, Sent, ThreeWay};
+use super::snapshot::look_at;
+use super::{Sent, Snapshot, ThreeWay};
 use crate::domain::{Document, KeyedValues, Operation, Policy, Value, keyed_values_of_any_key};
 use crate::fuzzing::{Bound, fuzz};
 
@@ -29,7 +29,7 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
 
         let save = |given: Option<&str>, stored: &str| {
             let operations = Bound::LINEAR.hold(input_bytes, || {
-                let given = given.map(Given::of);
+                let given = given.map(Snapshot::of);
                 let basis = Sent::new(&sent).basis(&[given.as_ref(), None]);
                 assert!(basis <= 1);
                 operations(given.as_ref(), &sent, stored)
@@ -45,7 +45,7 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
         // nobody else has written: the client's state is what is stored
         reads_as(&save(Some(&given_text), &given_text), &sent);
         // the client has changed nothing
-        let unchanged = operations(Some(&Given::of(&written(&sent))), &sent, &stored_text);
+        let unchanged = operations(Some(&Snapshot::of(&written(&sent))), &sent, &stored_text);
         assert!(unchanged.is_empty(), "{unchanged:?}");
         // what it sends is stored already
         reads_as(&save(None, &written(&sent)), &sent);
@@ -57,7 +57,7 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
     });
 }
 
-fn operations(given: Option<&Given>, sent: &KeyedValues, stored: &str) -> Vec<Operation> {
+fn operations(given: Option<&Snapshot>, sent: &KeyedValues, stored: &str) -> Vec<Operation> {
     let save = ThreeWay::new(given, sent);
     let stored = Document::parse(stored).unwrap();
     let open = save.open_keys();

@@ -1,8 +1,8 @@
 //! A whole state that a client saves, as the operations that it means.
 
 use super::arrays::{Base, Elements, Merged, merge};
-use super::given::{Given, look_at};
 use super::seen::Seen;
+use super::snapshot::{Snapshot, look_at};
 use crate::domain::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
 /// Elements that a save adds one by one, to all arrays together. Past that, arrays are set as a whole:
@@ -32,7 +32,7 @@ struct Open {
 impl ThreeWay {
     /// Compares a state with what its sender was given, if that is known.
     #[must_use]
-    pub fn new(given: Option<&Given>, state: &KeyedValues) -> Self {
+    pub fn new(given: Option<&Snapshot>, state: &KeyedValues) -> Self {
         let mut this = Self {
             settled: Vec::new(),
             open: Vec::new(),
@@ -50,14 +50,14 @@ impl ThreeWay {
     }
 
     /// Deletes what was given and is there no more. The state's keys are sorted.
-    fn delete_missing(&mut self, given: &Given, state: &KeyedValues) {
+    fn delete_missing(&mut self, given: &Snapshot, state: &KeyedValues) {
         let is_missing = |key: &&Key| state.binary_search_by(|(kept, _)| kept.cmp(key)).is_err();
         let missing = given.keys().filter(is_missing).cloned();
         self.settled
             .extend(missing.map(|key| Operation::Delete { key }));
     }
 
-    fn compare(&mut self, given: &Given, key: &Key, value: &Value) {
+    fn compare(&mut self, given: &Snapshot, key: &Key, value: &Value) {
         let seen = given.get(key).copied();
         if seen == Some(look_at_value(value)) {
             return;

@@ -4,11 +4,11 @@ mod arrays;
 mod basis;
 #[cfg(test)]
 mod fuzz;
-mod given;
 mod javascript;
 mod merge;
 mod seen;
+mod snapshot;
 
 pub use basis::Sent;
-pub use given::Given;
 pub use merge::ThreeWay;
+pub use snapshot::Snapshot;

@@ -16,7 +16,7 @@ mod heartbeat;
 mod held;
 mod open;
 mod parked;
-mod place;
+mod progress;
 mod record;
 mod slot;
 mod stored;
@@ -131,9 +131,9 @@ impl Events {
         &self,
         consumer: &str,
         after: Option<EventId>,
-        most: usize,
+        limit: usize,
     ) -> Result<ParkedPage, StoreError> {
-        parked::page(self, consumer, after, most).await
+        parked::page(self, consumer, after, limit).await
     }
 
     /// Has parked events delivered after all: these, or all there are. Answers how many.

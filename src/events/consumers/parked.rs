@@ -36,12 +36,12 @@ pub(super) async fn page(
     events: &Events,
     consumer: &str,
     after: Option<EventId>,
-    most: usize,
+    limit: usize,
 ) -> Result<ParkedPage, StoreError> {
     // one more tells whether there are more
-    let mut found = events.backend().parked(consumer, after, most + 1).await?;
-    let has_more = found.len() > most;
-    found.truncate(most);
+    let mut found = events.backend().parked(consumer, after, limit + 1).await?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
     let last = found.last().map(|(id, _)| *id);
     let parked = found.iter().filter_map(|(id, record)| {
         let Record {

@@ -69,8 +69,8 @@ impl Agreement {
 
     /// Signs with the key that was in use before, if the ring has it.
     pub(super) fn resume(&self, digest: &str) {
-        if let Some(place) = self.digests.iter().position(|known| known == digest) {
-            self.ring.sign_with(place);
+        if let Some(index) = self.digests.iter().position(|known| known == digest) {
+            self.ring.sign_with(index);
         }
     }
 
@@ -92,8 +92,8 @@ impl Agreement {
     /// stands for one that says nothing. They were asked at that time.
     pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let told: Vec<_> = cards.iter().flatten().collect();
-        let without = |place: usize| {
-            let lacks = |card: &&&Card| !card.has(&self.digests[place]);
+        let without = |index: usize| {
+            let lacks = |card: &&&Card| !card.has(&self.digests[index]);
             told.iter().filter(lacks).count()
         };
         // a ring of one key has no other choice, so there is nothing to wait for
@@ -101,7 +101,7 @@ impl Agreement {
             1 => 0,
             _ => cards.len() - told.len(),
         };
-        let is_on_all = |place: usize| silent == 0 && without(place) == 0;
+        let is_on_all = |index: usize| silent == 0 && without(index) == 0;
         let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
         let held_before = self.held_since.filter(|_| self.has_heard(now));
         let held_since = is_on_all(chosen).then(|| held_before.unwrap_or(now));
@@ -116,7 +116,7 @@ impl Agreement {
             let others = std::iter::once(chosen).chain(0..self.digests.len());
             others
                 .into_iter()
-                .find(|place| is_on_all(*place))
+                .find(|index| is_on_all(*index))
                 .unwrap_or(signing)
         };
         let situation = match (next == chosen, is_on_all(chosen)) {

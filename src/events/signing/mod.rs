@@ -137,13 +137,13 @@ impl Sharing {
         heard.await
     }
 
-    fn print(&self, place: usize) -> KeyPrint {
-        self.ring.keys()[place].print()
+    fn print(&self, index: usize) -> KeyPrint {
+        self.ring.keys()[index].print()
     }
 
     fn tell(&self, verdict: &Verdict) {
         let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
-        let name = |place| self.print(place).name;
+        let name = |index| self.print(index).name;
         let (chosen, signs) = (name(chosen), name(signing));
         let (chosen, signs) = (&*chosen, &*signs);
         let Verdict {

@@ -245,7 +245,7 @@ impl ThreadStream {
         let mut is_all = events.len() < self.at_once;
         let mut at_once = MOST.min(2 * self.at_once);
         let mut bytes = 0;
-        for (place, event) in events.into_iter().enumerate() {
+        for (index, event) in events.into_iter().enumerate() {
             if event.id.position > until.head {
                 // the listener hears that
                 is_all = true;
@@ -262,7 +262,7 @@ impl ThreadStream {
             if bytes >= MOST_BYTES {
                 // the rest is read once more when these are taken
                 is_all = false;
-                at_once = place + 1;
+                at_once = index + 1;
                 break;
             }
         }

@@ -61,8 +61,8 @@ pub(crate) fn receipt(written: &Written) -> HttpResponse {
 pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
     let mut json = head(written);
     json.push_str(",\"results\":[");
-    for (place, answer) in written.answers.iter().enumerate() {
-        json.push_str(if place > 0 { ",{" } else { "{" });
+    for (index, answer) in written.answers.iter().enumerate() {
+        json.push_str(if index > 0 { ",{" } else { "{" });
         write_answer(&mut json, *answer, "");
         json.push('}');
     }

@@ -48,14 +48,14 @@ fn holds<C: Cursor>(input: Input<'_>) {
     assert!(open::<C>(&ring, b"another", &sealed).is_err());
     assert!(open::<C>(&super::cursors::ring("theirs"), ABOUT, &sealed).is_err());
     let step = sealed.len().div_ceil(PLACES);
-    for place in (0..sealed.len()).step_by(step) {
+    for index in (0..sealed.len()).step_by(step) {
         let mut changed = sealed.clone();
-        let other = if changed[place..].starts_with('A') {
+        let other = if changed[index..].starts_with('A') {
             "B"
         } else {
             "A"
         };
-        changed.replace_range(place..place + 1, other);
+        changed.replace_range(index..index + 1, other);
         assert!(open::<C>(&ring, ABOUT, &changed).is_err(), "{changed}");
     }
 }

@@ -9,7 +9,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 use super::content::EntryContent;
 use crate::domain::Precondition;
 use crate::http::request::conditions::precondition;
-use crate::http::request::exchange::Exchange;
+use crate::http::request::context::RequestContext;
 use crate::web::ApiError;
 
 /// `If-Match`, or `If-None-Match: *`, of a write.
@@ -26,7 +26,7 @@ pub(crate) struct AnyBody {
 /// A write whose body did not arrive whole is not done, whether it needs the body or not.
 fn whole_body(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let extensions = request.extensions();
-    let exchange = extensions.get::<Exchange>();
+    let exchange = extensions.get::<RequestContext>();
     let exchange = exchange.ok_or(ApiError::BodyUnreadable)?;
     exchange.body.bytes().cloned()
 }

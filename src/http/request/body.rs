@@ -24,7 +24,7 @@ use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
 use super::early::announced_bytes;
 use crate::alarm::Alarm;
 use crate::domain::BODY_MAX_BYTES;
-use crate::http::turn::Turn;
+use crate::http::connection_state::ConnectionState;
 use crate::web::ApiError;
 
 /// A body that takes longer than this to arrive is given up.
@@ -96,7 +96,7 @@ impl Body {
         }
         let announced_bytes = announced_bytes(request).unwrap_or_default();
         let alarm = request.conn_data::<BodyAlarm>().cloned();
-        let turn = request.conn_data::<Turn>().cloned();
+        let turn = request.conn_data::<ConnectionState>().cloned();
         let memory = request.conn_data::<BodyMemory>().cloned();
         let payload = Arriving {
             payload: request.take_payload(),
@@ -236,7 +236,7 @@ impl Parts {
 struct Arriving {
     payload: Payload,
     alarm: BodyAlarm,
-    turn: Turn,
+    turn: ConnectionState,
     share: Share,
 }
 

@@ -6,7 +6,7 @@ use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
-use super::exchange::Exchange;
+use super::context::RequestContext;
 use super::json::{Version, Whole};
 use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp};
 use crate::service::{ServiceError, WriteOptions};
@@ -190,7 +190,7 @@ impl Repeatable {
 fn body(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let extensions = request.extensions();
     let exchange = extensions
-        .get::<Exchange>()
+        .get::<RequestContext>()
         .ok_or(ApiError::BodyUnreadable)?;
     exchange.body.bytes().cloned()
 }

@@ -26,9 +26,9 @@ pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
 /// no such part has an empty one.
 ///
 /// It is read from the path as it was sent: the router's own decoding is lossy.
-pub(crate) fn path_part(request: &HttpRequest, place: usize) -> Option<Cow<'_, str>> {
+pub(crate) fn path_part(request: &HttpRequest, index: usize) -> Option<Cow<'_, str>> {
     let path = request.uri().path().as_bytes();
-    let part = path.split(|byte| *byte == b'/').nth(place);
+    let part = path.split(|byte| *byte == b'/').nth(index);
     percent_decode(str::from_utf8(part.unwrap_or_default()).ok()?)
 }
 

@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
-use super::exchange::Exchange;
+use super::context::RequestContext;
 use crate::domain::JsonError;
 use crate::http::answer::negotiation::BodyType;
 use crate::web::ApiError;
@@ -30,7 +30,7 @@ impl JsonBody {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let extensions = request.extensions();
         let exchange = extensions
-            .get::<Exchange>()
+            .get::<RequestContext>()
             .ok_or(ApiError::BodyUnreadable)?;
         let bytes = exchange.body.bytes()?;
         if let Err(error) = std::str::from_utf8(bytes) {

@@ -9,7 +9,7 @@ use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::domain::{Json, ThreadId, member};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::request::exchange::About;
+use crate::http::request::context::About;
 use crate::http::request::json::BodyFault;
 use crate::web::ApiError;
 

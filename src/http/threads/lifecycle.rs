@@ -10,12 +10,12 @@ use crate::domain::{Stamp, ThreadId, Written};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::{content, mark_replay, respond};
-use crate::http::request::asking::Asking;
 use crate::http::request::conditions::{ReadConditions, WriteConditions};
-use crate::http::request::exchange::{About, Successor};
+use crate::http::request::context::{About, Successor};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
+use crate::http::request::thread_maker::ThreadMaker;
 use crate::http::schemas::{ReadProblems, WriteHeaders, WriteProblems};
 use crate::identity::THREAD_ID;
 use crate::web::{ApiError, etag};
@@ -46,11 +46,11 @@ pub(crate) async fn create_thread(
         let detail = "If-Match does not go with making a thread";
         return Err(ApiError::InvalidParameter(detail.into()));
     }
-    let asking = Asking::of(&request, &api)?;
+    let maker = ThreadMaker::of(&request, &api)?;
     let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
     let id = match id {
-        Some(id) => asking.chosen_id(&id)?,
-        None => asking.made_id(&request, &api, conditions.key.as_ref())?,
+        Some(id) => maker.chosen_id(&id)?,
+        None => maker.made_id(&request, &api, conditions.key.as_ref())?,
     };
     request.extensions_mut().insert(About(id));
     let written = api.service.create(&id, new, conditions.options).await?;

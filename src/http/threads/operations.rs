@@ -129,7 +129,7 @@ impl OperationBody<'_> {
             } => Operation::Push {
                 key: key(name)?,
                 value: Json::parse(value.0).map_err(ApiError::InvalidJson)?,
-                max_records: max_records.map(|Whole(most)| most),
+                max_records: max_records.map(|Whole(limit)| limit),
                 mismatch: Mismatch::Refuse,
             },
             Self::Increment { key: name, by } => Operation::Increment {

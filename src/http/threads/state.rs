@@ -101,8 +101,8 @@ pub(crate) async fn get_keys(
 ) -> Result<HttpResponse, ApiError> {
     let found = target.api.service.get_keys(&target.id).await?;
     let mut json = vec![b'['];
-    for (place, key) in found.content.iter().enumerate() {
-        if place > 0 {
+    for (index, key) in found.content.iter().enumerate() {
+        if index > 0 {
             json.push(b',');
         }
         key.write_json(&mut json);

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use serde_json::value::RawValue;
 
-use super::messages::{Asked, Wire, read_calls};
+use super::messages::{RequestedCall, Wire, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
 use super::single::{NOT_KEPT, marked};
 use crate::domain::{Fingerprint, IdempotencyKey};
@@ -60,7 +60,7 @@ pub(crate) async fn call_tools(
     let answered = access.api.tools().call_all(&scope, &calls).await?;
     let response = marked(&answered);
     let mut outcomes = answered.into_iter().map(|answered| answered.outcome);
-    let answer = |asked: &Asked<'_>| match &asked.tool {
+    let answer = |asked: &RequestedCall<'_>| match &asked.tool {
         Ok(_) => outcomes.next(),
         Err(mistake) => Some(Outcome::Mistake(mistake.clone())),
     };
@@ -80,10 +80,10 @@ pub(crate) async fn call_tools(
 
 /// The call of one of our tools. Each has an idempotency key of its own, told by its place: what
 /// was done before a failure is not done again.
-fn call(asked: &Asked<'_>, idempotency: Option<IdempotencyKey>) -> Option<Call> {
-    let place = (asked.place as u64).to_be_bytes();
+fn call(asked: &RequestedCall<'_>, idempotency: Option<IdempotencyKey>) -> Option<Call> {
+    let index = (asked.index as u64).to_be_bytes();
     let idempotency = idempotency.map(|key| IdempotencyKey {
-        digest: Fingerprint::of(&[&key.digest.0, &place]),
+        digest: Fingerprint::of(&[&key.digest.0, &index]),
         request: key.request,
     });
     Some(Call {

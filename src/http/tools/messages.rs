@@ -24,9 +24,9 @@ pub(super) enum Wire {
 
 /// A call as it was asked for.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct RequestedCall<'a> {
     /// Its place in the list.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
     id: String,
     /// Which tool, or what to say of one that is none of ours.
     pub(crate) tool: Result<Tool, String>,
@@ -62,7 +62,7 @@ impl Wire {
     }
 
     /// The messages that answer these calls.
-    pub(super) fn messages(self, asked: &[Asked<'_>], outcomes: &[Outcome]) -> Value {
+    pub(super) fn messages(self, asked: &[RequestedCall<'_>], outcomes: &[Outcome]) -> Value {
         let answers = asked.iter().zip(outcomes);
         match self {
             Self::OpenAi => answers
@@ -91,7 +91,7 @@ pub(super) struct List<'a> {
     is_mixed: bool,
 }
 
-fn block(asked: &Asked<'_>, outcome: &Outcome) -> Value {
+fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
     let id = &asked.id;
     match outcome {
         Outcome::Result(result) => {
@@ -107,19 +107,22 @@ fn block(asked: &Asked<'_>, outcome: &Outcome) -> Value {
 ///
 /// # Errors
 /// [`ApiError::InvalidParameter`] when it is no list, has something else in it, or too much.
-pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> Result<Vec<Asked<'a>>, ApiError> {
+pub(super) fn read_calls<'a>(
+    wire: Wire,
+    list: List<'a>,
+) -> Result<Vec<RequestedCall<'a>>, ApiError> {
     let fault = |fault: BodyFault| ApiError::from(fault.in_member(list.name));
     if !list.json.starts_with('[') {
         return Err(fault(BodyFault::unwanted("a list")));
     }
     let mut calls = Vec::new();
-    for (index, element) in elements(list.json).enumerate() {
-        let place = calls.len();
+    for (at, element) in elements(list.json).enumerate() {
+        let index = calls.len();
         let call = match wire {
-            Wire::OpenAi => read_tool_call(place, element).map(Some),
-            Wire::Anthropic => read_tool_use(place, element, list.is_mixed),
+            Wire::OpenAi => read_tool_call(index, element).map(Some),
+            Wire::Anthropic => read_tool_use(index, element, list.is_mixed),
         };
-        calls.extend(call.map_err(|error| fault(error.in_element(index)))?);
+        calls.extend(call.map_err(|error| fault(error.in_element(at)))?);
         if calls.len() > CALLS_MAX {
             let wanted = format!("a list of at most {CALLS_MAX} calls");
             return Err(fault(BodyFault::unwanted(wanted)));
@@ -160,38 +163,42 @@ struct ToolUse<'a> {
     input: Option<RawJson<'a>>,
 }
 
-fn read_tool_call(place: usize, raw: &str) -> Result<Asked<'_>, BodyFault> {
+fn read_tool_call(index: usize, raw: &str) -> Result<RequestedCall<'_>, BodyFault> {
     let call: ToolCall<'_> = read_value(raw)?;
     let (name, arguments) = match (call.function, call.r#type) {
         (Some(function), _) => (function.name, function.arguments),
         (None, Some(RawJson(kind))) if kind != r#""function""# => (read_value(kind)?, None),
         (None, _) => return Err(BodyFault::missing_field("function")),
     };
-    Ok(Asked::new(place, call.id, &name, arguments, raw))
+    Ok(RequestedCall::new(index, call.id, &name, arguments, raw))
 }
 
 /// A call, unless it is another block among those of a whole content.
-fn read_tool_use(place: usize, raw: &str, is_mixed: bool) -> Result<Option<Asked<'_>>, BodyFault> {
+fn read_tool_use(
+    index: usize,
+    raw: &str,
+    is_mixed: bool,
+) -> Result<Option<RequestedCall<'_>>, BodyFault> {
     let Block { r#type: kind } = read_value(raw)?;
     if kind != Some(RawJson(r#""tool_use""#)) {
         let wanted = || BodyFault::unwanted("a block of the type tool_use");
         return if is_mixed { Ok(None) } else { Err(wanted()) };
     }
     let block: ToolUse<'_> = read_value(raw)?;
-    let call = Asked::new(place, block.id, &block.name, block.input, raw);
+    let call = RequestedCall::new(index, block.id, &block.name, block.input, raw);
     Ok(Some(call))
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestedCall<'a> {
     fn new(
-        place: usize,
+        index: usize,
         id: String,
         name: &str,
         arguments: Option<RawJson<'a>>,
         raw: &'a str,
     ) -> Self {
         Self {
-            place,
+            index,
             id,
             tool: which(name),
             arguments: arguments.map_or("", |RawJson(json)| json),

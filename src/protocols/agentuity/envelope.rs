@@ -11,7 +11,7 @@ use super::{Agentuity, AgentuityError};
 use crate::http::Body;
 
 /// Put into a request's extensions for the handlers.
-pub(super) struct Exchange {
+pub(super) struct RequestContext {
     pub(super) body: Body,
 }
 
@@ -28,7 +28,7 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
     let body = Body::read(&mut request, limit_bytes.unwrap_or(0)).await;
     let mut response = match limit_bytes {
         Some(_) => {
-            request.extensions_mut().insert(Exchange { body });
+            request.extensions_mut().insert(RequestContext { body });
             next.call(request).await?.map_into_left_body()
         }
         None => request

@@ -21,7 +21,7 @@ const NAMING: [(&str, HeaderName); 2] = [
 /// The query.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct McpQuery {
     scope: Option<String>,
     expires: Option<String>,
     sig: Option<String>,
@@ -41,9 +41,9 @@ impl Mcp {
     pub(super) fn open(&self, request: &HttpRequest) -> Result<Scope, ApiError> {
         let headers = request.headers();
         let has_key = self.api_keys.verify(headers).is_some();
-        let asked = web::Query::<Asked>::from_query(request.query_string());
-        let granted = match &asked {
-            Ok(asked) => self.granted(asked)?,
+        let query = web::Query::<McpQuery>::from_query(request.query_string());
+        let granted = match &query {
+            Ok(query) => self.granted(query)?,
             Err(_) => None,
         };
         let thread = match headers.contains_key(&THREAD_ID) {
@@ -54,8 +54,8 @@ impl Mcp {
             return self.known(request);
         }
         let malformed = "The query takes `scope`, `expires` and `sig`, each once";
-        let asked = asked.map_err(|_| ApiError::InvalidParameter(malformed.into()))?;
-        let by_query = granted.map(Ok).or_else(|| named(&asked));
+        let query = query.map_err(|_| ApiError::InvalidParameter(malformed.into()))?;
+        let by_query = granted.map(Ok).or_else(|| named(&query));
         let by_thread = thread.map(|id| Ok(ScopeId::Thread(id).into()));
         let by_headers = named_by(headers);
         let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
@@ -70,14 +70,14 @@ impl Mcp {
     }
 
     /// The scope that a query with a signature opens.
-    fn granted(&self, asked: &Asked) -> Result<Option<Scope>, ApiError> {
-        let Some(signature) = &asked.sig else {
+    fn granted(&self, query: &McpQuery) -> Result<Option<Scope>, ApiError> {
+        let Some(signature) = &query.sig else {
             return Ok(None);
         };
         let ring = self.identity.ring();
-        let scope = asked.scope.as_deref().unwrap_or_default();
+        let scope = query.scope.as_deref().unwrap_or_default();
         let now_ms = Clock::system().now_ms();
-        let grant = ScopeGrant::open(ring, scope, asked.expires.as_deref(), signature, now_ms);
+        let grant = ScopeGrant::open(ring, scope, query.expires.as_deref(), signature, now_ms);
         let grant = grant.ok_or(ApiError::ApiKeyRequired)?;
         Ok(Some(grant.scope))
     }
@@ -111,12 +111,12 @@ impl Mcp {
 }
 
 /// The scope that a query without a signature names.
-fn named(asked: &Asked) -> Option<Result<Scope, ApiError>> {
-    if asked.expires.is_some() {
+fn named(query: &McpQuery) -> Option<Result<Scope, ApiError>> {
+    if query.expires.is_some() {
         let detail = "`expires` is for signed queries";
         return Some(Err(ApiError::InvalidParameter(detail.into())));
     }
-    let scope = asked.scope.as_deref()?.parse();
+    let scope = query.scope.as_deref()?.parse();
     Some(scope.map_err(ApiError::from))
 }
 

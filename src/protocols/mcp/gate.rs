@@ -12,7 +12,7 @@ use super::message::{MESSAGE_MAX_BYTES, Message, MessageFault};
 use super::{Mcp, Opened};
 use crate::domain::scope::Scope;
 use crate::http::{About, Body};
-use crate::service::rates::Asker;
+use crate::service::rates::RateSubject;
 use crate::web::ApiError;
 
 /// The middleware around the protocol. Without a credential nothing of it is answered, and nobody is
@@ -65,7 +65,7 @@ fn admit(
     Ok(Message::read(body.bytes()?).map(|message| {
         request.extensions_mut().insert(Opened {
             scope,
-            address: Asker::address(),
+            address: RateSubject::address(),
             arguments: message.arguments,
         });
         message.envelope

@@ -16,7 +16,7 @@ use super::failure::told;
 use super::{Opened, resources};
 use crate::domain::scope::Scope;
 use crate::service::ScopeService;
-use crate::service::rates::Asker;
+use crate::service::rates::RateSubject;
 use crate::service::tools::{Format, Outcome, Tool, Toolbox, definitions};
 
 /// What a model is told before it calls anything.
@@ -123,7 +123,7 @@ impl ServerHandler for Server {
         } = opened(&context)?;
         let arguments = arguments.as_deref().unwrap_or_default();
         let call = self.tools.call_alone(&scope, tool, arguments);
-        let outcome = Asker::at(address).around(call).await;
+        let outcome = RateSubject::at(address).around(call).await;
         let result = match outcome.map_err(told)? {
             Outcome::Result(result) => CallToolResult::structured(result),
             Outcome::Mistake(text) => CallToolResult::error(vec![ContentBlock::text(text)]),

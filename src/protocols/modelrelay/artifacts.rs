@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::leading::Leading;
 use super::RelayError;
-use super::asked::Asked;
+use super::request::RelayRequest;
 use super::run_objects::tasks_object;
 use super::session_objects::kv_object;
 
@@ -34,10 +34,10 @@ struct ToolResults {
 }
 
 /// `GET /runs/{id}/artifacts/{key}`: what it holds, also after the run's end.
-pub(super) async fn get_artifact(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let runs = &asked.relay.runs;
-    let run = runs.get(asked.id()?).await?;
-    Ok(match asked.part("key") {
+pub(super) async fn get_artifact(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let runs = &request.relay.runs;
+    let run = runs.get(request.id()?).await?;
+    Ok(match request.part("key") {
         OUTPUTS if run.outputs.is_some() => HttpResponse::Ok()
             .content_type(ContentType::json())
             .body(runs.outputs(&run).await?.as_str().to_owned()),
@@ -54,29 +54,29 @@ pub(super) async fn get_artifact(asked: Asked) -> Result<HttpResponse, RelayErro
 }
 
 /// `GET /runs/{id}/tasks`
-pub(super) async fn get_tasks(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let runs = &asked.relay.runs;
-    let run = runs.get(asked.id()?).await?;
+pub(super) async fn get_tasks(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let runs = &request.relay.runs;
+    let run = runs.get(request.id()?).await?;
     let state = runs.tool_state(&run).await?;
     Ok(HttpResponse::Ok().json(tasks_object(&state.tasks)))
 }
 
 /// `GET /runs/{id}/steps`
-pub(super) async fn get_steps(asked: Asked) -> Result<HttpResponse, RelayError> {
-    asked.relay.runs.get(asked.id()?).await?;
+pub(super) async fn get_steps(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    request.relay.runs.get(request.id()?).await?;
     Ok(HttpResponse::Ok().json(json!({"steps": []})))
 }
 
 /// `GET /runs/{id}/pending-tools`
-pub(super) async fn get_pending_tools(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let run = asked.relay.runs.get(asked.id()?).await?;
+pub(super) async fn get_pending_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let run = request.relay.runs.get(request.id()?).await?;
     Ok(HttpResponse::Ok().json(json!({"run_id": run.id.to_string(), "pending": []})))
 }
 
 /// `POST /runs/{id}/tool-results`
-pub(super) async fn post_tool_results(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id = asked.id()?;
-    asked.json::<ToolResults>()?;
-    let run = asked.relay.runs.get(id).await?;
+pub(super) async fn post_tool_results(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    request.json::<ToolResults>()?;
+    let run = request.relay.runs.get(id).await?;
     Ok(HttpResponse::Ok().json(json!({"accepted": 0, "status": run.status.as_str()})))
 }

@@ -10,7 +10,7 @@ use actix_web::{Error, HttpMessage, web};
 
 use super::{ModelRelay, RelayError};
 use crate::http::{Body, session_of};
-use crate::service::rates::Asker;
+use crate::service::rates::RateSubject;
 use crate::web::SessionId;
 
 /// The id of a request, chosen by the client or by us.
@@ -21,7 +21,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-modelrelay-api-key");
 const REQUEST_ID_MAX_BYTES: usize = 128;
 
 /// Put into a request's extensions for the handlers.
-pub(super) struct Exchange {
+pub(super) struct RequestContext {
     pub(super) body: Body,
     /// The name of the api key.
     pub(super) key_name: Arc<str>,
@@ -43,8 +43,8 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match key_name {
         Some(key_name) => {
-            Asker::is_a_back_end();
-            let exchange = Exchange { body, key_name };
+            RateSubject::is_a_back_end();
+            let exchange = RequestContext { body, key_name };
             request.extensions_mut().insert(exchange);
             next.call(request).await?.map_into_left_body()
         }

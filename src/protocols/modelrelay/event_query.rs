@@ -4,7 +4,7 @@ use actix_web::http::header::{ACCEPT, HeaderName};
 use serde::Deserialize;
 
 use super::RelayError;
-use super::asked::Asked;
+use super::request::RelayRequest;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM: &str = "text/event-stream";
@@ -40,8 +40,8 @@ impl Wanted {
     ///
     /// # Errors
     /// [`RelayError::InvalidInput`].
-    pub(super) fn of(asked: &Asked) -> Result<Self, RelayError> {
-        let query: Parameters = asked.query()?;
+    pub(super) fn of(request: &RelayRequest) -> Result<Self, RelayError> {
+        let query: Parameters = request.query()?;
         let limit = query.limit;
         if limit.is_some_and(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
             return Err(invalid(&format!("limit must be between 1 and {LIMIT_MAX}")));
@@ -52,10 +52,10 @@ impl Wanted {
         if query.after_state_seq.is_some() && !has_state {
             return Err(invalid("after_state_seq goes with include=state"));
         }
-        let (last_seq, last_state_seq) = last_event(asked)?;
+        let (last_seq, last_state_seq) = last_event(request)?;
         let seq = last_seq.or(query.after_seq).unwrap_or(0);
         let state_seq = last_state_seq.or(query.after_state_seq).unwrap_or(0);
-        let accept = asked.headers().get(ACCEPT);
+        let accept = request.headers().get(ACCEPT);
         let accept = accept.and_then(|accept| accept.to_str().ok());
         Ok(Self {
             seq,
@@ -89,8 +89,8 @@ fn includes_state(include: Option<&str>) -> Result<bool, RelayError> {
 }
 
 /// The places in an id as [`super::events`] writes it: `SEQ`, or `SEQ:STATE_SEQ`.
-fn last_event(asked: &Asked) -> Result<(Option<u64>, Option<u64>), RelayError> {
-    let Some(id) = asked.headers().get(LAST_EVENT_ID) else {
+fn last_event(request: &RelayRequest) -> Result<(Option<u64>, Option<u64>), RelayError> {
+    let Some(id) = request.headers().get(LAST_EVENT_ID) else {
         return Ok((None, None));
     };
     let id = id.to_str().unwrap_or_default();

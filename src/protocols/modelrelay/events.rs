@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::asked::Asked;
 use super::event_query::Wanted;
 use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
+use super::request::RelayRequest;
 use super::{ModelRelay, RelayError};
 use crate::domain::Refusal;
 use crate::domain::scope::Kept;
@@ -60,18 +60,18 @@ struct Feed {
 }
 
 /// `GET /runs/{id}/events`
-pub(super) async fn get_events(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id: Uuid = asked.id()?;
-    let wanted = Wanted::of(&asked)?;
-    let run = asked.relay.runs.get(id).await?;
+pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id: Uuid = request.id()?;
+    let wanted = Wanted::of(&request)?;
+    let run = request.relay.runs.get(id).await?;
     let media_type = if wanted.as_sse {
         "text/event-stream"
     } else {
         "application/x-ndjson"
     };
     let feed = Feed {
-        stop: asked.relay.events.streams_end(),
-        relay: asked.relay,
+        stop: request.relay.events.streams_end(),
+        relay: request.relay,
         run,
         wanted,
         queue: VecDeque::new(),

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::RelayError;
-use super::asked::Asked;
 use super::bodies::read_id;
+use super::request::RelayRequest;
 use super::session_objects::message_object;
 use crate::domain::{Json, elements};
 
@@ -22,11 +22,15 @@ struct NewMessage {
 }
 
 /// `POST /sessions/{id}/messages`
-pub(super) async fn add_message(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id = asked.id()?;
-    let value = asked.json::<NewMessage>()?.value()?;
-    let making = asked.making(&format!("message of {id}"), None)?;
-    let message = asked.relay.sessions.add_message(id, &making, value).await?;
+pub(super) async fn add_message(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let value = request.json::<NewMessage>()?.value()?;
+    let making = request.making(&format!("message of {id}"), None)?;
+    let message = request
+        .relay
+        .sessions
+        .add_message(id, &making, value)
+        .await?;
     Ok(HttpResponse::Created()
         .content_type(ContentType::json())
         .body(message_object(&message)))

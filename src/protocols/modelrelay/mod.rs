@@ -13,7 +13,6 @@
 //! request's id.
 
 mod artifacts;
-mod asked;
 mod bodies;
 mod envelope;
 mod error;
@@ -21,6 +20,7 @@ mod event_query;
 mod events;
 mod lines;
 mod messages;
+mod request;
 mod routes;
 mod run_objects;
 mod runs;

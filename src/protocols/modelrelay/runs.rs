@@ -6,8 +6,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::asked::Asked;
 use super::bodies::{Object, read_id};
+use super::request::RelayRequest;
 use super::run_objects::RunObject;
 use super::{ModelRelay, RelayError};
 use crate::domain::Json;
@@ -56,13 +56,13 @@ struct Include {
 }
 
 /// `POST /runs`
-pub(super) async fn create_run(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let body: NewRun = asked.json()?;
+pub(super) async fn create_run(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let body: NewRun = request.json()?;
     let options = body.options.as_ref();
     let key = options.and_then(|Object(options)| options.idempotency_key.as_deref());
-    let making = asked.making("run", key)?;
+    let making = request.making("run", key)?;
     let plan = body.plan()?;
-    let relay = &asked.relay;
+    let relay = &request.relay;
     let run = match relay.runs.made(&making).await? {
         Some(run) => run,
         None => {
@@ -78,9 +78,9 @@ pub(super) async fn create_run(asked: Asked) -> Result<HttpResponse, RelayError>
 }
 
 /// `GET /runs/{id}`
-pub(super) async fn get_run(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id = asked.id()?;
-    let include: Include = asked.query()?;
+pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let include: Include = request.query()?;
     let include = include.include.as_deref().unwrap_or_default();
     let mut has_steps = false;
     for part in include.split(',').filter(|part| !part.is_empty()) {
@@ -94,16 +94,16 @@ pub(super) async fn get_run(asked: Asked) -> Result<HttpResponse, RelayError> {
             }
         }
     }
-    let run = asked.relay.runs.get(id).await?;
-    respond(&asked.relay, &run, has_steps).await
+    let run = request.relay.runs.get(id).await?;
+    respond(&request.relay, &run, has_steps).await
 }
 
 /// `POST /runs/{id}/complete`, beyond the original, which ends runs by itself.
-pub(super) async fn complete_run(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id = asked.id()?;
-    let completion = asked.json::<End>()?.completion()?;
-    let run = asked.relay.runs.complete(id, &completion).await?;
-    respond(&asked.relay, &run, false).await
+pub(super) async fn complete_run(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let completion = request.json::<End>()?.completion()?;
+    let run = request.relay.runs.complete(id, &completion).await?;
+    respond(&request.relay, &run, false).await
 }
 
 async fn respond(

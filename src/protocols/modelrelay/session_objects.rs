@@ -56,8 +56,8 @@ impl<'a> SessionObject<'a> {
         let mut json = serde_json::to_string(self).expect("names are text");
         json.pop();
         json.push_str(r#","messages":["#);
-        for (place, message) in messages.iter().enumerate() {
-            if place > 0 {
+        for (index, message) in messages.iter().enumerate() {
+            if index > 0 {
                 json.push(',');
             }
             json.push_str(&message_object(message));

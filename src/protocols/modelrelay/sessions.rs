@@ -5,8 +5,8 @@ use actix_web::http::header::ContentType;
 use serde::Deserialize;
 
 use super::RelayError;
-use super::asked::Asked;
 use super::bodies::{read_id, read_limit, read_offset};
+use super::request::RelayRequest;
 use super::session_objects::{RESERVED, SessionList, SessionObject};
 use crate::service::{Clearing, SessionMetadata};
 
@@ -44,23 +44,23 @@ struct Page {
 }
 
 /// `POST /sessions`
-pub(super) async fn create_session(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let body: NewSession = asked.json_or_nothing()?;
+pub(super) async fn create_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let body: NewSession = request.json_or_nothing()?;
     let customer_id = read_id("customer_id", body.customer_id.as_deref())?;
     let metadata = unreserved(body.metadata.unwrap_or_default())?;
-    let making = asked.making("session", None)?;
-    let sessions = &asked.relay.sessions;
+    let making = request.making("session", None)?;
+    let sessions = &request.relay.sessions;
     let session = sessions.create(&making, customer_id, metadata).await?;
     Ok(HttpResponse::Created().json(SessionObject::of(&session)))
 }
 
 /// `GET /sessions`, where what tools keep is left out.
-pub(super) async fn list_sessions(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let page: Page = asked.query()?;
+pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let page: Page = request.query()?;
     let offset = read_offset(page.offset, page.cursor.as_deref())?;
     let limit = read_limit(page.limit)?;
     let customer_id = read_id("customer_id", page.customer_id.as_deref())?;
-    let listed = asked
+    let listed = request
         .relay
         .sessions
         .list(customer_id, offset, limit)
@@ -72,8 +72,8 @@ pub(super) async fn list_sessions(asked: Asked) -> Result<HttpResponse, RelayErr
 }
 
 /// `GET /sessions/{id}`
-pub(super) async fn get_session(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let said = asked.relay.sessions.conversation(asked.id()?).await?;
+pub(super) async fn get_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let said = request.relay.sessions.conversation(request.id()?).await?;
     let json = SessionObject::of(&said.session).with_messages(&said.messages);
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
@@ -81,28 +81,28 @@ pub(super) async fn get_session(asked: Asked) -> Result<HttpResponse, RelayError
 }
 
 /// `PATCH /sessions/{id}`
-pub(super) async fn patch_session(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id = asked.id()?;
-    let patch = unreserved(asked.json::<Patch>()?.metadata)?;
-    let session = asked.relay.sessions.patch(id, &patch).await?;
+pub(super) async fn patch_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let patch = unreserved(request.json::<Patch>()?.metadata)?;
+    let session = request.relay.sessions.patch(id, &patch).await?;
     Ok(HttpResponse::Ok().json(SessionObject::of(&session)))
 }
 
 /// `POST /sessions/{id}/clear`
-pub(super) async fn clear_session(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id = asked.id()?;
-    let body: ClearingBody = asked.json_or_nothing()?;
+pub(super) async fn clear_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let body: ClearingBody = request.json_or_nothing()?;
     let what = Clearing {
         tool_state: body.tool_state,
         keep_unfinished: body.keep_unfinished,
     };
-    let session = asked.relay.sessions.clear(id, what).await?;
+    let session = request.relay.sessions.clear(id, what).await?;
     Ok(HttpResponse::Ok().json(SessionObject::of(&session)))
 }
 
 /// `DELETE /sessions/{id}`
-pub(super) async fn delete_session(asked: Asked) -> Result<HttpResponse, RelayError> {
-    asked.relay.sessions.delete(asked.id()?).await?;
+pub(super) async fn delete_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    request.relay.sessions.delete(request.id()?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

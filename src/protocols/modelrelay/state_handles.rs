@@ -5,8 +5,8 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use serde::{Deserialize, Serialize};
 
-use super::asked::Asked;
 use super::bodies::{read_limit, read_offset};
+use super::request::RelayRequest;
 use super::{PROJECT_ID, RelayError};
 use crate::domain::rfc3339;
 use crate::service::StateHandle;
@@ -44,19 +44,19 @@ struct HandleList {
 }
 
 /// `POST /state-handles`
-pub(super) async fn create_handle(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let ttl = asked.json_or_nothing::<Lifetime>()?.ttl()?;
-    let making = asked.making("state-handle", None)?;
-    let handle = asked.relay.handles.create(&making, ttl).await?;
+pub(super) async fn create_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let ttl = request.json_or_nothing::<Lifetime>()?.ttl()?;
+    let making = request.making("state-handle", None)?;
+    let handle = request.relay.handles.create(&making, ttl).await?;
     Ok(HttpResponse::Created().json(HandleObject::of(&handle)))
 }
 
 /// `GET /state-handles`
-pub(super) async fn list_handles(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let page: Page = asked.query()?;
+pub(super) async fn list_handles(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let page: Page = request.query()?;
     let offset = read_offset(page.offset, page.cursor.as_deref())?;
     let limit = read_limit(page.limit)?;
-    let listed = asked.relay.handles.list(offset, limit).await?;
+    let listed = request.relay.handles.list(offset, limit).await?;
     Ok(HttpResponse::Ok().json(HandleList {
         state_handles: listed.items.iter().map(HandleObject::of).collect(),
         next_cursor: listed.next_offset.map(|offset| offset.to_string()),
@@ -64,23 +64,23 @@ pub(super) async fn list_handles(asked: Asked) -> Result<HttpResponse, RelayErro
 }
 
 /// `GET /state-handles/{id}`
-pub(super) async fn get_handle(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let handle = asked.relay.handles.get(asked.id()?).await?;
+pub(super) async fn get_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let handle = request.relay.handles.get(request.id()?).await?;
     Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
 }
 
 /// `POST /state-handles/{id}/extend`
-pub(super) async fn extend_handle(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let id = asked.id()?;
-    let ttl = asked.json::<Lifetime>()?.ttl()?;
+pub(super) async fn extend_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let ttl = request.json::<Lifetime>()?.ttl()?;
     let ttl = ttl.ok_or_else(|| RelayError::Validation("ttl_seconds is required".into()))?;
-    let handle = asked.relay.handles.extend(id, ttl).await?;
+    let handle = request.relay.handles.extend(id, ttl).await?;
     Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
 }
 
 /// `DELETE /state-handles/{id}`, which may be repeated.
-pub(super) async fn delete_handle(asked: Asked) -> Result<HttpResponse, RelayError> {
-    asked.relay.handles.delete(asked.id()?).await?;
+pub(super) async fn delete_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    request.relay.handles.delete(request.id()?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::super::leading::Leading;
 use super::RelayError;
-use super::asked::Asked;
 use super::bodies::{Object, read_id};
+use super::request::RelayRequest;
 use crate::domain::scope::{Scope, ScopeId};
 use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::service::tools::{Call, Outcome, Tool};
@@ -43,8 +43,8 @@ struct Function {
 
 /// `POST /tool-calls`, where the original calls tools by itself. Without a context, what the calls
 /// keep is gone with the response.
-pub(super) async fn call_tools(asked: Asked) -> Result<HttpResponse, RelayError> {
-    let body: ToolCalls = asked.json()?;
+pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let body: ToolCalls = request.json()?;
     if body.tool_calls.len() > CALLS_MAX {
         let text = format!("tool_calls has at most {CALLS_MAX} calls");
         return Err(RelayError::Validation(text));
@@ -54,16 +54,16 @@ pub(super) async fn call_tools(asked: Asked) -> Result<HttpResponse, RelayError>
         .iter()
         .map(|Object(call)| call.read())
         .collect::<Result<_, _>>()?;
-    let scope = body.scope(&asked).await?;
-    let calls = named.iter().enumerate().filter_map(|(place, named)| {
+    let scope = body.scope(&request).await?;
+    let calls = named.iter().enumerate().filter_map(|(index, named)| {
         Some(Call {
-            idempotency: asked.repeat(place),
+            idempotency: request.repeat(index),
             ..Call::new(named.tool?, named.arguments)
         })
     });
     let calls: Vec<_> = calls.collect();
-    asked.idempotency_key()?;
-    let answered = asked.relay.tools.call_all(&scope, &calls).await?;
+    request.idempotency_key()?;
+    let answered = request.relay.tools.call_all(&scope, &calls).await?;
     let mut answered = answered.into_iter();
     let results: Vec<_> = named
         .iter()
@@ -85,11 +85,11 @@ struct Named<'a> {
 }
 
 impl ToolCalls {
-    async fn scope(&self, asked: &Asked) -> Result<Scope, RelayError> {
+    async fn scope(&self, request: &RelayRequest) -> Result<Scope, RelayError> {
         let state = read_id("state_id", self.state_id.as_deref())?;
         let session = read_id("session_id", self.session_id.as_deref())?;
         let run = read_id("run_id", self.run_id.as_deref())?;
-        let relay = &asked.relay;
+        let relay = &request.relay;
         Ok(match (state, session, run) {
             (None, None, None) => Scope::Request,
             (Some(id), None, None) => {
@@ -144,14 +144,14 @@ fn unknown_tool() -> Outcome {
     Outcome::Mistake("there is no such tool".into())
 }
 
-impl Asked {
+impl RelayRequest {
     /// What a repeat of the call at a place is recognized by: each has a key of its own, so that
     /// what was done before a failure is not done again.
-    fn repeat(&self, place: usize) -> Option<IdempotencyKey> {
+    fn repeat(&self, index: usize) -> Option<IdempotencyKey> {
         let key = self.idempotency_key().ok()??;
-        let place = (place as u64).to_be_bytes();
+        let index = (index as u64).to_be_bytes();
         Some(IdempotencyKey {
-            digest: Fingerprint::of(&[b"modelrelay tool call", self.key_name(), key, &place]),
+            digest: Fingerprint::of(&[b"modelrelay tool call", self.key_name(), key, &index]),
             request: self.fingerprint(),
         })
     }

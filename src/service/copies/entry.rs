@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{Given, KeyedValues, Life, Sent, Stamp};
+use crate::domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 
 /// States that are known at once: the last one, and earlier ones.
 const MOST_STATES: usize = 16;
@@ -23,13 +23,13 @@ const BYTES_OF_A_STATE: usize = 256;
 
 /// What a client knows of a thread.
 #[derive(Debug, Clone)]
-pub(super) enum Known {
+pub(super) enum ClientView {
     /// Nothing, or it was forgotten.
     Nothing,
     /// There was none when it looked.
     Absent,
     /// What it was given, and at which version.
-    Given(Stamp, Arc<Given>),
+    Snapshot(Stamp, Arc<Snapshot>),
     /// It was given that life and has destroyed the thread itself.
     Destroyed(Life),
 }
@@ -47,7 +47,7 @@ pub(super) struct Entry {
 /// A state that a client was given.
 #[derive(Debug, Clone)]
 struct State {
-    known: Known,
+    known: ClientView,
     number: Number,
     at: Instant,
     /// From when on it does not count, unless the client is known to have it.
@@ -56,11 +56,11 @@ struct State {
     open: usize,
 }
 
-impl Known {
+impl ClientView {
     /// What a save of it is compared with.
-    fn given(&self) -> Option<Arc<Given>> {
+    fn given(&self) -> Option<Arc<Snapshot>> {
         match self {
-            Self::Given(_, given) => Some(Arc::clone(given)),
+            Self::Snapshot(_, given) => Some(Arc::clone(given)),
             Self::Absent => Some(Arc::default()),
             Self::Nothing | Self::Destroyed(_) => None,
         }
@@ -68,7 +68,7 @@ impl Known {
 
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Given(one, _), Self::Given(other, _)) => one == other,
+            (Self::Snapshot(one, _), Self::Snapshot(other, _)) => one == other,
             (Self::Absent, Self::Absent) => true,
             _ => false,
         }
@@ -79,25 +79,25 @@ impl State {
     fn bytes(&self) -> usize {
         BYTES_OF_A_STATE
             + match &self.known {
-                Known::Given(_, given) => given.bytes(),
-                Known::Nothing | Known::Absent | Known::Destroyed(_) => 0,
+                ClientView::Snapshot(_, given) => given.bytes(),
+                ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => 0,
             }
     }
 
     /// What the client knows by it that asks for something at that moment.
-    fn known(&self, at: Instant) -> Known {
+    fn known(&self, at: Instant) -> ClientView {
         match self.until {
-            Some(until) if at > until => Known::Nothing,
+            Some(until) if at > until => ClientView::Nothing,
             _ => self.known.clone(),
         }
     }
 
     fn may_be_sent_back(&self, now: Instant) -> bool {
         let longest = match self.known {
-            Known::Nothing => LONGEST_WORK_ON_NOTHING,
-            Known::Absent | Known::Given(..) => LONGEST_WORK,
+            ClientView::Nothing => LONGEST_WORK_ON_NOTHING,
+            ClientView::Absent | ClientView::Snapshot(..) => LONGEST_WORK,
             // who has looked since goes on with what it saw
-            Known::Destroyed(_) => return false,
+            ClientView::Destroyed(_) => return false,
         };
         self.open > 0 && now <= self.at + longest
     }
@@ -105,7 +105,7 @@ impl State {
 
 impl Entry {
     /// This is what is known, whatever was noted before.
-    pub(super) fn new(number: Number, known: Known, until: Option<Instant>) -> Self {
+    pub(super) fn new(number: Number, known: ClientView, until: Option<Instant>) -> Self {
         let state = State {
             known,
             number,
@@ -136,28 +136,28 @@ impl Entry {
     }
 
     /// What the last one tells a client that asks for something at that moment.
-    pub(super) fn last(&self, at: Instant) -> Known {
+    pub(super) fn last(&self, at: Instant) -> ClientView {
         self.states[0].known(at)
     }
 
     /// What a client has made this state of that sends it at that moment, and by which that is found.
-    pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, Known) {
+    pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, ClientView) {
         let mut known: Vec<_> = self.states.iter().map(|state| state.known(at)).collect();
-        let given: Vec<_> = known.iter().map(Known::given).collect();
+        let given: Vec<_> = known.iter().map(ClientView::given).collect();
         let given: Vec<_> = given.iter().map(Option::as_deref).collect();
-        let place = match given.len() {
+        let index = match given.len() {
             1 => 0,
             _ => Sent::new(sent).basis(&given),
         };
-        (self.states[place].number, known.swap_remove(place))
+        (self.states[index].number, known.swap_remove(index))
     }
 
     /// Notes that something was sent back that was made of that.
     pub(super) fn sent_back(&mut self, number: Number) {
-        if let Some(place) = self.states.iter().position(|state| state.number == number) {
-            self.states[place].open = self.states[place].open.saturating_sub(1);
-            if place > 0 && self.states[place].open == 0 {
-                self.states.remove(place);
+        if let Some(index) = self.states.iter().position(|state| state.number == number) {
+            self.states[index].open = self.states[index].open.saturating_sub(1);
+            if index > 0 && self.states[index].open == 0 {
+                self.states.remove(index);
             }
         }
     }
@@ -165,18 +165,18 @@ impl Entry {
     /// Notes that the client has what it was given, if it was in time. That it has the same more than
     /// once is known once.
     pub(super) fn received(&mut self, number: Number, at: Instant) {
-        let place = self.states.iter().position(|state| state.number == number);
-        let in_time = |place: &usize| self.states[*place].until.is_some_and(|until| at <= until);
-        let Some(place) = place.filter(in_time) else {
+        let index = self.states.iter().position(|state| state.number == number);
+        let in_time = |index: &usize| self.states[*index].until.is_some_and(|until| at <= until);
+        let Some(index) = index.filter(in_time) else {
             return;
         };
-        self.states[place].until = None;
-        let known = self.states[place].known.clone();
+        self.states[index].until = None;
+        let known = self.states[index].known.clone();
         let is_same = |state: &State| state.until.is_none() && state.known.is_same(&known);
-        let same = self.states[place + 1..].iter().position(is_same);
+        let same = self.states[index + 1..].iter().position(is_same);
         if let Some(same) = same {
-            let same = self.states.remove(place + 1 + same);
-            self.states[place].open += same.open;
+            let same = self.states.remove(index + 1 + same);
+            self.states[index].open += same.open;
         }
     }
 

@@ -2,9 +2,9 @@
 //! a whole state, or operations.
 
 mod entry;
-mod ledger;
 mod patience;
 mod saving;
+mod snapshot_cache;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use tokio::time::Instant;
 
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
-    Given, IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Policy, ThreadId,
+    IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Policy, Snapshot, ThreadId,
     Tombstone, Write, Written,
 };
 use crate::store::Whole;
-use entry::Known;
-use ledger::Ledger;
+use entry::ClientView;
 use patience::Patience;
 use saving::Save;
+use snapshot_cache::SnapshotCache;
 
-pub use ledger::Receipt;
-pub use patience::Asked;
+pub use patience::RequestTimes;
 pub use saving::{Basis, Saved};
+pub use snapshot_cache::Receipt;
 
 /// Bytes of metadata.
 const MAX_METADATA_BYTES: u64 = 131_072;
@@ -48,7 +48,7 @@ const MAX_METADATA_BYTES: u64 = 131_072;
 pub struct Copies {
     threads: ThreadService,
     patience: Duration,
-    ledger: Mutex<Ledger>,
+    cache: Mutex<SnapshotCache>,
 }
 
 /// What a client is given of a thread.
@@ -73,7 +73,7 @@ impl Copies {
         Self {
             threads: threads.under(policy),
             patience,
-            ledger: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
@@ -81,23 +81,27 @@ impl Copies {
     ///
     /// # Errors
     /// [`ServiceError::Store`]. The client then has nothing, whatever it was given before.
-    pub async fn restore(&self, id: &ThreadId, asked: Asked) -> Result<Restored, ServiceError> {
+    pub async fn restore(
+        &self,
+        id: &ThreadId,
+        asked: RequestTimes,
+    ) -> Result<Restored, ServiceError> {
         let found = self
             .patience(asked)
             .repeat(true, async || self.threads.get_whole(id).await)
             .await
-            .inspect_err(|_| self.ledger().fail(id))?;
-        let known = found.as_ref().map_or(Known::Absent, |found| {
+            .inspect_err(|_| self.cache().fail(id))?;
+        let known = found.as_ref().map_or(ClientView::Absent, |found| {
             let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
-            Known::Given(found.stamp, Given::of(state).into())
+            ClientView::Snapshot(found.stamp, Snapshot::of(state).into())
         });
         // who may have given up on the answer by now was given nothing
         let until = asked.sent_after + self.patience;
-        let mut ledger = self.ledger();
+        let mut cache = self.cache();
         let receipt = if Instant::now() <= until {
-            Some(ledger.give(id, known, until))
+            Some(cache.give(id, known, until))
         } else {
-            ledger.fail(id);
+            cache.fail(id);
             None
         };
         Ok(Restored {
@@ -108,7 +112,7 @@ impl Copies {
 
     /// The client has what it was given. What it saves later on is based on that.
     pub fn received(&self, receipt: Receipt) {
-        self.ledger().received(receipt, Instant::now());
+        self.cache().received(receipt, Instant::now());
     }
 
     /// Puts a whole state in the place of the one that the client was given, its keys sorted, and
@@ -123,9 +127,9 @@ impl Copies {
         id: &ThreadId,
         state: KeyedValues,
         metadata: Option<Json>,
-        asked: Asked,
+        asked: RequestTimes,
     ) -> Result<Saved, ServiceError> {
-        let known = self.ledger().basis(id, &state, asked.read);
+        let known = self.cache().basis(id, &state, asked.read);
         let save = Save::new(&self.threads, id, known, state, metadata);
         let patience = self.patience(asked);
         patience.repeat_keyed(async |key| save.run(key).await).await
@@ -141,12 +145,14 @@ impl Copies {
         id: &ThreadId,
         operations: &[Operation],
         metadata: Option<Json>,
-        asked: Asked,
+        asked: RequestTimes,
     ) -> Result<Written, ServiceError> {
-        let tombstone = match self.ledger().known(id, asked.read) {
-            Known::Given(stamp, _) => Tombstone::HeededAfter(stamp.life),
+        let tombstone = match self.cache().known(id, asked.read) {
+            ClientView::Snapshot(stamp, _) => Tombstone::HeededAfter(stamp.life),
             // who has destroyed it may go on with it
-            Known::Nothing | Known::Absent | Known::Destroyed(_) => Tombstone::Ignored,
+            ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => {
+                Tombstone::Ignored
+            }
         };
         let metadata = metadata.map(|new| MetadataChange { new, old: None });
         let merge = self.patience(asked).repeat_keyed(async |idempotency| {
@@ -166,26 +172,26 @@ impl Copies {
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub async fn destroy(&self, id: &ThreadId, asked: Asked) -> Result<(), ServiceError> {
+    pub async fn destroy(&self, id: &ThreadId, asked: RequestTimes) -> Result<(), ServiceError> {
         let destroy = self
             .patience(asked)
             .repeat_keyed(async |key| self.threads.destroy(id, options(key)).await);
         destroy.await?;
-        let mut ledger = self.ledger();
-        match ledger.known(id, asked.read) {
-            Known::Given(stamp, _) => ledger.note(id, Known::Destroyed(stamp.life)),
-            Known::Nothing | Known::Absent | Known::Destroyed(_) => {}
+        let mut cache = self.cache();
+        match cache.known(id, asked.read) {
+            ClientView::Snapshot(stamp, _) => cache.note(id, ClientView::Destroyed(stamp.life)),
+            ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => {}
         }
         Ok(())
     }
 
-    fn patience(&self, asked: Asked) -> Patience {
+    fn patience(&self, asked: RequestTimes) -> Patience {
         Patience::new(asked, self.patience)
     }
 
     /// It is held between no two awaits.
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, SnapshotCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

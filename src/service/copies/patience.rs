@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// When a client asked for something.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct RequestTimes {
     /// When it was read: what waits here for its turn waits at the cost of the client's patience.
     pub read: Instant,
     /// The earliest moment at which the client may have sent it, since it may have waited to be
@@ -28,7 +28,7 @@ pub(super) struct Patience {
     in_all: Duration,
 }
 
-impl Asked {
+impl RequestTimes {
     /// Something that was asked for just now.
     #[must_use]
     pub fn now() -> Self {
@@ -42,7 +42,7 @@ impl Asked {
 
 impl Patience {
     /// So long from when it was asked.
-    pub(super) fn new(asked: Asked, in_all: Duration) -> Self {
+    pub(super) fn new(asked: RequestTimes, in_all: Duration) -> Self {
         Self {
             deadline: asked.read + in_all,
             in_all,

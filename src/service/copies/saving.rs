@@ -6,11 +6,11 @@ use bytes::Bytes;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-use super::entry::Known;
+use super::entry::ClientView;
 use super::options;
 use crate::domain::{
-    Given, IdempotencyKey, Json, KeyedValues, Life, MetadataChange, Operation, Precondition,
-    Refusal, Stamp, ThreadId, ThreeWay, Tombstone, Write,
+    IdempotencyKey, Json, KeyedValues, Life, MetadataChange, Operation, Precondition, Refusal,
+    Snapshot, Stamp, ThreadId, ThreeWay, Tombstone, Write,
 };
 use crate::service::{ServiceError, ThreadService};
 use crate::store::WriteError;
@@ -65,22 +65,22 @@ impl<'a> Save<'a> {
     pub(super) fn new(
         threads: &'a ThreadService,
         id: &'a ThreadId,
-        known: Known,
+        known: ClientView,
         state: KeyedValues,
         metadata: Option<Json>,
     ) -> Self {
-        let empty = Given::default();
+        let empty = Snapshot::default();
         let (tombstone, given) = match known {
-            Known::Given(stamp, given) => {
+            ClientView::Snapshot(stamp, given) => {
                 let compared = ThreeWay::new(Some(&given), &state);
                 (Tombstone::HeededAfter(stamp.life), Some((stamp, compared)))
             }
-            Known::Absent => {
+            ClientView::Absent => {
                 let compared = ThreeWay::new(Some(&empty), &state);
                 (Tombstone::Ignored, Some((Stamp::default(), compared)))
             }
-            Known::Destroyed(life) => (Tombstone::HeededAfter(life), None),
-            Known::Nothing => (Tombstone::Ignored, None),
+            ClientView::Destroyed(life) => (Tombstone::HeededAfter(life), None),
+            ClientView::Nothing => (Tombstone::Ignored, None),
         };
         Self {
             threads,

@@ -175,9 +175,11 @@ impl NamespaceService {
         namespace: &Namespace,
         prefix: &str,
         after: Option<&EntryKey>,
-        most: usize,
+        limit: usize,
     ) -> Result<EntryPage, ServiceError> {
-        let page = self.namespaces.list_entries(namespace, prefix, after, most);
+        let page = self
+            .namespaces
+            .list_entries(namespace, prefix, after, limit);
         Ok(page.await?)
     }
 
@@ -193,7 +195,7 @@ impl NamespaceService {
         namespace: &Namespace,
         keyword: &str,
         after: Option<&EntryKey>,
-        most: usize,
+        limit: usize,
         most_bytes: u64,
     ) -> Result<SearchPage, ServiceError> {
         let (mut keys, mut bytes): (Vec<EntryKey>, _) = (Vec::new(), 0);
@@ -203,7 +205,7 @@ impl NamespaceService {
             let page = self.list(namespace, "", after.as_ref(), LISTED).await?;
             let found = page.entries.into_iter();
             for (key, head) in found.filter(|(key, _)| key.as_str().contains(keyword)) {
-                if keys.len() >= most.max(1) || bytes >= most_bytes.max(1) {
+                if keys.len() >= limit.max(1) || bytes >= most_bytes.max(1) {
                     break 'all keys.last().cloned();
                 }
                 bytes += head.size_bytes;
@@ -278,9 +280,9 @@ impl NamespaceService {
     pub async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
-        most: usize,
+        limit: usize,
     ) -> Result<(Vec<NamespaceView>, Option<NamespacePlace>), ServiceError> {
-        let page = self.newest(after, most).await?;
+        let page = self.newest(after, limit).await?;
         Ok((self.with_usage(page.records).await?, page.next))
     }
 
@@ -291,9 +293,9 @@ impl NamespaceService {
     pub async fn newest(
         &self,
         after: Option<&NamespacePlace>,
-        most: usize,
+        limit: usize,
     ) -> Result<NamespacePage, ServiceError> {
-        Ok(self.namespaces.list_namespaces(after, most).await?)
+        Ok(self.namespaces.list_namespaces(after, limit).await?)
     }
 
     pub(super) async fn with_usage(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::RateCounters;
-use super::asker::{Asker, Uncounted};
+use super::subject::{RateSubject, Uncounted};
 use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
 use crate::store::{Counted, Rates, Store, StoreError, millis};
@@ -83,7 +83,7 @@ impl RateGate {
     }
 
     async fn admit(&self, scope: &ScopeId, may_make: bool) -> Result<(), Turned> {
-        let uncounted = Asker::uncounted(scope);
+        let uncounted = RateSubject::uncounted(scope);
         let looks = may_make && uncounted.may_make;
         let of_address = self.of_address(scope, &uncounted, looks).await?;
         let address = uncounted.address.unwrap_or(Fingerprint([0; 16]));
@@ -100,7 +100,7 @@ impl RateGate {
             }
             taken?;
         }
-        Asker::has_counted(scope, looks);
+        RateSubject::has_counted(scope, looks);
         Ok(())
     }
 

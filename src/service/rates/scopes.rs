@@ -40,9 +40,9 @@ impl Scopes for LimitedScopes {
         &self,
         scope: &ScopeId,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
-        self.scopes.read_history(scope, from, most).await
+        self.scopes.read_history(scope, from, limit).await
     }
 
     /// A write to the scope of a thread that does not exist makes the thread.
@@ -65,8 +65,8 @@ impl Scopes for LimitedScopes {
         id: &ThreadId,
         life: Option<Life>,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
-        self.scopes.read_final_history(id, life, from, most).await
+        self.scopes.read_final_history(id, life, from, limit).await
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Asker, RateGate};
+use super::{RateGate, RateSubject};
 use crate::domain::scope::ScopeId;
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
 use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
@@ -61,7 +61,7 @@ impl Store for LimitedStore {
     }
 
     async fn admit(&self, id: &ThreadId) -> Result<(), WriteError> {
-        if !Asker::is_known() {
+        if !RateSubject::is_known() {
             return Ok(()); // nothing would remember that it was counted
         }
         let scope = ScopeId::Thread(*id);

@@ -100,7 +100,7 @@ const ROUNDS: usize = 4;
 
 /// The record, for who only looks, which keeps alive nothing that nobody uses.
 const GLANCE: ScopeParts<'static> = ScopeParts {
-    is_glance: true,
+    touch: false,
     ..ScopeParts::RECORD
 };
 
@@ -197,7 +197,7 @@ impl Catalog {
         &self,
         owner: Option<&str>,
         offset: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Listed<(Uuid, ScopeView)>, ServiceError> {
         let listing = Listing {
             name: self.kind.list,
@@ -207,7 +207,7 @@ impl Catalog {
             let mut rounds = 0;
             loop {
                 rounds += 1;
-                let members = self.listings.list_page(&listing, offset, most + 1).await?;
+                let members = self.listings.list_page(&listing, offset, limit + 1).await?;
                 let found = self.find_all(&members).await?;
                 let is_its = |view: &ScopeView| owner.is_none() || self.owner_is(view, owner);
                 let is_gone = |looked: &Looked| match looked {
@@ -222,8 +222,9 @@ impl Catalog {
                     self.strike(&gone).await?;
                     continue;
                 }
-                let next_offset = (found.len() > most).then(|| offset.saturating_add(most as u64));
-                let found = found.into_iter().take(most);
+                let next_offset =
+                    (found.len() > limit).then(|| offset.saturating_add(limit as u64));
+                let found = found.into_iter().take(limit);
                 let found = found.filter_map(|(id, looked)| Some((id?, looked.view()?)));
                 let items = found.filter(|(_, view)| is_its(view)).collect();
                 return Ok(Listed { items, next_offset });

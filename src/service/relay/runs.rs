@@ -174,9 +174,14 @@ impl RunService {
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub async fn told(&self, id: Uuid, after: u64, most: usize) -> Result<Vec<Kept>, ServiceError> {
+    pub async fn told(
+        &self,
+        id: Uuid,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Kept>, ServiceError> {
         let from = HistoryFrom::After(after);
-        let page = self.scopes.history(&ScopeId::Run(id), from, most).await?;
+        let page = self.scopes.history(&ScopeId::Run(id), from, limit).await?;
         let told = page.items.into_iter();
         Ok(told.filter(|item| item.id.as_str() != OUTPUTS).collect())
     }

@@ -120,10 +120,10 @@ impl SessionService {
         &self,
         customer_id: Option<Uuid>,
         offset: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Listed<Session>, ServiceError> {
         let owner = customer_id.map(|id| id.to_string());
-        let page = self.0.page(owner.as_deref(), offset, most).await?;
+        let page = self.0.page(owner.as_deref(), offset, limit).await?;
         let read = |(id, view): &(Uuid, ScopeView)| {
             let session = session(*id, view);
             let bad = |error: &ServiceError| tracing::error!(%error, "a session cannot be read");

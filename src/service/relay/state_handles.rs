@@ -77,9 +77,9 @@ impl StateHandleService {
     pub async fn list(
         &self,
         offset: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Listed<StateHandle>, ServiceError> {
-        let page = self.0.page(None, offset, most).await?;
+        let page = self.0.page(None, offset, limit).await?;
         Ok(page.map(|(id, view)| handle(id, &view)))
     }
 

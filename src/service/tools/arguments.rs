@@ -131,13 +131,13 @@ impl<'a, const N: usize> Fields<'a, N> {
     /// # Errors
     /// [`Mistake`] about another type, or another integer.
     pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
-        let most = TTL_MAX.as_secs();
+        let limit = TTL_MAX.as_secs();
         let read = |value| {
             let seconds = u64::try_from(integer(value)?).ok();
-            let seconds = seconds.filter(|seconds| (1..=most).contains(seconds))?;
+            let seconds = seconds.filter(|seconds| (1..=limit).contains(seconds))?;
             Some(Duration::from_secs(seconds))
         };
-        self.typed(place, &format!("an integer from 1 to {most}"), read)
+        self.typed(place, &format!("an integer from 1 to {limit}"), read)
     }
 
     /// The array of a field that has to be there, as JSON text.

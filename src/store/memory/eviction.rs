@@ -64,10 +64,10 @@ impl Shards {
         let Some(excess) = self.budget.excess(below_bytes) else {
             return Eviction::Needless;
         };
-        let Some((place, until_ms)) = self.oldest() else {
+        let Some((index, until_ms)) = self.oldest() else {
             return Eviction::Impossible;
         };
-        let mut shard = self.hold(place);
+        let mut shard = self.hold(index);
         let evicted = shard.past.evict(until_ms, excess, BATCH, &mut gone);
         drop(shard);
         self.budget.evicted(evicted);
@@ -78,10 +78,10 @@ impl Shards {
     /// nothing.
     fn oldest(&self) -> Option<(usize, u64)> {
         let (mut oldest, mut second) = ((u64::MAX, 0), u64::MAX);
-        for (place, shard) in self.shards.iter().enumerate() {
+        for (index, shard) in self.shards.iter().enumerate() {
             let oldest_ms = shard.oldest_ms();
             if oldest_ms < oldest.0 {
-                (oldest, second) = ((oldest_ms, place), oldest.0);
+                (oldest, second) = ((oldest_ms, index), oldest.0);
             } else {
                 second = second.min(oldest_ms);
             }

@@ -145,8 +145,8 @@ impl Shards {
         self.hasher.hash_one(id) as usize % SHARDS
     }
 
-    fn hold(&self, place: usize) -> Held<'_, Shard> {
-        self.shards[place].hold(&self.budget)
+    fn hold(&self, index: usize) -> Held<'_, Shard> {
+        self.shards[index].hold(&self.budget)
     }
 
     fn of(&self, id: &ThreadId) -> Held<'_, Shard> {
@@ -166,9 +166,9 @@ impl Shards {
     }
 
     /// Ends and frees some of what has passed in a shard. Whether there is more.
-    fn sweep(&self, place: usize, now_ms: u64) -> bool {
+    fn sweep(&self, index: usize, now_ms: u64) -> bool {
         let mut gone = Vec::new();
-        self.hold(place).sweep(now_ms, BATCH, &mut gone)
+        self.hold(index).sweep(now_ms, BATCH, &mut gone)
     }
 
     /// Deletes some of what is past its retention in a bucket. Whether there is more.

@@ -125,13 +125,13 @@ impl Past {
         &mut self,
         slowest: Option<Position>,
         now_ms: u64,
-        most: usize,
+        limit: usize,
         gone: &mut Vec<Final>,
     ) -> bool {
-        let more = self.log.tidy(now_ms, slowest, &self.retention, most);
+        let more = self.log.tidy(now_ms, slowest, &self.retention, limit);
         let too_old_ms = self.too_old_ms(now_ms);
         let horizon = self.log.horizon();
-        for _ in 0..most {
+        for _ in 0..limit {
             let Some(last) = self.finals.pop_oldest(too_old_ms, horizon) else {
                 self.finals.shrink();
                 return more;
@@ -154,12 +154,12 @@ impl Past {
         &mut self,
         until_ms: u64,
         bytes: u64,
-        most: usize,
+        limit: usize,
         gone: &mut Vec<Final>,
     ) -> Evicted {
         let mut evicted = Evicted::default();
         let before = self.heap_bytes();
-        while evicted.events + evicted.archives < most as u64
+        while evicted.events + evicted.archives < limit as u64
             && before.saturating_sub(self.heap_bytes()) < bytes
         {
             if let Some(last) = self.finals.pop_oldest(until_ms, self.log.horizon()) {

@@ -167,9 +167,9 @@ impl Shard {
     }
 
     /// Threads whose time in the queue has come, the earliest first.
-    pub(super) fn due(&self, now_ms: u64, most: usize) -> Vec<ThreadId> {
+    pub(super) fn due(&self, now_ms: u64, limit: usize) -> Vec<ThreadId> {
         let ids = self.slots.passed(now_ms).copied();
-        ids.filter(|id| self.has_thread(id)).take(most).collect()
+        ids.filter(|id| self.has_thread(id)).take(limit).collect()
     }
 
     /// Ends those threads whose time has passed.
@@ -194,12 +194,12 @@ impl Shard {
 
     /// Ends and frees what is due, at most `most` threads and as many scopes; these, which can be
     /// large, go into `gone`, to be freed when the lock is. Whether more is due.
-    pub(super) fn sweep(&mut self, now_ms: u64, most: usize, gone: &mut Vec<HeldScope>) -> bool {
+    pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
         let past = &mut self.past;
-        let more = self.slots.sweep(now_ms, most, |id, entry| {
+        let more = self.slots.sweep(now_ms, limit, |id, entry| {
             entry.sweep(&mut Step { id, now_ms, past });
         });
-        let more_scopes = self.scopes.sweep(now_ms, most, |_, entry| {
+        let more_scopes = self.scopes.sweep(now_ms, limit, |_, entry| {
             gone.extend(entry.sweep(now_ms));
         });
         more || more_scopes

@@ -122,10 +122,10 @@ impl<K: Clone + Ord + Hash + Heap, E: Default + Due + Heap> Slots<K, E> {
     pub(super) fn sweep(
         &mut self,
         now_ms: u64,
-        most: usize,
+        limit: usize,
         mut look: impl FnMut(&K, &mut E),
     ) -> bool {
-        for _ in 0..most {
+        for _ in 0..limit {
             let Some(id) = self.passed(now_ms).next().cloned() else {
                 break;
             };

@@ -28,10 +28,10 @@ fn sweep(shards: &Weak<Shards>) -> bool {
         return false;
     };
     let now_ms = shards.clock.now_ms();
-    for place in 0..shards.shards.len() {
-        while shards.sweep(place, now_ms) {}
-        let slowest = shards.work().slowest(place);
-        while shards.tidy(place as u16, slowest, now_ms) {}
+    for index in 0..shards.shards.len() {
+        while shards.sweep(index, now_ms) {}
+        let slowest = shards.work().slowest(index);
+        while shards.tidy(index as u16, slowest, now_ms) {}
     }
     while shards.purge(now_ms) {}
     while shards.counters().sweep(now_ms) {}

@@ -9,9 +9,9 @@ use crate::store::{Due, Reaped, StoreError, Upkeep};
 
 #[async_trait]
 impl Upkeep for MemoryStore {
-    async fn due(&self, buckets: &[u16], most: usize) -> Result<Due, StoreError> {
+    async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
         let due = |bucket: &u16| match self.0.bucket(*bucket) {
-            Some(shard) => shard.due(self.0.clock.now_ms(), most),
+            Some(shard) => shard.due(self.0.clock.now_ms(), limit),
             None => Vec::new(),
         };
         Ok(Due {

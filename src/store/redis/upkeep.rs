@@ -20,12 +20,12 @@ const CUT: usize = 5_000;
 
 #[async_trait]
 impl Upkeep for RedisStore {
-    async fn due(&self, buckets: &[u16], most: usize) -> Result<Due, StoreError> {
+    async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
         let cmds = buckets.iter().map(|bucket| {
             let mut cmd = Script::Due.call(1);
             cmd.arg(&self.names.bucket(*bucket).deadlines)
                 .arg(self.ahead())
-                .arg(most);
+                .arg(limit);
             cmd
         });
         let replies = self.background.calls().read_many(cmds).await?;

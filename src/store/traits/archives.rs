@@ -88,7 +88,7 @@ pub trait Archives: fmt::Debug + Send + Sync {
     async fn list_archives(
         &self,
         after: &ArchivePlace,
-        most: usize,
+        limit: usize,
     ) -> Result<ArchivePage, StoreError>;
 
     /// Brings a life back from the archive, or the last one that ended, in one step: state,

@@ -190,7 +190,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         namespace: &Namespace,
         prefix: &str,
         after: Option<&EntryKey>,
-        most: usize,
+        limit: usize,
     ) -> Result<EntryPage, StoreError>;
 
     /// Makes a namespace, unless there is one, which stays as it is.
@@ -226,7 +226,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
-        most: usize,
+        limit: usize,
     ) -> Result<NamespacePage, StoreError>;
 
     /// What is in each of these namespaces: exact when nobody writes meanwhile.

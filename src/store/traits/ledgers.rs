@@ -110,7 +110,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         &self,
         consumer: &str,
         after: Option<EventId>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
 
     /// Makes parked events pending again, with new records, in one step, and counts a replay.

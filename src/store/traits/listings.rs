@@ -40,7 +40,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
         &self,
         listing: &Listing<'_>,
         offset: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<String>, StoreError>;
 
     /// Removes members from a list and from the parts of their owners.
@@ -57,7 +57,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
         &self,
         name: &str,
         by_ms: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<String>, StoreError>;
 
     /// Has members that are still on the list looked at again by other times.

@@ -47,7 +47,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     async fn read_log(
         &self,
         after: &[(u16, Position)],
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Vec<Event>>, StoreError>;
 
     /// Where all logs end.

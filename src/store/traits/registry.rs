@@ -28,7 +28,7 @@ pub trait Registry: fmt::Debug + Send + Sync {
         name: &str,
         expected: Option<&[u8]>,
         new: &[u8],
-        most: usize,
+        limit: usize,
     ) -> Result<bool, StoreError>;
 
     /// Deletes a record. Whether there was one.

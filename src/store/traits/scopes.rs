@@ -12,7 +12,7 @@ use crate::domain::{Life, Stamp, ThreadId};
 use crate::store::{StoreError, WriteError};
 
 /// Which parts of a scope are read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct ScopeParts<'a> {
     /// The values of these keys.
     pub values: &'a [ScopeKey],
@@ -22,8 +22,8 @@ pub struct ScopeParts<'a> {
     pub tasks: bool,
     /// The record.
     pub record: bool,
-    /// Whether this is no use of the scope, so that no end moves.
-    pub is_glance: bool,
+    /// Whether this is a use of the scope, which moves its end.
+    pub touch: bool,
 }
 
 /// A scope as it was read.
@@ -75,15 +75,26 @@ impl HistoryPage {
     };
 }
 
-impl ScopeParts<'static> {
-    /// The record alone.
-    pub const RECORD: Self = Self {
+impl ScopeParts<'_> {
+    /// None of them.
+    pub const NONE: Self = Self {
         values: &[],
         keys: false,
         tasks: false,
-        record: true,
-        is_glance: false,
+        record: false,
+        touch: true,
     };
+    /// The record alone.
+    pub const RECORD: Self = Self {
+        record: true,
+        ..Self::NONE
+    };
+}
+
+impl Default for ScopeParts<'_> {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 impl ScopeView {
@@ -147,7 +158,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         &self,
         scope: &ScopeId,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError>;
 
     /// Does a write whole or not at all. A scope that need not have been made comes into being. An
@@ -183,6 +194,6 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         id: &ThreadId,
         life: Option<Life>,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError>;
 }

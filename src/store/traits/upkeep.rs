@@ -35,7 +35,7 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn due(&self, buckets: &[u16], most: usize) -> Result<Due, StoreError>;
+    async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError>;
 
     /// Ends those of these threads, which are all of that bucket, whose time has passed, in one
     /// step: each is archived, logged as destroyed and deleted. One that was used since gets its

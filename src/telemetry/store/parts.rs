@@ -86,7 +86,7 @@ measured! {
 
 measured! {
     EventLog as log {
-        read_log(after: &[(u16, Position)], most: usize) -> Result<Vec<Vec<Event>>, StoreError>;
+        read_log(after: &[(u16, Position)], limit: usize) -> Result<Vec<Vec<Event>>, StoreError>;
         log_heads() -> Result<Heads, StoreError>;
         log_horizons(buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
         log_completed(id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
@@ -102,7 +102,7 @@ measured! {
     Archives as archives {
         get_archive(id: &ThreadId, life: Option<Life>) -> Result<Option<Archive>, StoreError>;
         get_final(id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
-        list_archives(after: &ArchivePlace, most: usize) -> Result<ArchivePage, StoreError>;
+        list_archives(after: &ArchivePlace, limit: usize) -> Result<ArchivePage, StoreError>;
         restore(id: &ThreadId, life: Option<Life>, policy: &Policy)
             -> Result<Option<Thread>, WriteError>;
     }
@@ -110,7 +110,7 @@ measured! {
 
 measured! {
     Upkeep as upkeep {
-        due(buckets: &[u16], most: usize) -> Result<Due, StoreError>;
+        due(buckets: &[u16], limit: usize) -> Result<Due, StoreError>;
         end_due(bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
         tidy(buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError>;
     }
@@ -135,7 +135,7 @@ measured! {
         load_cursors(consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
         commit(holding: &Holding<'_>, change: &LedgerChange) -> Result<bool, StoreError>;
         replays(consumer: &str) -> Result<u64, StoreError>;
-        parked(consumer: &str, after: Option<EventId>, most: usize)
+        parked(consumer: &str, after: Option<EventId>, limit: usize)
             -> Result<Vec<(EventId, Bytes)>, StoreError>;
         replay(consumer: &str, records: &[(EventId, Bytes)]) -> Result<u64, StoreError>;
     }
@@ -144,7 +144,7 @@ measured! {
 measured! {
     Registry as registry {
         records(kind: &str) -> Result<Vec<(String, Bytes)>, StoreError>;
-        put_record(kind: &str, name: &str, expected: Option<&[u8]>, new: &[u8], most: usize)
+        put_record(kind: &str, name: &str, expected: Option<&[u8]>, new: &[u8], limit: usize)
             -> Result<bool, StoreError>;
         delete_record(kind: &str, name: &str) -> Result<bool, StoreError>;
     }
@@ -154,12 +154,12 @@ measured! {
     Scopes as scopes {
         read_scope(scope: &ScopeId, parts: &ScopeParts<'_>)
             -> Result<Option<ScopeView>, StoreError>;
-        read_history(scope: &ScopeId, from: HistoryFrom, most: usize)
+        read_history(scope: &ScopeId, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>;
         end_scope(scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError>;
-        read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, most: usize)
+        read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;
     }
 }
@@ -168,10 +168,10 @@ measured! {
     Listings as listings {
         list_add(listing: &Listing<'_>, member: &str, at_ms: u64, look_ms: u64)
             -> Result<(), StoreError>;
-        list_page(listing: &Listing<'_>, offset: u64, most: usize)
+        list_page(listing: &Listing<'_>, offset: u64, limit: usize)
             -> Result<Vec<String>, StoreError>;
         list_remove(name: &str, members: &[String]) -> Result<(), StoreError>;
-        list_due(name: &str, by_ms: u64, most: usize) -> Result<Vec<String>, StoreError>;
+        list_due(name: &str, by_ms: u64, limit: usize) -> Result<Vec<String>, StoreError>;
         list_look_again(name: &str, members: &[(String, u64)]) -> Result<(), StoreError>;
     }
 }
@@ -195,13 +195,13 @@ measured! {
             namespace: &Namespace,
             prefix: &str,
             after: Option<&EntryKey>,
-            most: usize,
+            limit: usize,
         ) -> Result<EntryPage, StoreError>;
         open_namespace(namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
         set_default_lifetime(namespace: &Namespace, lifetime: Option<Lifetime>)
             -> Result<NamespaceRecord, StoreError>;
         get_namespace(namespace: &Namespace) -> Result<Option<NamespaceRecord>, StoreError>;
-        list_namespaces(after: Option<&NamespacePlace>, most: usize)
+        list_namespaces(after: Option<&NamespacePlace>, limit: usize)
             -> Result<NamespacePage, StoreError>;
         measure(namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
         delete_namespace(namespace: &Namespace) -> Result<u64, StoreError>;

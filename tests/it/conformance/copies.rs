@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use threadkeep::domain::{Operation, Policy, Refusal, keyed_values_of_any_key};
-use threadkeep::service::{Asked, Basis, Copies, Saved, ServiceError, ThreadService};
+use threadkeep::service::{Basis, Copies, RequestTimes, Saved, ServiceError, ThreadService};
 
 use tokio::time::Instant;
 
@@ -41,16 +41,19 @@ impl Client {
     }
 
     async fn restore(&self) -> Option<String> {
-        let restored = self.copies.restore(&self.thread.id, Asked::now());
+        let restored = self.copies.restore(&self.thread.id, RequestTimes::now());
         let whole = restored.await.unwrap().whole?;
         Some(String::from_utf8(whole.state.to_vec()).unwrap())
     }
 
     async fn try_save(&self, state: &str, metadata: Option<&str>) -> Result<Saved, Refusal> {
         let state = keyed_values_of_any_key(state, u32::MAX).unwrap();
-        let saved = self
-            .copies
-            .save(&self.thread.id, state, metadata.map(json), Asked::now());
+        let saved = self.copies.save(
+            &self.thread.id,
+            state,
+            metadata.map(json),
+            RequestTimes::now(),
+        );
         refused(saved.await)
     }
 
@@ -61,13 +64,13 @@ impl Client {
     async fn merge(&self, operations: &[Operation]) -> Result<(), Refusal> {
         let merged = self
             .copies
-            .merge(&self.thread.id, operations, None, Asked::now());
+            .merge(&self.thread.id, operations, None, RequestTimes::now());
         refused(merged.await).map(drop)
     }
 
     async fn destroy(&self) {
         self.copies
-            .destroy(&self.thread.id, Asked::now())
+            .destroy(&self.thread.id, RequestTimes::now())
             .await
             .unwrap();
     }
@@ -212,7 +215,7 @@ async fn metadata_is_set_as_a_whole_or_stays(room: Room) {
     let id = &thread.id;
     let only = client
         .copies
-        .merge(id, &[], Some(json("{}")), Asked::now())
+        .merge(id, &[], Some(json("{}")), RequestTimes::now())
         .await;
     assert_eq!(only.unwrap().stamp.version, 3);
     assert_eq!(metadata().await, "{}");
@@ -375,9 +378,9 @@ async fn an_answer_that_comes_too_late_was_not_given(room: Room) {
     thread.merge(&[set("a", "1"), set("b", "2")]).await;
     let client = Client::of(&thread);
     let long_ago = Instant::now() - Duration::from_secs(31);
-    let asked = Asked {
+    let asked = RequestTimes {
         sent_after: long_ago,
-        ..Asked::now()
+        ..RequestTimes::now()
     };
 
     client.copies.restore(&thread.id, asked).await.unwrap();
@@ -408,9 +411,9 @@ async fn who_got_nothing_before_wipes_nothing(room: Room) {
     thread.merge(&[set("a", "1"), set("m", "[1]")]).await;
     let client = Client::of(&thread);
     let long_ago = Instant::now() - Duration::from_secs(31);
-    let asked = Asked {
+    let asked = RequestTimes {
         sent_after: long_ago,
-        ..Asked::now()
+        ..RequestTimes::now()
     };
     client.copies.restore(&thread.id, asked).await.unwrap();
     client.restore().await;
@@ -428,7 +431,7 @@ async fn what_a_client_may_not_have_received_counts_for_as_long_as_it_waits(room
     thread.merge(&[set("a", "1"), set("b", "2")]).await;
     let client = Client::of(&thread);
     let saved_at = async |read: Instant, state: &str| {
-        let asked = Asked {
+        let asked = RequestTimes {
             read,
             sent_after: read,
         };
@@ -440,7 +443,7 @@ async fn what_a_client_may_not_have_received_counts_for_as_long_as_it_waits(room
 
     client.restore().await;
     let unsure = saved_at(later, r#"{"b":3}"#).await;
-    let restored = client.copies.restore(&thread.id, Asked::now()).await;
+    let restored = client.copies.restore(&thread.id, RequestTimes::now()).await;
     client.copies.received(restored.unwrap().receipt.unwrap());
     let sure = saved_at(later, r#"{"b":4}"#).await;
 

@@ -288,7 +288,7 @@ async fn a_history_that_came_later_ends_with_its_scope(room: Room) {
 
 async fn a_glance_moves_no_end(room: Room) {
     let glance = ScopeParts {
-        is_glance: true,
+        touch: false,
         ..ScopeParts::default()
     };
     let thread = room.subject();

@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 use super::idleness::Idleness;
 use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
-use crate::http::Turn;
+use crate::http::ConnectionState;
 
 /// A client for which something is waiting takes at least so much in each [`SPAN`]. It counts from
 /// when the buffers of the system are full, so a stream of events that is read as it comes, however
@@ -81,8 +81,8 @@ impl PacedStream {
     }
 
     /// Whose turn it is.
-    pub(super) fn turn(&self) -> Turn {
-        self.idleness.turn()
+    pub(super) fn connection_state(&self) -> ConnectionState {
+        self.idleness.connection_state()
     }
 
     /// What was held for this connection and could not be sent is written before all else.

@@ -28,7 +28,7 @@ async fn pair_with(
     SockRef::from(&client)
         .set_recv_buffer_size(receive_bytes)
         .unwrap();
-    let idleness = Idleness::new(Turn::default(), Duration::from_secs(75));
+    let idleness = Idleness::new(ConnectionState::default(), Duration::from_secs(75));
     let mut paced = PacedStream::new(stream, idleness, Outbox::start());
     paced.span = span;
     (paced, client)

@@ -48,15 +48,15 @@ impl Writer<'_> {
                     self.comma(start);
                     self.out.push_str(&target[members.clone()]);
                 }
-                Piece::Touched { key, place, inside } => {
-                    self.written[*place] = true;
-                    self.member(start, &target[key.clone()], *place, inside.clone());
+                Piece::Touched { key, index, inside } => {
+                    self.written[*index] = true;
+                    self.member(start, &target[key.clone()], *index, inside.clone());
                 }
             }
         }
-        for place in patch.clone() {
-            if !self.written[place] {
-                self.member(start, tree.member(place).key, place, None);
+        for index in patch.clone() {
+            if !self.written[index] {
+                self.member(start, tree.member(index).key, index, None);
             }
         }
         self.out.push('}');
@@ -64,9 +64,9 @@ impl Writer<'_> {
 
     /// Writes what a member of the patch makes of the target's, whose pieces are `inside` if both
     /// are objects.
-    fn member(&mut self, start: usize, key: &str, place: usize, inside: Option<Pieces>) {
+    fn member(&mut self, start: usize, key: &str, index: usize, inside: Option<Pieces>) {
         let tree = self.tree;
-        let value = &tree.member(place).value;
+        let value = &tree.member(index).value;
         if let Node::Null = value {
             return;
         }
@@ -208,9 +208,9 @@ mod tests {
             let Self::Object(mut members) = self else {
                 return Self::Object(Vec::new()).merge(patch);
             };
-            for (place, (key, value)) in patch.iter().enumerate() {
+            for (index, (key, value)) in patch.iter().enumerate() {
                 let is_same = |(other, _): &(&str, Self)| unescaped(other) == unescaped(key);
-                if patch[place + 1..].iter().any(is_same) {
+                if patch[index + 1..].iter().any(is_same) {
                     continue;
                 }
                 let last = members.iter().rposition(is_same);

@@ -38,15 +38,15 @@ impl MergePatch {
     /// [`ObjectFault`] if it is not an object, or has an invalid key or too many.
     pub fn parse(text: &str, max_keys: u32) -> Result<Self, ObjectFault> {
         let object = Json::parse_object(text, 1)?;
-        let mut places = HashMap::new();
+        let mut indexes = HashMap::new();
         let mut patch: Vec<(Key, Patched)> = Vec::new();
         for (key, value) in members(object.as_str()) {
             let key = Key::from_json(key)?;
             let patched = Patched::read(value)?;
-            if let Some(&place) = places.get(&key) {
-                patch[place] = (key, patched);
+            if let Some(&index) = indexes.get(&key) {
+                patch[index] = (key, patched);
             } else {
-                places.insert(key.clone(), patch.len());
+                indexes.insert(key.clone(), patch.len());
                 patch.push((key, patched));
             }
             if patch.len() > max_keys as usize {

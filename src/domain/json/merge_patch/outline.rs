@@ -24,7 +24,7 @@ pub(super) enum Piece {
         /// The key with its quotes: a range of the target.
         key: Range<usize>,
         /// The place of the patch's member.
-        place: usize,
+        index: usize,
         /// The object to merge into, if both sides have one.
         inside: Option<Pieces>,
     },
@@ -81,7 +81,7 @@ impl Reader<'_, '_> {
             let from = self.target.at();
             let key = self.target.key();
             match self.tree.find(patch, key) {
-                Some(place) => self.touched(from..from + key.len(), place),
+                Some(index) => self.touched(from..from + key.len(), index),
                 None => self.kept(from, start),
             }
             more = self.target.next_member();
@@ -101,27 +101,27 @@ impl Reader<'_, '_> {
     }
 
     /// Steps over a value that the patch touches, and reads it if the patch merges into it.
-    fn touched(&mut self, key: Range<usize>, place: usize) {
+    fn touched(&mut self, key: Range<usize>, index: usize) {
         let tree = self.tree;
-        let inside = match &tree.member(place).value {
+        let inside = match &tree.member(index).value {
             Node::Object(patch) if self.target.peek() == Some(b'{') => Some(self.object(patch)),
             _ => {
                 self.target.value();
                 None
             }
         };
-        if let Some(earlier) = self.last[place].replace(self.open.len()) {
+        if let Some(earlier) = self.last[index].replace(self.open.len()) {
             self.open[earlier] = None;
         }
-        self.open.push(Some(Piece::Touched { key, place, inside }));
+        self.open.push(Some(Piece::Touched { key, index, inside }));
     }
 
     /// Moves the pieces of an object that was read to its end.
     fn close(&mut self, start: usize) -> Pieces {
         let moved = self.pieces.len();
         for piece in self.open.drain(start..).flatten() {
-            if let Piece::Touched { place, .. } = piece {
-                self.last[place] = None;
+            if let Piece::Touched { index, .. } = piece {
+                self.last[index] = None;
             }
             self.pieces.push(piece);
         }

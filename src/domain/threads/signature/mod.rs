@@ -153,8 +153,8 @@ impl KeyRing {
             .map(str::trim)
             .filter(|item| !item.is_empty());
         let keys = named_secrets(items)?;
-        if let Some(place) = keys.iter().position(|key| key.secret.len() < SECRET_BYTES) {
-            return Err(KeyRingError::Short { number: place + 1 });
+        if let Some(index) = keys.iter().position(|key| key.secret.len() < SECRET_BYTES) {
+            return Err(KeyRingError::Short { number: index + 1 });
         }
         let keys = keys.into_iter();
         Self::new(
@@ -212,9 +212,9 @@ impl KeyRing {
     }
 
     /// Signs with the key at that place from now on; a place without a key changes nothing.
-    pub fn sign_with(&self, place: usize) {
-        if place < self.keys.len() {
-            self.signing.store(place, Ordering::Relaxed);
+    pub fn sign_with(&self, index: usize) {
+        if index < self.keys.len() {
+            self.signing.store(index, Ordering::Relaxed);
         }
     }
 

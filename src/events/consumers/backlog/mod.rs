@@ -11,7 +11,7 @@ use line::{Item, Line, Stage};
 
 use super::draft::Draft;
 use super::held::{ReplicaBytes, SlotBytes};
-use super::place::Place;
+use super::progress::LogProgress;
 use super::record::Record;
 use super::timing::Timing;
 use crate::domain::heap::block;
@@ -29,7 +29,7 @@ const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::
 #[derive(Debug)]
 pub(super) struct Backlog {
     timing: Timing,
-    places: BTreeMap<u16, Place>,
+    places: BTreeMap<u16, LogProgress>,
     lines: HashMap<Fingerprint, Line>,
     /// Threads whose first event may be delivered now.
     ready: VecDeque<Fingerprint>,
@@ -61,7 +61,7 @@ impl Backlog {
         let places = cursors.into_iter();
         Self {
             timing,
-            places: places.map(|(log, at)| (log, Place::at(at))).collect(),
+            places: places.map(|(log, at)| (log, LogProgress::at(at))).collect(),
             lines: HashMap::new(),
             ready: VecDeque::new(),
             waiting: BTreeSet::new(),
@@ -74,7 +74,7 @@ impl Backlog {
 
     /// Where to read on in a log; none: it is not one of the slot's.
     pub(super) fn read(&self, bucket: u16) -> Option<Position> {
-        self.places.get(&bucket).map(Place::read)
+        self.places.get(&bucket).map(LogProgress::read)
     }
 
     /// How many more events may be read, however large they are.
@@ -336,7 +336,7 @@ impl Backlog {
 
     /// Takes out what is to be written down.
     pub(super) fn take_change(&mut self) -> LedgerChange {
-        let cursor = |bucket| self.places.get(&bucket).map(Place::cursor);
+        let cursor = |bucket| self.places.get(&bucket).map(LogProgress::cursor);
         self.draft.take(|bucket| cursor(bucket).unwrap_or_default())
     }
 }

@@ -34,7 +34,7 @@ impl<'de> Members<'de> {
         let mut unknown = None;
         for (key, value) in members {
             match fields.iter().position(|name| is_named(key, name)) {
-                Some(place) => known[place] = Some(value),
+                Some(index) => known[index] = Some(value),
                 None => unknown = unknown.or(Some((key, value))),
             }
         }

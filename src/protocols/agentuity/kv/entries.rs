@@ -4,31 +4,31 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 
 use super::super::AgentuityError;
-use super::asked::Asked;
+use super::request::KvRequest;
 use crate::http::{entry_body, entry_head};
 use crate::store::Reading;
 
 /// `GET /kv/{namespace}/{key}`
-pub(super) async fn get_entry(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let (namespace, key) = (asked.namespace()?, asked.key()?);
-    let read = asked.namespaces().get(&namespace, &key, Reading::Use);
+pub(super) async fn get_entry(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespace, key) = (request.namespace()?, request.key()?);
+    let read = request.namespaces().get(&namespace, &key, Reading::Use);
     let entry = read.await?;
     Ok(entry_body(entry_head(StatusCode::OK, &entry.head), entry))
 }
 
 /// `PUT /kv/{namespace}/{key}` and `PUT /kv/{namespace}/{key}/{ttl}`
-pub(super) async fn put_entry(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let (namespace, key) = (asked.namespace()?, asked.key()?);
-    let put = asked
+pub(super) async fn put_entry(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespace, key) = (request.namespace()?, request.key()?);
+    let put = request
         .namespaces()
-        .put(&namespace, &key, asked.draft()?, None);
+        .put(&namespace, &key, request.draft()?, None);
     put.await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// `DELETE /kv/{namespace}/{key}`, which may be repeated.
-pub(super) async fn delete_entry(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let (namespace, key) = (asked.namespace()?, asked.key()?);
-    asked.namespaces().delete(&namespace, &key, None).await?;
+pub(super) async fn delete_entry(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespace, key) = (request.namespace()?, request.key()?);
+    request.namespaces().delete(&namespace, &key, None).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::super::AgentuityError;
-use super::asked::Asked;
 use super::pages::{Page, respond};
+use super::request::KvRequest;
 use crate::domain::{EntryKey, rfc3339};
 use crate::store::Entry;
 
@@ -37,8 +37,8 @@ struct Found<'a> {
 }
 
 /// `GET /kv/keys/{namespace}`: by their bytes; none of a namespace that there is not.
-pub(super) async fn get_keys(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let (namespaces, namespace) = (asked.namespaces().clone(), asked.namespace()?);
+pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
     let read = move |after: Option<EntryKey>| {
         let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
         async move {
@@ -54,15 +54,15 @@ pub(super) async fn get_keys(asked: Asked) -> Result<HttpResponse, AgentuityErro
 }
 
 /// `GET /kv/search/{namespace}/{keyword}`: the entries whose keys hold it; an empty one is in each.
-pub(super) async fn search(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let (namespaces, namespace) = (asked.namespaces().clone(), asked.namespace()?);
-    let keyword = asked.keyword()?.into_owned();
+pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
+    let keyword = request.keyword()?.into_owned();
     let read = move |after: Option<EntryKey>| {
         let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
         let keyword = keyword.clone();
         async move {
-            let (most, most_bytes) = (AT_ONCE, BYTES_AT_ONCE);
-            let page = namespaces.search(&namespace, &keyword, after.as_ref(), most, most_bytes);
+            let (limit, most_bytes) = (AT_ONCE, BYTES_AT_ONCE);
+            let page = namespaces.search(&namespace, &keyword, after.as_ref(), limit, most_bytes);
             let page = page.await?;
             let items = page.entries.iter();
             Ok(Page {

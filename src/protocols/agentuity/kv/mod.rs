@@ -13,11 +13,11 @@
 //! is. Query parameters that the wire does not have are ignored, as clients may be told to send some
 //! with each call.
 
-mod asked;
 mod entries;
 mod lists;
 mod namespaces;
 mod pages;
+mod request;
 mod routes;
 mod stats;
 mod stats_query;

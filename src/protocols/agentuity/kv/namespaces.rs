@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 
 use super::super::AgentuityError;
-use super::asked::Asked;
+use super::request::KvRequest;
 use crate::domain::{Json, Lifetime, member};
 
 /// Names that are listed at most.
@@ -13,16 +13,16 @@ const BODY: &str = "the body has to be an object of JSON";
 const DEFAULT_TTL: &str = "default_ttl_seconds has to be a number, 0 for no end";
 
 /// `GET /kv/namespaces`: the newest first.
-pub(super) async fn list_namespaces(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let page = asked.namespaces().newest(None, NAMED).await?;
+pub(super) async fn list_namespaces(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let page = request.namespaces().newest(None, NAMED).await?;
     let names = page.records.iter().map(|record| record.namespace.as_str());
     Ok(HttpResponse::Ok().json(names.collect::<Vec<_>>()))
 }
 
 /// `POST /kv/{namespace}`: makes it; one that is there keeps what it has, but for what is said.
-pub(super) async fn create_namespace(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let (namespaces, namespace) = (asked.namespaces(), asked.namespace()?);
-    match default_lifetime(&asked.body()?)? {
+pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespaces, namespace) = (request.namespaces(), request.namespace()?);
+    match default_lifetime(&request.body()?)? {
         None => drop(namespaces.open(&namespace).await?),
         lifetime => drop(
             namespaces
@@ -34,9 +34,9 @@ pub(super) async fn create_namespace(asked: Asked) -> Result<HttpResponse, Agent
 }
 
 /// `DELETE /kv/{namespace}`, with all that is in it; may be repeated.
-pub(super) async fn delete_namespace(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let namespace = asked.namespace()?;
-    asked.namespaces().delete_namespace(&namespace).await?;
+pub(super) async fn delete_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let namespace = request.namespace()?;
+    request.namespaces().delete_namespace(&namespace).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

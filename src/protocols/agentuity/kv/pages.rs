@@ -19,7 +19,7 @@ pub(super) struct Page {
     pub(super) next: Option<EntryKey>,
 }
 
-enum Turn {
+enum Step {
     Send(Page),
     ReadAfter(EntryKey),
     End,
@@ -38,19 +38,19 @@ where
     R: FnMut(Option<EntryKey>) -> F + 'static,
     F: Future<Output = Result<Page, ServiceError>>,
 {
-    let first = Turn::Send(read(None).await?);
-    let pages = stream::try_unfold((first, read), |(turn, mut read)| async move {
-        let page = match turn {
-            Turn::Send(page) => page,
-            Turn::ReadAfter(key) => {
+    let first = Step::Send(read(None).await?);
+    let pages = stream::try_unfold((first, read), |(step, mut read)| async move {
+        let page = match step {
+            Step::Send(page) => page,
+            Step::ReadAfter(key) => {
                 // a store that need not wait would let nobody else have a turn while nothing is found
                 yield_now().await;
                 read(Some(key)).await?
             }
-            Turn::End => return Ok(None),
+            Step::End => return Ok(None),
         };
-        let turn = page.next.map_or(Turn::End, Turn::ReadAfter);
-        Ok(Some((page.items, (turn, read))))
+        let step = page.next.map_or(Step::End, Step::ReadAfter);
+        Ok(Some((page.items, (step, read))))
     });
     let mut separator = "";
     let pages = pages

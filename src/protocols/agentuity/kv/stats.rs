@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::super::AgentuityError;
-use super::asked::Asked;
+use super::request::KvRequest;
 use super::stats_query::read_ranking;
 use crate::service::NamespaceView;
 
@@ -27,20 +27,20 @@ struct Stats {
 }
 
 /// `GET /kv/stats/{namespace}`: nothing is in a namespace that there is not.
-pub(super) async fn get_stats(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let namespace = [asked.namespace()?];
-    let views = asked.namespaces().describe(&namespace).await?;
+pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let namespace = [request.namespace()?];
+    let views = request.namespaces().describe(&namespace).await?;
     let stats = views.first().map(Stats::of).unwrap_or_default();
     Ok(HttpResponse::Ok().json(stats))
 }
 
 /// `GET /kv/stats`: the newest namespaces; with a query, a part of all of them in an order.
-pub(super) async fn get_all_stats(asked: Asked) -> Result<HttpResponse, AgentuityError> {
-    let Some(ranking) = read_ranking(asked.query())? else {
-        let (views, _) = asked.namespaces().list_namespaces(None, TOLD).await?;
+pub(super) async fn get_all_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let Some(ranking) = read_ranking(request.query())? else {
+        let (views, _) = request.namespaces().list_namespaces(None, TOLD).await?;
         return Ok(HttpResponse::Ok().json(by_name(&views)));
     };
-    let ranked = asked.namespaces().rank(&ranking).await?;
+    let ranked = request.namespaces().rank(&ranking).await?;
     Ok(HttpResponse::Ok().json(json!({
         "namespaces": by_name(&ranked.views),
         "total": ranked.total,

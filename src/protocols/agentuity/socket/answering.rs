@@ -14,8 +14,8 @@ use super::pings::Pings;
 use super::reply::{done, refused};
 use super::request::{Action, Request, Unreadable};
 use crate::domain::{Json, ThreadId};
-use crate::service::rates::Asker;
-use crate::service::{Asked, Copies, Receipt, Restored, ServiceError};
+use crate::service::rates::RateSubject;
+use crate::service::{Copies, Receipt, RequestTimes, Restored, ServiceError};
 use crate::store::{StoreError, Whole};
 
 /// Bytes that an answer without a thread is reckoned with.
@@ -41,21 +41,21 @@ struct Answer {
 
 impl Desk {
     /// What is known of the time at which something was asked for that is read now.
-    pub(super) fn asked(&self) -> Asked {
-        Asked {
+    pub(super) fn asked(&self) -> RequestTimes {
+        RequestTimes {
             read: Instant::now(),
             sent_after: self.pings.borrow().sent_after(),
         }
     }
 
     /// Does what is asked, and answers.
-    pub(super) async fn answer(&self, request: Request, asked: Asked) {
+    pub(super) async fn answer(&self, request: Request, asked: RequestTimes) {
         let Request { id, thread, action } = request;
         let (start, name) = (Instant::now(), action.name());
         let counters = self.counters.of(&action);
         // one message is one write to those who count them, however often it is tried
         let performed = self.perform(&thread, action, asked);
-        let answer = Asker::back_end().around(performed).await;
+        let answer = RateSubject::back_end().around(performed).await;
         counters.count(&answer);
         let (about_bytes, receipt) = match &answer {
             Ok(answer) => (SHORT_BYTES + answer.bytes(), answer.receipt),
@@ -100,7 +100,7 @@ impl Desk {
         &self,
         thread: &ThreadId,
         action: Action,
-        asked: Asked,
+        asked: RequestTimes,
     ) -> Result<Answer, RequestError> {
         let copies = &self.copies;
         match action {

@@ -98,9 +98,9 @@ impl Swallowed {
     pub(super) fn swallow(&mut self, unread: &mut BytesMut) -> bool {
         let here = usize::try_from(self.left).map_or(unread.len(), |left| left.min(unread.len()));
         let wanted = START_BYTES.saturating_sub(self.start.len()).min(here);
-        let place = self.start.len();
+        let index = self.start.len();
         self.start.extend_from_slice(&unread[..wanted]);
-        for (at, byte) in self.start.iter_mut().enumerate().skip(place) {
+        for (at, byte) in self.start.iter_mut().enumerate().skip(index) {
             *byte ^= self.head.mask[at % 4];
         }
         unread.advance(here);

@@ -68,14 +68,14 @@ impl Pings {
     /// What the client has, as it has answered a ping. A pong may answer several pings, or none (RFC
     /// 6455, section 5.5.3).
     pub(super) fn answered(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
-        let place = self
+        let index = self
             .unanswered
             .iter()
             .position(|(number, _)| number.to_be_bytes() == pong);
         let mut received = 0;
-        if let Some(place) = place {
-            let (number, sent) = self.unanswered[place];
-            self.unanswered.drain(..=place);
+        if let Some(index) = index {
+            let (number, sent) = self.unanswered[index];
+            self.unanswered.drain(..=index);
             self.sent_after = sent;
             received = self.given.partition_point(|(first, _)| *first <= number);
         }

@@ -57,7 +57,7 @@ impl Lists {
     }
 
     /// Members after a place, from an offset on, or a place that is [`SKIPPED`] nearer to it.
-    fn page(&self, listing: &Listing<'_>, after: Option<Place>, offset: u64, most: usize) -> Page {
+    fn page(&self, listing: &Listing<'_>, after: Option<Place>, offset: u64, limit: usize) -> Page {
         let list = self.0.get(listing.name);
         let places = list.and_then(|list| match listing.owner {
             Some(owner) => list.of_owners.get(owner),
@@ -73,7 +73,7 @@ impl Lists {
                 None => Page::Members(Vec::new()),
             };
         }
-        let page = newest.skip(offset as usize).take(most);
+        let page = newest.skip(offset as usize).take(limit);
         Page::Members(page.map(|(_, member)| member.as_ref().to_owned()).collect())
     }
 }
@@ -186,11 +186,11 @@ impl Listings for MemoryStore {
         &self,
         listing: &Listing<'_>,
         offset: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<String>, StoreError> {
         let (mut offset, mut after) = (offset, None);
         loop {
-            let page = self.0.lists().page(listing, after, offset, most);
+            let page = self.0.lists().page(listing, after, offset, limit);
             match page {
                 Page::Members(members) => return Ok(members),
                 Page::After(place) => after = Some(place),
@@ -214,11 +214,11 @@ impl Listings for MemoryStore {
         &self,
         name: &str,
         by_ms: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<String>, StoreError> {
         let lists = self.0.lists();
         let due = lists.0.get(name).into_iter().flat_map(|list| &list.due);
-        let due = due.take_while(|(look_ms, _)| *look_ms <= by_ms).take(most);
+        let due = due.take_while(|(look_ms, _)| *look_ms <= by_ms).take(limit);
         Ok(due.map(|(_, member)| member.as_ref().to_owned()).collect())
     }
 

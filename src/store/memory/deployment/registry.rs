@@ -45,13 +45,13 @@ impl Registry for MemoryStore {
         name: &str,
         expected: Option<&[u8]>,
         new: &[u8],
-        most: usize,
+        limit: usize,
     ) -> Result<bool, StoreError> {
         self.0.admit()?;
         let mut kinds = self.0.kinds();
         let records = kinds.0.entry(kind.to_owned()).or_default();
         let current = records.get(name).map(Bytes::as_ref);
-        if current != expected || current.is_none() && records.len() >= most {
+        if current != expected || current.is_none() && records.len() >= limit {
             return Ok(false);
         }
         records.insert(name.to_owned(), Bytes::copy_from_slice(new));

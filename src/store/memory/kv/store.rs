@@ -59,11 +59,11 @@ impl Namespaces for MemoryStore {
         namespace: &Namespace,
         prefix: &str,
         after: Option<&EntryKey>,
-        most: usize,
+        limit: usize,
     ) -> Result<EntryPage, StoreError> {
         let spaces = self.0.spaces();
         let now_ms = self.0.clock.now_ms();
-        Ok(spaces.list(namespace, prefix, after, most, now_ms))
+        Ok(spaces.list(namespace, prefix, after, limit, now_ms))
     }
 
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError> {
@@ -93,9 +93,9 @@ impl Namespaces for MemoryStore {
     async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
-        most: usize,
+        limit: usize,
     ) -> Result<NamespacePage, StoreError> {
-        Ok(self.0.spaces().list_namespaces(after, most))
+        Ok(self.0.spaces().list_namespaces(after, limit))
     }
 
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError> {

@@ -217,7 +217,7 @@ impl Ledgers for MemoryStore {
         &self,
         consumer: &str,
         after: Option<EventId>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError> {
         let from = match after {
             Some(id) => Bound::Excluded(place(&id)),
@@ -228,7 +228,7 @@ impl Ledgers for MemoryStore {
             return Ok(Vec::new());
         };
         let parked = book.parked.by_place.range((from, Bound::Unbounded));
-        Ok(parked.take(most).map(listed).collect())
+        Ok(parked.take(limit).map(listed).collect())
     }
 
     async fn replay(

@@ -69,8 +69,8 @@ fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
         return None;
     }
     let mut out = vec![b'['];
-    for (place, key) in keys.enumerate() {
-        if place > 0 {
+    for (index, key) in keys.enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         key.write_json(&mut out);

@@ -49,11 +49,11 @@ impl Log {
         self.last
     }
 
-    pub(crate) fn read(&self, after: Position, most: usize) -> Vec<Event> {
+    pub(crate) fn read(&self, after: Position, limit: usize) -> Vec<Event> {
         let from = self
             .events
             .partition_point(|event| event.id.position <= after);
-        let found = self.events.range(from..).take(most);
+        let found = self.events.range(from..).take(limit);
         found.map(|event| event.as_ref().clone()).collect()
     }
 
@@ -64,7 +64,7 @@ impl Log {
         now_ms: u64,
         slowest: Option<Position>,
         retention: &Retention,
-        most: usize,
+        limit: usize,
     ) -> bool {
         let handled = slowest.unwrap_or(self.last);
         let is_over = |at: Position| {
@@ -72,7 +72,7 @@ impl Log {
             age_ms >= millis(retention.log) && at <= handled
                 || age_ms >= millis(retention.log_at_most())
         };
-        let mut left = most;
+        let mut left = limit;
         while let Some(event) = self.events.front()
             && is_over(event.id.position)
         {

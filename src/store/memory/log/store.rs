@@ -21,10 +21,10 @@ impl EventLog for MemoryStore {
     async fn read_log(
         &self,
         after: &[(u16, Position)],
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Vec<Event>>, StoreError> {
         let read = |(bucket, position): &(u16, Position)| match self.0.bucket(*bucket) {
-            Some(shard) => shard.past.log.read(*position, most),
+            Some(shard) => shard.past.log.read(*position, limit),
             None => Vec::new(),
         };
         Ok(after.iter().map(read).collect())

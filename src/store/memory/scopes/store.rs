@@ -45,7 +45,7 @@ impl Scopes for MemoryStore {
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError> {
-        let is_use = !parts.is_glance;
+        let is_use = parts.touch;
         Ok(self.read_held(scope, is_use, |held, expires_ms, now_ms| {
             held.view(parts, expires_ms, now_ms)
         }))
@@ -55,9 +55,9 @@ impl Scopes for MemoryStore {
         &self,
         scope: &ScopeId,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
-        Ok(self.read_held(scope, true, |held, _, _| held.page(from, most)))
+        Ok(self.read_held(scope, true, |held, _, _| held.page(from, limit)))
     }
 
     async fn write_scope(
@@ -106,12 +106,12 @@ impl Scopes for MemoryStore {
         id: &ThreadId,
         life: Option<Life>,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
         let shard = self.0.of(id);
         let last = shard.past.archive(id, life, self.0.clock.now_ms());
         Ok(last.map(|last| match &last.living.scope {
-            Some(scope) => scope.page(from, most),
+            Some(scope) => scope.page(from, limit),
             None => HistoryPage::EMPTY,
         }))
     }

@@ -10,7 +10,7 @@ use crate::store::{
 
 impl MemoryStore {
     /// The first places of what can be got after that one, in order.
-    fn archive_places(&self, after: &ArchivePlace, most: usize) -> Vec<ArchivePlace> {
+    fn archive_places(&self, after: &ArchivePlace, limit: usize) -> Vec<ArchivePlace> {
         let now_ms = self.0.clock.now_ms();
         let mut places = Vec::new();
         for shard in self.0.each() {
@@ -24,10 +24,10 @@ impl MemoryStore {
                 archive: None,
             };
             let following = past.finals.after(after.max(&oldest));
-            places.extend(following.filter(can_be_got).take(most));
+            places.extend(following.filter(can_be_got).take(limit));
         }
         places.sort_unstable();
-        places.truncate(most);
+        places.truncate(limit);
         places
     }
 
@@ -60,11 +60,11 @@ impl Archives for MemoryStore {
     async fn list_archives(
         &self,
         after: &ArchivePlace,
-        most: usize,
+        limit: usize,
     ) -> Result<ArchivePage, StoreError> {
-        let mut places = self.archive_places(after, most.saturating_add(1));
-        let more = places.len() > most;
-        places.truncate(most);
+        let mut places = self.archive_places(after, limit.saturating_add(1));
+        let more = places.len() > limit;
+        places.truncate(limit);
         Ok(ArchivePage {
             // one that was restored since is left out
             heads: places

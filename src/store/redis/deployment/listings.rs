@@ -35,9 +35,9 @@ impl Listings for RedisStore {
         &self,
         listing: &Listing<'_>,
         offset: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<String>, StoreError> {
-        let Some(last) = (most as u64).checked_sub(1) else {
+        let Some(last) = (limit as u64).checked_sub(1) else {
             return Ok(Vec::new());
         };
         let keys = self.names.list(listing);
@@ -67,7 +67,7 @@ impl Listings for RedisStore {
         &self,
         name: &str,
         by_ms: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<String>, StoreError> {
         let mut cmd = command("ZRANGEBYSCORE");
         cmd.arg(self.names.list(&whole(name)).due)
@@ -75,7 +75,7 @@ impl Listings for RedisStore {
             .arg(by_ms)
             .arg("LIMIT")
             .arg(0)
-            .arg(most);
+            .arg(limit);
         let members = array(self.link.calls().read(cmd).await?)?;
         let read = |member| Ok(text(member)?.to_owned());
         Ok(self.unreadable.skip("a list", members.iter().map(read)))

@@ -36,11 +36,11 @@ impl Rates for RedisStore {
         let Value::Array(refused) = self.link.calls().read(cmd).await? else {
             return Ok(None);
         };
-        let [place, wait_us] = &refused[..] else {
+        let [index, wait_us] = &refused[..] else {
             return Err(UNKNOWN);
         };
-        let place = integer(place)? as usize;
-        let (limit, _) = *rates.get(place).ok_or(UNKNOWN)?;
+        let index = integer(index)? as usize;
+        let (limit, _) = *rates.get(index).ok_or(UNKNOWN)?;
         Ok(Some(RateLimited {
             limit,
             retry_after_ms: integer(wait_us)?.div_ceil(1_000),

@@ -33,13 +33,13 @@ impl Registry for RedisStore {
         name: &str,
         expected: Option<&[u8]>,
         new: &[u8],
-        most: usize,
+        limit: usize,
     ) -> Result<bool, StoreError> {
         let mut cmd = Script::PutRecord.call(1);
         cmd.arg(self.names.records(kind))
             .arg(name)
             .arg(new)
-            .arg(most);
+            .arg(limit);
         if let Some(expected) = expected {
             cmd.arg(expected);
         }

@@ -38,14 +38,14 @@ impl Range {
         }
     }
 
-    pub(super) fn in_bucket(&self, bucket: &Bucket, most: usize) -> Command {
+    pub(super) fn in_bucket(&self, bucket: &Bucket, limit: usize) -> Command {
         let mut cmd = command("ZRANGEBYLEX");
         cmd.arg(&bucket.entry_members)
             .arg(&self.from)
             .arg(&self.to)
             .arg("LIMIT")
             .arg(0)
-            .arg(most);
+            .arg(limit);
         cmd
     }
 }
@@ -56,11 +56,11 @@ impl RedisStore {
         namespace: &Namespace,
         prefix: &str,
         after: Option<&EntryKey>,
-        most: usize,
+        limit: usize,
     ) -> Result<EntryPage, StoreError> {
         let range = Range::of(namespace, prefix, after);
         // buckets have about equal shares: twice that, and some more, is enough for nearly all of them
-        let each = most / (BUCKETS / 2) + 8;
+        let each = limit / (BUCKETS / 2) + 8;
         let cmds = self
             .buckets_of_all()
             .map(|bucket| range.in_bucket(bucket, each));
@@ -77,7 +77,7 @@ impl RedisStore {
         }
         keys.sort_unstable();
         let is_known = |key: &&EntryKey| known.as_ref().is_none_or(|known| *key <= known);
-        let count = keys.iter().take_while(is_known).count().min(most);
+        let count = keys.iter().take_while(is_known).count().min(limit);
         let is_more = count < keys.len() || known.is_some();
         keys.truncate(count);
         Ok(EntryPage {

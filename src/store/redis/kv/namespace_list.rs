@@ -16,7 +16,7 @@ impl RedisStore {
     pub(super) async fn list_newest(
         &self,
         after: Option<&NamespacePlace>,
-        most: usize,
+        limit: usize,
     ) -> Result<NamespacePage, StoreError> {
         let [names, newest] = self.names.namespaces();
         let before = after.map_or(b"+".to_vec(), |place| {
@@ -26,12 +26,12 @@ impl RedisStore {
         let mut cmd = command("ZREVRANGEBYLEX");
         cmd.arg(newest).arg(before).arg("-");
         // one more, to know whether there are more
-        cmd.arg("LIMIT").arg(0).arg(most + 1);
+        cmd.arg("LIMIT").arg(0).arg(limit + 1);
         let calls = self.background.calls();
         let listed = array(calls.read(cmd).await?)?;
-        let is_more = listed.len() > most;
+        let is_more = listed.len() > limit;
         let mut places = self.unreadable.skip("namespaces", listed.iter().map(place));
-        places.truncate(most);
+        places.truncate(limit);
         let mut page = NamespacePage {
             records: Vec::new(),
             next: places.last().cloned().filter(|_| is_more),

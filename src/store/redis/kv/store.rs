@@ -110,9 +110,9 @@ impl Namespaces for RedisStore {
         namespace: &Namespace,
         prefix: &str,
         after: Option<&EntryKey>,
-        most: usize,
+        limit: usize,
     ) -> Result<EntryPage, StoreError> {
-        self.list(namespace, prefix, after, most).await
+        self.list(namespace, prefix, after, limit).await
     }
 
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError> {
@@ -139,9 +139,9 @@ impl Namespaces for RedisStore {
     async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
-        most: usize,
+        limit: usize,
     ) -> Result<NamespacePage, StoreError> {
-        self.list_newest(after, most).await
+        self.list_newest(after, limit).await
     }
 
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError> {

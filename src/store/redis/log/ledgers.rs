@@ -146,7 +146,7 @@ impl Ledgers for RedisStore {
         &self,
         consumer: &str,
         after: Option<EventId>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError> {
         let keys = self.names.consumer(consumer);
         let mut cmd = command("ZRANGEBYLEX");
@@ -155,7 +155,7 @@ impl Ledgers for RedisStore {
             .arg("+")
             .arg("LIMIT")
             .arg(0)
-            .arg(most);
+            .arg(limit);
         let names = array(self.link.calls().read(cmd).await?)?;
         let cmds = names.iter().map(|name| {
             let mut cmd = command("HGET");

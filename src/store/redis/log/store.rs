@@ -27,7 +27,7 @@ impl EventLog for RedisStore {
     async fn read_log(
         &self,
         after: &[(u16, Position)],
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Vec<Event>>, StoreError> {
         let mut logs: Vec<Vec<Event>> = after.iter().map(|_| Vec::new()).collect();
         let mut left: Vec<_> = after.iter().copied().enumerate().collect();
@@ -38,22 +38,22 @@ impl EventLog for RedisStore {
                     .arg(format!("({after}"))
                     .arg("+")
                     .arg("COUNT")
-                    .arg(most);
+                    .arg(limit);
                 cmd
             });
             let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
-            for ((place, (bucket, _)), entries) in left.into_iter().zip(replies) {
+            for ((index, (bucket, _)), entries) in left.into_iter().zip(replies) {
                 let page = entries::events(bucket, entries)?;
                 self.unreadable.skip_events(bucket, &page.unreadable);
-                let events = &mut logs[place];
+                let events = &mut logs[index];
                 events.extend(page.events);
                 // fewer than were asked for mean that there are no more, to whoever reads them
-                let last = page.last.filter(|_| page.count == most);
-                if let Some(last) = last.filter(|_| events.len() < most) {
-                    more.push((place, (bucket, last)));
+                let last = page.last.filter(|_| page.count == limit);
+                if let Some(last) = last.filter(|_| events.len() < limit) {
+                    more.push((index, (bucket, last)));
                 }
-                events.truncate(most);
+                events.truncate(limit);
             }
             left = more;
         }

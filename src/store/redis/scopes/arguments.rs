@@ -15,7 +15,7 @@ pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
         .arg(wanted(parts.keys, "k"))
         .arg(wanted(parts.tasks, "t"))
         .arg(wanted(parts.record, "r"))
-        .arg(wanted(parts.is_glance, "g"));
+        .arg(wanted(!parts.touch, "g"));
     for key in parts.values {
         cmd.arg(["k", key.as_str()].concat());
     }

@@ -31,11 +31,11 @@ impl Scopes for RedisStore {
         &self,
         scope: &ScopeId,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
         let keys = self.names.scope(scope);
         let parts = ScopeParts::default();
-        let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, most)];
+        let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, limit)];
         let [view, items] = self.link.calls().read_all(cmds).await?;
         let view = replies::view(view, &parts)?;
         let page = view.map(|view| page(view.history, items));
@@ -87,13 +87,13 @@ impl Scopes for RedisStore {
         id: &ThreadId,
         life: Option<Life>,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
         let Some(archive) = self.get_archive(id, life).await? else {
             return Ok(None);
         };
         let keys = self.names.bucket_of(id).final_scope(id, archive.head.life);
-        let items = self.link.calls().read(range(&keys, from, most)).await?;
+        let items = self.link.calls().read(range(&keys, from, limit)).await?;
         page(archive.head.history, items).map(Some)
     }
 }
@@ -135,7 +135,7 @@ fn add_thread(cmd: &mut Command, keys: &ScopeKeys<'_>) {
 }
 
 /// Reads a stretch of a history, past the scripts: its values can be large.
-fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, most: usize) -> Command {
+fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, limit: usize) -> Command {
     let (name, from, to) = match from {
         HistoryFrom::After(place) => ("XRANGE", place.saturating_add(1), "+"),
         HistoryFrom::Before(place) => ("XREVRANGE", place.saturating_sub(1), "-"),
@@ -145,7 +145,7 @@ fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, most: usize) -> Command {
         .arg(format!("{from}-0"))
         .arg(to)
         .arg("COUNT")
-        .arg(most.min(i64::MAX as usize));
+        .arg(limit.min(i64::MAX as usize));
     cmd
 }
 

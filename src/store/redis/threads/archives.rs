@@ -45,12 +45,12 @@ impl Archives for RedisStore {
     async fn list_archives(
         &self,
         after: &ArchivePlace,
-        most: usize,
+        limit: usize,
     ) -> Result<ArchivePage, StoreError> {
         let now_ms = self.now_ms().await?;
         // one that is exactly that old is over
         let oldest_ms = now_ms.saturating_sub(millis(self.retention.archive)) + 1;
-        let listed = self.list_members(after, oldest_ms, most).await?;
+        let listed = self.list_members(after, oldest_ms, limit).await?;
         let next = listed.is_more.then(|| match listed.members.last() {
             Some((archived_ms, id, life)) => ArchivePlace {
                 archived_ms: *archived_ms,
@@ -160,10 +160,10 @@ impl RedisStore {
         &self,
         after: &ArchivePlace,
         oldest_ms: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Listed, StoreError> {
         // buckets have about equal shares, so few have to be asked for much more than that
-        let each = most / 32 + 8;
+        let each = limit / 32 + 8;
         let (from_ms, last) = match &after.archive {
             Some((id, life)) if after.archived_ms >= oldest_ms => {
                 (after.archived_ms, format!("{id}-{}", hex(*life)))
@@ -191,7 +191,7 @@ impl RedisStore {
         }
         members.sort_unstable();
         let is_known = |member: &&Member| known.is_none_or(|known| **member <= known);
-        let count = members.iter().take_while(is_known).count().min(most);
+        let count = members.iter().take_while(is_known).count().min(limit);
         let is_more = count < members.len() || known.is_some();
         members.truncate(count);
         Ok(Listed { members, is_more })

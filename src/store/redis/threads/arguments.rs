@@ -209,6 +209,6 @@ pub(super) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
 
 /// A number in so many bytes, the high one first; what does not fit is the most that does.
 pub(crate) fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
-    let most = u64::MAX >> (64 - 8 * bytes);
-    packed.extend_from_slice(&number.min(most).to_be_bytes()[8 - bytes..]);
+    let limit = u64::MAX >> (64 - 8 * bytes);
+    packed.extend_from_slice(&number.min(limit).to_be_bytes()[8 - bytes..]);
 }

@@ -77,8 +77,8 @@ pub(super) fn write_chunks<'a>(
     out: &mut Vec<u8>,
 ) -> Result<(), StoreError> {
     let start = out.len();
-    for (place, chunk) in chunks.enumerate() {
-        out.extend_from_slice(header.elements(chunk?, place == 0)?);
+    for (index, chunk) in chunks.enumerate() {
+        out.extend_from_slice(header.elements(chunk?, index == 0)?);
     }
     close_array(start, out);
     Ok(())

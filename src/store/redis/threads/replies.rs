@@ -98,9 +98,9 @@ fn answers(results: &str, operations: &[Operation]) -> Result<Vec<Answer>, Store
     let places = operations.iter().enumerate();
     let mut speaking = places.filter(|(_, operation)| says_something(operation));
     for result in results.split(';').filter(|result| !result.is_empty()) {
-        let (place, answer) = match result.split_once(' ') {
+        let (index, answer) = match result.split_once(' ') {
             // a replay of what an earlier release has remembered, which told the place
-            Some((place, answer)) => (place.parse().map_err(|_| UNKNOWN)?, answer),
+            Some((index, answer)) => (index.parse().map_err(|_| UNKNOWN)?, answer),
             None => (speaking.next().ok_or(UNKNOWN)?.0, result),
         };
         let (kind, value) = answer.split_at_checked(1).ok_or(UNKNOWN)?;
@@ -112,7 +112,7 @@ fn answers(results: &str, operations: &[Operation]) -> Result<Vec<Answer>, Store
             _ => return Err(UNKNOWN),
         };
         // a replayed request was the same to the byte, so there is such a place
-        *answers.get_mut::<usize>(place).ok_or(UNKNOWN)? = answer;
+        *answers.get_mut::<usize>(index).ok_or(UNKNOWN)? = answer;
     }
     Ok(answers)
 }

@@ -60,10 +60,10 @@ fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes
     let mut first = header.first;
     if let [low, chunks @ ..] = parts {
         let low = integer(low)?;
-        for (place, chunk) in chunks.iter().enumerate() {
+        for (index, chunk) in chunks.iter().enumerate() {
             let chunk = bytes(chunk)?;
-            let is_head = low == header.head && place == 0;
-            if place == 0 && !is_head {
+            let is_head = low == header.head && index == 0;
+            if index == 0 && !is_head {
                 first = ordinal(chunk)?;
             }
             elements.extend_from_slice(header.elements(chunk, is_head)?);

@@ -42,8 +42,8 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<Found<Bytes>>, Sto
     let came_bytes = came.sum::<usize>() + members.len() + 2;
     let mut out = Vec::with_capacity(came_bytes.min(meta.size_bytes as usize));
     out.push(b'{');
-    for (place, (_, field, value)) in members.into_iter().enumerate() {
-        if place > 0 {
+    for (index, (_, field, value)) in members.into_iter().enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         out.extend_from_slice(field);

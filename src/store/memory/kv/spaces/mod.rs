@@ -41,8 +41,8 @@ impl Spaces {
 
     /// Moves what has passed, at most so much, into `gone`: bodies, which can be large, are freed when
     /// the lock is. Whether there is more.
-    pub(crate) fn purge(&mut self, now_ms: u64, most: usize, gone: &mut Vec<Entry>) -> bool {
-        for _ in 0..most {
+    pub(crate) fn purge(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<Entry>) -> bool {
+        for _ in 0..limit {
             match self.ends.first() {
                 Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
                 _ => return false,
@@ -144,7 +144,7 @@ impl Spaces {
         namespace: &Namespace,
         prefix: &str,
         after: Option<&EntryKey>,
-        most: usize,
+        limit: usize,
         now_ms: u64,
     ) -> EntryPage {
         // a prefix need not be a key, such as an empty one
@@ -162,7 +162,7 @@ impl Spaces {
         let found = range.take_while(|(key, _)| key.as_str().starts_with(prefix));
         for (looked, (key, entry)) in found.enumerate() {
             let lives = entry.head.lives(now_ms);
-            if looked == most.saturating_add(PASSED_OVER) || lives && page.entries.len() == most {
+            if looked == limit.saturating_add(PASSED_OVER) || lives && page.entries.len() == limit {
                 page.next = last.cloned();
                 break;
             }
@@ -196,11 +196,11 @@ impl Spaces {
     pub(super) fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
-        most: usize,
+        limit: usize,
     ) -> NamespacePage {
         let before = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut places = self.order.range((Bound::Unbounded, before)).rev();
-        let listed: Vec<_> = places.by_ref().take(most).collect();
+        let listed: Vec<_> = places.by_ref().take(limit).collect();
         let record = |place: &&NamespacePlace| self.record(&place.namespace);
         let last = listed.last().map(|place| (*place).clone());
         NamespacePage {
@@ -226,12 +226,12 @@ impl Spaces {
     pub(crate) fn delete_some(
         &mut self,
         namespace: &Namespace,
-        most: usize,
+        limit: usize,
         now_ms: u64,
         gone: &mut Vec<Entry>,
     ) -> Option<u64> {
         let space = self.spaces.get(namespace)?;
-        let some = space.entries.iter().take(most);
+        let some = space.entries.iter().take(limit);
         let some: Vec<_> = some
             .map(|(key, entry)| (key.clone(), entry.head.lives(now_ms)))
             .collect();

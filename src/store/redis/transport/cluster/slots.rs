@@ -51,12 +51,12 @@ impl SlotMap {
         };
         let master = host(master, asked)?;
         let known = self.masters.iter().position(|known| *known == master);
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.masters.push(master);
             self.masters.len() - 1
         });
         let slots = usize::try_from(*first).ok()?..=usize::try_from(*last).ok()?;
-        self.owners.get_mut(slots)?.fill(u16::try_from(place).ok()?);
+        self.owners.get_mut(slots)?.fill(u16::try_from(index).ok()?);
         for replica in replicas.iter().filter_map(|replica| host(replica, asked)) {
             if !self.replicas.contains(&replica) {
                 self.replicas.push(replica);

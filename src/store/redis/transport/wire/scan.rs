@@ -79,12 +79,12 @@ pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, Redi
         };
     }
     let mut number = 0;
-    for (place, byte) in text.iter().enumerate() {
+    for (index, byte) in text.iter().enumerate() {
         match byte {
-            b'0'..=b'9' if place < MAX_DIGITS => number = 10 * number + usize::from(byte - b'0'),
-            b'\r' if place > 0 => {
-                return match text.get(place + 1) {
-                    Some(b'\n') => Ok(Some((Some(number), place + 2))),
+            b'0'..=b'9' if index < MAX_DIGITS => number = 10 * number + usize::from(byte - b'0'),
+            b'\r' if index > 0 => {
+                return match text.get(index + 1) {
+                    Some(b'\n') => Ok(Some((Some(number), index + 2))),
                     Some(_) => Err(malformed()),
                     None => Ok(None),
                 };

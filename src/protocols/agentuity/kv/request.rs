@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
-use super::super::envelope::Exchange;
+use super::super::envelope::RequestContext;
 use super::super::{Agentuity, AgentuityError};
 use crate::domain::{EntryKey, EntryKeyError, Lifetime, Namespace, NamespaceError};
 use crate::http::{Body, EntryContent, path_part};
@@ -16,12 +16,12 @@ const UNREADABLE: &str = "the body could not be read";
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct KvRequest {
     protocol: web::Data<Agentuity>,
     request: HttpRequest,
 }
 
-impl Asked {
+impl KvRequest {
     pub(super) fn namespaces(&self) -> &NamespaceService {
         &self.protocol.namespaces
     }
@@ -77,7 +77,10 @@ impl Asked {
     /// when it did not arrive whole.
     pub(super) fn body(&self) -> Result<web::Bytes, AgentuityError> {
         let extensions = self.request.extensions();
-        match extensions.get::<Exchange>().map(|exchange| &exchange.body) {
+        match extensions
+            .get::<RequestContext>()
+            .map(|exchange| &exchange.body)
+        {
             Some(Body::Whole { bytes, .. }) => Ok(bytes.clone()),
             Some(&Body::TooLarge { limit_bytes, .. }) => {
                 Err(AgentuityError::BodyTooLarge { limit_bytes })
@@ -98,14 +101,14 @@ impl Asked {
     }
 
     /// A part of the path, that of the namespace being 0.
-    fn part(&self, place: usize) -> Option<Cow<'_, str>> {
+    fn part(&self, index: usize) -> Option<Cow<'_, str>> {
         let pattern = self.request.match_pattern().unwrap_or_default();
         let (before, _) = pattern.split_once("{namespace").unwrap_or((&pattern, ""));
-        path_part(&self.request, before.matches('/').count() + place)
+        path_part(&self.request, before.matches('/').count() + index)
     }
 }
 
-impl FromRequest for Asked {
+impl FromRequest for KvRequest {
     type Error = AgentuityError;
     type Future = Ready<Result<Self, AgentuityError>>;
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::callbacks::Repeatable;
 use super::endings::{Endings, Ticket};
-use super::ledger::Ledger;
+use super::pending_writes::PendingWrites;
 use super::services::Services;
 use crate::domain::{Document, Json, Operation, ThreadId, Written};
 use crate::events::Notice;
@@ -26,7 +26,7 @@ pub struct Receipt {
 }
 
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct CurrentThread {
     /// With the worker's own connection to the store, which ends with the worker.
     worker: Services,
     /// With the app's connection, for work after the response: it outlives the workers.
@@ -35,13 +35,13 @@ pub(super) struct Live {
     /// Callbacks at the end of a thread that does not exist, unless this request makes it.
     vain: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
-    ledger: Mutex<Ledger>,
+    pending: Mutex<PendingWrites>,
     /// Held by whoever talks to the store: a load between the two halves of a flush would see its
     /// writes once too often or not at all. The ledger's own lock is never held over an await.
     turn: tokio::sync::Mutex<()>,
 }
 
-impl Live {
+impl CurrentThread {
     pub(super) fn new(
         caller: Caller,
         worker: Services,
@@ -54,13 +54,13 @@ impl Live {
             endings,
             vain: Mutex::default(),
             is_answered: AtomicBool::new(false),
-            ledger: Mutex::new(Ledger::new(caller)),
+            pending: Mutex::new(PendingWrites::new(caller)),
             turn: tokio::sync::Mutex::default(),
         }
     }
 
-    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn pending(&self) -> MutexGuard<'_, PendingWrites> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on nothing is flushed but by whoever asks for it.
@@ -78,7 +78,7 @@ impl Live {
         look: impl FnOnce(&Document) -> T,
     ) -> Result<T, ServiceError> {
         loop {
-            if let Some(document) = self.ledger().state()? {
+            if let Some(document) = self.pending().state()? {
                 return Ok(look(document));
             }
             self.load().await?;
@@ -88,7 +88,7 @@ impl Live {
     /// The metadata with what is queued, which is fetched if it was not yet.
     pub(super) async fn metadata(&self) -> Result<Json, ServiceError> {
         loop {
-            if let Some(metadata) = self.ledger().metadata() {
+            if let Some(metadata) = self.pending().metadata() {
                 return Ok(metadata.clone());
             }
             self.load_metadata().await?;
@@ -99,7 +99,7 @@ impl Live {
     pub(super) async fn flush(&self) -> Result<Option<Written>, ServiceError> {
         let _turn = self.turn.lock().await;
         let id = self.id();
-        let Some(batch) = self.ledger().take()? else {
+        let Some(batch) = self.pending().take()? else {
             return Ok(None);
         };
         let operations = &batch.operations;
@@ -112,7 +112,7 @@ impl Live {
                     .await
             }
         };
-        self.ledger().settle(&written);
+        self.pending().settle(&written);
         written.map(Some)
     }
 
@@ -120,7 +120,7 @@ impl Live {
     /// one again, with a new life of it.
     pub(super) async fn destroy(&self) -> Result<(), ServiceError> {
         let _turn = self.turn.lock().await;
-        let caller = self.ledger().caller().clone();
+        let caller = self.pending().caller().clone();
         let options = WriteOptions::default();
         let next = match caller.source.successor() {
             Some(fresh) => {
@@ -134,7 +134,7 @@ impl Live {
                 caller
             }
         };
-        self.ledger().begin_anew(next);
+        self.pending().begin_anew(next);
         Ok(())
     }
 
@@ -156,38 +156,38 @@ impl Live {
     }
 
     pub(super) fn queue(&self, operation: Operation) {
-        self.ledger().queue(operation);
+        self.pending().queue(operation);
     }
 
     pub(super) fn id(&self) -> ThreadId {
-        self.ledger().caller().id
+        self.pending().caller().id
     }
 
     /// Drops what is queued and says so in the log.
     pub(super) fn discard(&self, why: &str) {
-        let mut ledger = self.ledger();
-        let writes = ledger.discard();
+        let mut pending = self.pending();
+        let writes = pending.discard();
         if writes > 0 {
-            let thread = ledger.caller().id;
+            let thread = pending.caller().id;
             tracing::warn!(thread.id = ?thread, writes, why, "queued writes were discarded");
         }
     }
 
     async fn load(&self) -> Result<(), ServiceError> {
         let _turn = self.turn.lock().await;
-        if self.ledger().is_loaded() {
+        if self.pending().is_loaded() {
             return Ok(());
         }
         let id = self.id();
         let Found { stamp, content } = self.service().get_state(&id).await?;
         let content = parse(&content)?;
-        self.ledger().load(Found { stamp, content });
+        self.pending().load(Found { stamp, content });
         Ok(())
     }
 
     async fn load_metadata(&self) -> Result<(), ServiceError> {
         let _turn = self.turn.lock().await;
-        if self.ledger().metadata().is_some() {
+        if self.pending().metadata().is_some() {
             return Ok(());
         }
         let id = self.id();
@@ -196,7 +196,7 @@ impl Live {
             || (0, Json::empty_object()),
             |thread| (thread.stamp.version, thread.metadata),
         );
-        self.ledger().load_metadata(version, metadata);
+        self.pending().load_metadata(version, metadata);
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl Live {
     /// Notes that the store has accepted a write that made the thread of that id, if it was not
     /// there.
     pub(super) fn note_stored(&self, id: &ThreadId) {
-        self.ledger().note_stored(id);
+        self.pending().note_stored(id);
     }
 
     fn service(&self) -> &ThreadService {
@@ -225,16 +225,16 @@ impl Live {
 }
 
 /// The last handle is gone, and with it what nobody flushed.
-impl Drop for Live {
+impl Drop for CurrentThread {
     fn drop(&mut self) {
-        let ledger = self.ledger();
-        let (thread, writes) = (ledger.caller().id, ledger.queued());
+        let pending = self.pending();
+        let (thread, writes) = (pending.caller().id, pending.queued());
         if writes > 0 {
             tracing::error!(thread.id = ?thread, writes, "queued writes were lost: no flush followed");
         }
-        if ledger.is_in_flight() {
+        if pending.is_in_flight() {
             tracing::warn!(thread.id = ?thread, "a flush was cancelled: the store has its writes or not");
-        } else if let Some(endings) = self.endings.as_ref().filter(|_| !ledger.has_stored()) {
+        } else if let Some(endings) = self.endings.as_ref().filter(|_| !pending.has_stored()) {
             for ticket in self.vain().drain(..) {
                 endings.forget(ticket);
             }

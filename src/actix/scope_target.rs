@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::live::Live;
+use super::current_thread::CurrentThread;
 use crate::domain::scope::ScopeId;
 use crate::service::ScopeService;
 use crate::web::ApiError;
@@ -10,13 +10,13 @@ use crate::web::ApiError;
 /// The scope of a request's thread, whichever that is by then, or a scope of the app's choice, from
 /// a request or from outside of one.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
-    Thread(Arc<Live>),
-    Shared(Arc<Live>, ScopeId),
+pub(super) enum ScopeTarget {
+    Thread(Arc<CurrentThread>),
+    Shared(Arc<CurrentThread>, ScopeId),
     Outside(Option<ScopeService>, ScopeId),
 }
 
-impl Place {
+impl ScopeTarget {
     /// The service and the scope.
     ///
     /// # Errors

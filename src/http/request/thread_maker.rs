@@ -14,13 +14,13 @@ use crate::web::ApiError;
 const RANDOM_KEY_BYTES: usize = 32;
 
 /// Who makes a thread.
-pub(crate) enum Asking {
+pub(crate) enum ThreadMaker {
     BackEnd(Arc<str>),
     Caller(Caller),
     Stranger,
 }
 
-impl Asking {
+impl ThreadMaker {
     /// Where a provider knows the callers, strangers make no threads.
     pub(crate) fn of(request: &HttpRequest, api: &Api) -> Result<Self, ApiError> {
         if let Some(name) = api.api_keys.verify(request.headers()) {

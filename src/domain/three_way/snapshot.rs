@@ -14,12 +14,12 @@ const BYTES_OF_A_KEY: usize = 136;
 /// A state that a client was given: of each key a digest of its value, so that what it sends back
 /// shows what it has changed.
 #[derive(Debug, Default)]
-pub struct Given {
+pub struct Snapshot {
     values: HashMap<Key, Seen>,
     bytes: usize,
 }
 
-impl Given {
+impl Snapshot {
     /// What a state is to a client: compact JSON of an object, as a store reads it.
     #[must_use]
     pub fn of(state: &str) -> Self {

@@ -1,4 +1,4 @@
-//! Whose turn it is on a connection.
+//! Which side of a connection is to send next.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use actix_web::web::Bytes;
 /// Kept with a connection: whether its client is to send the head of a request. Whoever watches the
 /// connection cannot tell, and clients may take their time only while nothing of theirs has begun.
 #[derive(Debug, Clone, Default)]
-pub struct Turn(Rc<Cell<State>>);
+pub struct ConnectionState(Rc<Cell<State>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
@@ -36,10 +36,10 @@ enum Phase {
 
 /// A request that is answered; with its end it is the client's turn again.
 #[derive(Debug)]
-pub(super) struct Taken(Option<Turn>);
+pub(super) struct Taken(Option<ConnectionState>);
 
-impl Turn {
-    /// How many requests have begun, if it is the client's turn.
+impl ConnectionState {
+    /// How many requests have begun, if the client is to send a head.
     #[must_use]
     pub fn of_client(&self) -> Option<u64> {
         let state = self.0.get();
@@ -61,8 +61,8 @@ impl Turn {
 
     /// A request has begun.
     pub(super) fn take(request: &ServiceRequest) -> Taken {
-        let turn = request.conn_data::<Self>().cloned();
-        if let Some(Self(state)) = &turn {
+        let connection = request.conn_data::<Self>().cloned();
+        if let Some(Self(state)) = &connection {
             let requests = state.get().requests + 1;
             state.set(State {
                 requests,
@@ -71,7 +71,7 @@ impl Turn {
                 is_abandoned: true,
             });
         }
-        Taken(turn)
+        Taken(connection)
     }
 
     /// The request waits for more of its body, or has it.
@@ -93,7 +93,7 @@ impl Turn {
 impl Taken {
     /// Notes that there is an answer, which is about to be sent.
     pub(super) fn answer(&self) {
-        if let Some(Turn(state)) = &self.0 {
+        if let Some(ConnectionState(state)) = &self.0 {
             let is_abandoned = false;
             state.set(State {
                 is_abandoned,
@@ -109,8 +109,8 @@ impl Taken {
 
     /// That of an answer with which another protocol begins.
     pub(super) fn switched(self, body: BoxBody) -> BoxBody {
-        if let Some(turn) = &self.0 {
-            turn.enter(Phase::Switched);
+        if let Some(connection) = &self.0 {
+            connection.enter(Phase::Switched);
         }
         self.with(body)
     }
@@ -139,8 +139,8 @@ impl MessageBody for Streamed {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        if let Some(turn) = &self.0 {
-            turn.enter(Phase::Head);
+        if let Some(connection) = &self.0 {
+            connection.enter(Phase::Head);
         }
     }
 }

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 /// What a server is asked for.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum RemoteCommand {
     Events { types: Vec<String> },
     GetArchive { id: String, life: Option<String> },
     ListArchives { since: Option<String> },
@@ -82,7 +82,7 @@ pub(super) fn commands() -> [clap::Command; 3] {
 }
 
 /// What a server is asked for by a command of two words, which are those of [`commands`].
-pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> Asked {
+pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCommand {
     let text = |name| matches.get_one::<String>(name).cloned();
     let id = || text("id").unwrap_or_default();
     let all = |name| {
@@ -90,23 +90,23 @@ pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> Asked {
         given.cloned().collect()
     };
     match (group, action) {
-        ("archive", "get") => Asked::GetArchive {
+        ("archive", "get") => RemoteCommand::GetArchive {
             id: id(),
             life: text("life"),
         },
-        ("archive", "restore") => Asked::RestoreArchive {
+        ("archive", "restore") => RemoteCommand::RestoreArchive {
             id: id(),
             life: text("life"),
         },
-        ("archive", _) => Asked::ListArchives {
+        ("archive", _) => RemoteCommand::ListArchives {
             since: text("since"),
         },
-        ("webhooks", "replay") => Asked::ReplayWebhook {
+        ("webhooks", "replay") => RemoteCommand::ReplayWebhook {
             id: id(),
             events: all("event"),
         },
-        ("webhooks", "failed") => Asked::FailedOfWebhook { id: id() },
-        ("webhooks", _) => Asked::ListWebhooks,
-        _ => Asked::Events { types: all("type") },
+        ("webhooks", "failed") => RemoteCommand::FailedOfWebhook { id: id() },
+        ("webhooks", _) => RemoteCommand::ListWebhooks,
+        _ => RemoteCommand::Events { types: all("type") },
     }
 }

@@ -6,14 +6,14 @@ use crate::domain::Position;
 
 /// Up to where a log was read, and up to where all of it is handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct LogProgress {
     read: Position,
     cursor: Position,
     /// What was read after the cursor, in order, and whether it is handled.
     open: VecDeque<(Position, bool)>,
 }
 
-impl Place {
+impl LogProgress {
     /// Handled and read up to there.
     pub(super) fn at(cursor: Position) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl Place {
     /// Notes that an event which was read is handled now.
     pub(super) fn handle(&mut self, position: Position) {
         let found = self.open.binary_search_by_key(&position, |(open, _)| *open);
-        if let Ok(place) = found {
-            self.open[place].1 = true;
+        if let Ok(progress) = found {
+            self.open[progress].1 = true;
             self.move_on();
         }
     }
@@ -72,19 +72,19 @@ mod tests {
 
     #[test]
     fn the_cursor_stays_before_what_is_not_handled() {
-        let mut place = Place::at(at(1));
+        let mut progress = LogProgress::at(at(1));
 
         for ms in 2..=4 {
-            assert!(place.pass(at(ms), false));
+            assert!(progress.pass(at(ms), false));
         }
-        assert!(place.pass(at(5), true));
-        assert!(!place.pass(at(5), true));
-        place.handle(at(3));
-        assert_eq!(place.cursor(), at(1));
-        place.handle(at(2));
-        assert_eq!(place.cursor(), at(3));
-        place.handle(at(4));
+        assert!(progress.pass(at(5), true));
+        assert!(!progress.pass(at(5), true));
+        progress.handle(at(3));
+        assert_eq!(progress.cursor(), at(1));
+        progress.handle(at(2));
+        assert_eq!(progress.cursor(), at(3));
+        progress.handle(at(4));
 
-        assert_eq!(place, Place::at(at(5)));
+        assert_eq!(progress, LogProgress::at(at(5)));
     }
 }

@@ -17,7 +17,7 @@ const WITHOUT_LIMITS: Policy = Policy {
 
 /// The queue of writes, and local copies that show reads what is queued.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct PendingWrites {
     caller: Caller,
     queued: Batch,
     state: Option<Loaded>,
@@ -46,7 +46,7 @@ struct Loaded {
 #[error("a flush was cancelled before the store answered")]
 struct Cancelled;
 
-impl Ledger {
+impl PendingWrites {
     pub(super) fn new(caller: Caller) -> Self {
         Self {
             caller,

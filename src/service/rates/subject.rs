@@ -1,4 +1,4 @@
-//! Who is writing.
+//! Whose writes the rate limits count.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -7,15 +7,15 @@ use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, ThreadId};
 
 tokio::task_local! {
-    static ASKER: Asker;
+    static SUBJECT: RateSubject;
 }
 
 /// One request, as the limits see it.
 #[derive(Debug)]
-pub struct Asker(RefCell<Asking>);
+pub struct RateSubject(RefCell<Counted>);
 
 #[derive(Debug, Default)]
-struct Asking {
+struct Counted {
     /// A digest of the client's address; none: its address does not count.
     address: Option<Fingerprint>,
     has_counted_address: bool,
@@ -36,13 +36,13 @@ pub(super) struct Uncounted {
     pub(super) may_make: bool,
 }
 
-impl Asker {
+impl RateSubject {
     /// A client of that address, of which only a digest is known here.
     #[must_use]
     pub fn at(address: Option<Fingerprint>) -> Self {
-        Self(RefCell::new(Asking {
+        Self(RefCell::new(Counted {
             address,
-            ..Asking::default()
+            ..Counted::default()
         }))
     }
 
@@ -54,13 +54,13 @@ impl Asker {
 
     /// Does something for this request.
     pub async fn around<T>(self, work: impl Future<Output = T>) -> T {
-        ASKER.scope(self, work).await
+        SUBJECT.scope(self, work).await
     }
 
     /// The address of whoever this task does something for, to be taken to another task.
     #[must_use]
     pub fn address() -> Option<Fingerprint> {
-        let address = ASKER.try_with(|asker| asker.0.borrow().address);
+        let address = SUBJECT.try_with(|subject| subject.0.borrow().address);
         address.ok().flatten()
     }
 
@@ -68,25 +68,25 @@ impl Asker {
     /// be a back end.
     pub fn is_a_back_end() {
         // without limits nobody is asking
-        ASKER
-            .try_with(|asker| asker.0.borrow_mut().address = None)
+        SUBJECT
+            .try_with(|subject| subject.0.borrow_mut().address = None)
             .ok();
     }
 
     /// Whether this task does something for a request.
     pub(super) fn is_known() -> bool {
-        ASKER.try_with(|_| ()).is_ok()
+        SUBJECT.try_with(|_| ()).is_ok()
     }
 
     /// What is to be counted of a write. Without anybody who asks, each write counts by itself.
     pub(super) fn uncounted(scope: &ScopeId) -> Uncounted {
-        let known = ASKER.try_with(|asker| {
-            let asking = asker.0.borrow();
+        let known = SUBJECT.try_with(|subject| {
+            let counted = subject.0.borrow();
             Uncounted {
-                address: asking.address,
-                is_first: !asking.has_counted_address,
-                is_first_to_scope: !asking.scopes.contains(scope),
-                may_make: scope.thread().is_some_and(|id| !asking.made.contains(id)),
+                address: counted.address,
+                is_first: !counted.has_counted_address,
+                is_first_to_scope: !counted.scopes.contains(scope),
+                may_make: scope.thread().is_some_and(|id| !counted.made.contains(id)),
             }
         });
         known.unwrap_or(Uncounted {
@@ -99,18 +99,18 @@ impl Asker {
 
     /// Notes that it was counted.
     pub(super) fn has_counted(scope: &ScopeId, making: bool) {
-        let note = |asker: &Self| {
-            let mut asking = asker.0.borrow_mut();
-            asking.has_counted_address = true;
-            if !asking.scopes.contains(scope) {
-                asking.scopes.push(scope.clone());
+        let note = |subject: &Self| {
+            let mut counted = subject.0.borrow_mut();
+            counted.has_counted_address = true;
+            if !counted.scopes.contains(scope) {
+                counted.scopes.push(scope.clone());
             }
             if making && let Some(id) = scope.thread() {
-                asking.made.push(*id);
+                counted.made.push(*id);
             }
         };
         // where nobody asks, the next write counts too
-        ASKER.try_with(note).ok();
+        SUBJECT.try_with(note).ok();
     }
 }
 
@@ -123,11 +123,15 @@ mod tests {
         let address = Fingerprint([1; 16]);
         let [one, other] = [ThreadId::random(), ThreadId::random()].map(ScopeId::Thread);
 
-        let (first, second, third) = Asker::at(Some(address))
+        let (first, second, third) = RateSubject::at(Some(address))
             .around(async {
-                let first = Asker::uncounted(&one);
-                Asker::has_counted(&one, true);
-                (first, Asker::uncounted(&one), Asker::uncounted(&other))
+                let first = RateSubject::uncounted(&one);
+                RateSubject::has_counted(&one, true);
+                (
+                    first,
+                    RateSubject::uncounted(&one),
+                    RateSubject::uncounted(&other),
+                )
             })
             .await;
 
@@ -141,15 +145,17 @@ mod tests {
     async fn a_back_end_has_no_address_and_nobody_has_none() {
         let address = Some(Fingerprint([1; 16]));
         let shown = async {
-            Asker::is_a_back_end();
-            Asker::address()
+            RateSubject::is_a_back_end();
+            RateSubject::address()
         };
 
-        assert_eq!(Asker::at(address).around(shown).await, None);
+        assert_eq!(RateSubject::at(address).around(shown).await, None);
         assert_eq!(
-            Asker::at(address).around(async { Asker::address() }).await,
+            RateSubject::at(address)
+                .around(async { RateSubject::address() })
+                .await,
             address
         );
-        assert_eq!(Asker::address(), None);
+        assert_eq!(RateSubject::address(), None);
     }
 }

@@ -8,7 +8,7 @@ use crate::identity::Caller;
 use crate::web::SessionId;
 
 /// Put into a request's extensions by the envelope. One thing and not two: each costs an allocation.
-pub(crate) struct Exchange {
+pub(crate) struct RequestContext {
     pub(crate) session: SessionId,
     pub(crate) body: Body,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Exchange {
 pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
     let extensions = request.extensions();
     extensions
-        .get::<Exchange>()
+        .get::<RequestContext>()
         .map(|exchange| exchange.session)
 }
 

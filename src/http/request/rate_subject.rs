@@ -7,7 +7,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, web};
 
 use crate::http::Api;
-use crate::service::rates::Asker;
+use crate::service::rates::RateSubject;
 
 /// The middleware that is there while there are limits, inside the envelope: whatever the request
 /// writes counts for its client's address, unless an api key shows it to be a back end.
@@ -18,14 +18,14 @@ pub async fn count_by_address<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<B>, Error> {
-    match asker(&request) {
-        Some(asker) => asker.around(async { next.call(request).await }).await,
+    match subject(&request) {
+        Some(subject) => subject.around(async { next.call(request).await }).await,
         None => next.call(request).await,
     }
 }
 
 /// None: it writes nothing.
-fn asker(request: &ServiceRequest) -> Option<Asker> {
+fn subject(request: &ServiceRequest) -> Option<RateSubject> {
     let api = request.app_data::<web::Data<Api>>()?;
     if matches!(
         *request.method(),
@@ -34,7 +34,9 @@ fn asker(request: &ServiceRequest) -> Option<Asker> {
         return None;
     }
     if api.api_keys.verify(request.headers()).is_some() {
-        return Some(Asker::back_end());
+        return Some(RateSubject::back_end());
     }
-    Some(Asker::at(api.identity.client_network(request.request())))
+    Some(RateSubject::at(
+        api.identity.client_network(request.request()),
+    ))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tokio::time::Instant;
 
-use super::entry::{Entry, Known, Number};
+use super::entry::{ClientView, Entry, Number};
 use crate::domain::{KeyedValues, ThreadId};
 
 /// Bytes that all of it may take up.
@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 4 * 1_048_576;
 
 /// What a client knows of each thread. What was not noted for longest is forgotten first.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct SnapshotCache {
     threads: HashMap<ThreadId, Entry>,
     order: BTreeMap<Number, ThreadId>,
     bytes: usize,
@@ -26,17 +26,17 @@ pub struct Receipt {
     number: Number,
 }
 
-impl Ledger {
+impl SnapshotCache {
     /// What a client knows that asks for something at that moment.
-    pub(super) fn known(&self, id: &ThreadId, at: Instant) -> Known {
+    pub(super) fn known(&self, id: &ThreadId, at: Instant) -> ClientView {
         let entry = self.threads.get(id);
-        entry.map_or(Known::Nothing, |entry| entry.last(at))
+        entry.map_or(ClientView::Nothing, |entry| entry.last(at))
     }
 
     /// What a client has made a state of that sends it at that moment. That is sent back now.
-    pub(super) fn basis(&mut self, id: &ThreadId, sent: &KeyedValues, at: Instant) -> Known {
+    pub(super) fn basis(&mut self, id: &ThreadId, sent: &KeyedValues, at: Instant) -> ClientView {
         let Some(mut entry) = self.forget(id) else {
-            return Known::Nothing;
+            return ClientView::Nothing;
         };
         let (number, known) = entry.basis(sent, at);
         entry.sent_back(number);
@@ -45,7 +45,7 @@ impl Ledger {
     }
 
     /// Notes what a client knows, whatever it was given before.
-    pub(super) fn note(&mut self, id: &ThreadId, known: Known) {
+    pub(super) fn note(&mut self, id: &ThreadId, known: ClientView) {
         self.noted += 1;
         self.forget(id);
         self.keep(id, Entry::new(self.noted, known, None));
@@ -53,14 +53,14 @@ impl Ledger {
 
     /// Notes what a client is given. It does not count after that moment, unless it is
     /// [received](Self::received).
-    pub(super) fn give(&mut self, id: &ThreadId, known: Known, until: Instant) -> Receipt {
+    pub(super) fn give(&mut self, id: &ThreadId, known: ClientView, until: Instant) -> Receipt {
         let number = self.add(id, known, Some(until));
         Receipt { id: *id, number }
     }
 
     /// Notes that a client got nothing when it wanted to know a thread.
     pub(super) fn fail(&mut self, id: &ThreadId) {
-        self.add(id, Known::Nothing, None);
+        self.add(id, ClientView::Nothing, None);
     }
 
     /// Notes that a client has what it was given.
@@ -71,7 +71,7 @@ impl Ledger {
         }
     }
 
-    fn add(&mut self, id: &ThreadId, known: Known, until: Option<Instant>) -> Number {
+    fn add(&mut self, id: &ThreadId, known: ClientView, until: Option<Instant>) -> Number {
         self.noted += 1;
         let entry = Entry::new(self.noted, known, until);
         let entry = match self.forget(id) {
@@ -107,60 +107,64 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::{Given, Stamp};
+    use crate::domain::{Snapshot, Stamp};
 
-    fn given(keys: usize) -> Known {
+    fn given(keys: usize) -> ClientView {
         let members: Vec<_> = (0..keys).map(|key| format!("\"{key}\":1")).collect();
         let state = format!("{{{}}}", members.join(","));
-        Known::Given(Stamp::default(), Given::of(&state).into())
+        ClientView::Snapshot(Stamp::default(), Snapshot::of(&state).into())
     }
 
     #[test]
     fn what_was_not_noted_for_longest_is_forgotten_first() {
         let ids: Vec<_> = (0..100).map(|_| ThreadId::random()).collect();
-        let mut ledger = Ledger::default();
+        let mut cache = SnapshotCache::default();
         for id in &ids {
-            ledger.note(id, given(1_000));
-            ledger.note(&ids[0], given(1_000));
+            cache.note(id, given(1_000));
+            cache.note(&ids[0], given(1_000));
         }
 
-        let is_known = |id| matches!(ledger.known(id, Instant::now()), Known::Given(..));
+        let is_known = |id| matches!(cache.known(id, Instant::now()), ClientView::Snapshot(..));
         let known: Vec<_> = ids.iter().map(is_known).collect();
         let first = known.iter().skip(1).position(|known| *known).unwrap() + 1;
         assert!(known[0]);
         assert!(first > 1, "all fit");
         assert!(known[first..].iter().all(|known| *known));
-        assert!(ledger.bytes <= MAX_BYTES);
-        assert_eq!(ledger.threads.len(), ledger.order.len());
+        assert!(cache.bytes <= MAX_BYTES);
+        assert_eq!(cache.threads.len(), cache.order.len());
     }
 
     #[test]
     fn what_is_larger_than_all_is_not_kept() {
-        let mut ledger = Ledger::default();
+        let mut cache = SnapshotCache::default();
         let id = ThreadId::random();
 
-        ledger.note(&id, given(50_000));
+        cache.note(&id, given(50_000));
 
-        assert!(matches!(ledger.known(&id, Instant::now()), Known::Nothing));
-        assert_eq!(ledger.bytes, 0);
+        assert!(matches!(
+            cache.known(&id, Instant::now()),
+            ClientView::Nothing
+        ));
+        assert_eq!(cache.bytes, 0);
     }
 
     #[test]
     fn what_is_not_received_in_time_does_not_count_any_more() {
-        let mut ledger = Ledger::default();
+        let mut cache = SnapshotCache::default();
         let id = ThreadId::random();
         let now = Instant::now();
         let later = now + Duration::from_secs(1);
-        let is_known = |ledger: &Ledger, at| matches!(ledger.known(&id, at), Known::Given(..));
+        let is_known =
+            |cache: &SnapshotCache, at| matches!(cache.known(&id, at), ClientView::Snapshot(..));
 
-        let first = ledger.give(&id, given(1), now);
-        assert!(is_known(&ledger, now) && !is_known(&ledger, later));
-        ledger.received(first, later);
-        assert!(!is_known(&ledger, later));
-        let second = ledger.give(&id, given(1), now);
-        ledger.received(first, now);
-        assert!(!is_known(&ledger, later));
-        ledger.received(second, now);
-        assert!(is_known(&ledger, later));
+        let first = cache.give(&id, given(1), now);
+        assert!(is_known(&cache, now) && !is_known(&cache, later));
+        cache.received(first, later);
+        assert!(!is_known(&cache, later));
+        let second = cache.give(&id, given(1), now);
+        cache.received(first, now);
+        assert!(!is_known(&cache, later));
+        cache.received(second, now);
+        assert!(is_known(&cache, later));
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::bodies::{read_json, read_uuid, wrong};
-use super::envelope::{Exchange, client_request_id, is_token};
+use super::envelope::{RequestContext, client_request_id, is_token};
 use super::{ModelRelay, RelayError};
 use crate::domain::{Fingerprint, Json};
 use crate::http::Body;
@@ -19,18 +19,18 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RelayRequest {
     pub(super) relay: web::Data<ModelRelay>,
     request: HttpRequest,
     key_name: Arc<str>,
     body: web::Bytes,
 }
 
-impl Asked {
+impl RelayRequest {
     fn of(request: &HttpRequest) -> Result<Self, RelayError> {
         let relay = request.app_data::<web::Data<ModelRelay>>();
         let extensions = request.extensions();
-        let exchange = extensions.get::<Exchange>();
+        let exchange = extensions.get::<RequestContext>();
         // the envelope lets nobody in without
         let (Some(relay), Some(exchange)) = (relay, exchange) else {
             return Err(RelayError::Unauthorized);
@@ -168,7 +168,7 @@ fn malformed_key(name: &str) -> RelayError {
     RelayError::InvalidInput(format!("{name} has 1 to 128 visible ASCII characters"))
 }
 
-impl FromRequest for Asked {
+impl FromRequest for RelayRequest {
     type Error = RelayError;
     type Future = Ready<Result<Self, RelayError>>;
 

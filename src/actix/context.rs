@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value};
 
 use super::completion::{Completed, Completion};
-use super::live::Live;
+use super::current_thread::CurrentThread;
 use crate::web::SessionId;
 
 pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct RequestContext {
     pub(super) session: SessionId,
-    pub(super) thread: Arc<Live>,
+    pub(super) thread: Arc<CurrentThread>,
     pub(super) completion: Completion,
     pub(super) session_state: Mutex<Map<String, Value>>,
     pub(super) request_state: Mutex<TypedMap>,
@@ -24,10 +24,10 @@ pub(super) struct Exchange {
 /// An exchange whose end is sure to come: also when its client goes away, which drops the handler
 /// where it stands, and when the handler panics.
 #[derive(Debug)]
-pub(super) struct Open(pub(super) Arc<Exchange>);
+pub(super) struct OpenRequest(pub(super) Arc<RequestContext>);
 
-impl Exchange {
-    pub(super) fn new(session: SessionId, thread: Live, completion: Completion) -> Self {
+impl RequestContext {
+    pub(super) fn new(session: SessionId, thread: CurrentThread, completion: Completion) -> Self {
         Self {
             session,
             thread: Arc::new(thread),
@@ -44,7 +44,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         if !self.0.thread.is_answered() {
             self.0.thread.discard("the request was given up");
