@@ -10,8 +10,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::counters::EventCounters;
+use super::size::bytes_named;
 use super::tail::Follower;
-use super::thread_stream::{MOST_BYTES, Open, bytes_named};
+use super::thread_stream::{MOST_BYTES, Open};
 use super::watcher::{WATCH_AGAIN, WATCH_LASTS};
 use crate::domain::{Event, EventTypes, Position};
 use crate::store::{Backend, Heads, StoreError};

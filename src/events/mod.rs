@@ -12,6 +12,7 @@ mod reaper;
 mod sessions;
 mod shares;
 mod signing;
+mod size;
 mod subscriber;
 mod tail;
 mod thread_stream;

@@ -49,17 +49,22 @@ pub async fn envelope<B: MessageBody + 'static>(
     if let Some(prepared) = prepared {
         prepared.await;
     }
-    let body = if refusal.is_some() {
-        Body::read(&mut request, 0).await
-    } else if is_ours(request.match_info().as_str()) {
-        let limit_bytes = early::limit_bytes(&request);
-        Body::read(&mut request, limit_bytes).await
-    } else {
-        Body::none()
-    };
     request
         .extensions_mut()
-        .insert(RequestContext { session, body });
+        .insert(RequestContext::new(session));
+    let limit_bytes = if refusal.is_some() {
+        Some(0)
+    } else if is_ours(request.match_info().as_str()) {
+        Some(early::limit_bytes(&request))
+    } else {
+        None
+    };
+    if let Some(limit_bytes) = limit_bytes {
+        let body = Body::read(&mut request, limit_bytes).await;
+        if let Some(context) = request.extensions_mut().get_mut::<RequestContext>() {
+            context.body = body;
+        }
+    }
     let response = match refusal {
         Some(refusal) => request.error_response(refusal),
         None => fit(next.call(request).await?.map_into_boxed_body()).await,

@@ -7,22 +7,13 @@ use actix_web::http::header::AUTHORIZATION;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use futures_util::future::BoxFuture;
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
-use serde::Deserialize;
+use jsonwebtoken::DecodingKey;
 
 use super::jwks::Jwks;
 use super::provider::{ProviderError, ThreadIdProvider};
 use super::proxies::TrustedProxies;
+use super::verifier::{JwtSettings, Verifier};
 use crate::domain::{KeyRing, SigningKey, ThreadId};
-
-/// What a token must be.
-#[derive(Debug, Clone, Default)]
-pub struct JwtSettings {
-    /// Whom it must come from (`iss`); none: anybody who has the key.
-    pub issuer: Option<String>,
-    /// Whom it must be for (`aud`); none: a token for an audience is refused.
-    pub audience: Option<String>,
-}
 
 /// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose
 /// signature and `exp` are verified (RFC 7519).
@@ -36,16 +27,6 @@ enum Keys {
     One(Box<Verifier>),
     Set(Jwks),
 }
-
-/// One key, and what a token that it has signed must be.
-pub(super) struct Verifier {
-    key: DecodingKey,
-    validation: Validation,
-}
-
-/// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
-/// after its `exp`, and before its `nbf`.
-const LEEWAY_SECONDS: u64 = 60;
 
 /// A key that no token can be verified with.
 #[derive(Debug, thiserror::Error)]
@@ -109,11 +90,6 @@ fn is_der(bytes: &[u8]) -> bool {
     octets > 0 && content.len() == length
 }
 
-#[derive(Deserialize)]
-struct Claims {
-    sub: String,
-}
-
 impl JwtSubject {
     /// Verifies with that key: a public key in PEM form, or else the bytes of a shared secret
     /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from
@@ -151,46 +127,6 @@ impl JwtSubject {
             keys,
             ring: ring.expect("the ring has a key"),
         }
-    }
-}
-
-impl Verifier {
-    /// Verifies tokens of these algorithms, which are all of the key's family.
-    pub(super) fn new(
-        key: DecodingKey,
-        algorithms: Vec<Algorithm>,
-        settings: &JwtSettings,
-    ) -> Self {
-        let mut validation = Validation::new_for_family(key.family());
-        validation.algorithms = algorithms;
-        validation.leeway = LEEWAY_SECONDS;
-        validation.validate_nbf = true;
-        validation.set_required_spec_claims(&["exp", "sub"]);
-        if let Some(issuer) = &settings.issuer {
-            validation.set_issuer(&[issuer]);
-            validation.required_spec_claims.insert("iss".into());
-        }
-        if let Some(audience) = &settings.audience {
-            validation.set_audience(&[audience]);
-            validation.required_spec_claims.insert("aud".into());
-        }
-        Self { key, validation }
-    }
-
-    /// The subject of a token.
-    fn subject(&self, token: &str) -> Result<String, ProviderError> {
-        let token = decode::<Claims>(token, &self.key, &self.validation)
-            .map_err(|error| ProviderError::Untrusted(Some(error.into())))?;
-        // an extension that we do not understand may be what makes the token void (RFC 7515,
-        // section 4.1.11), and we understand none
-        if token.header.crit.is_some() {
-            return Err(ProviderError::Untrusted(None));
-        }
-        // it names nobody, and all who have such a token would share a thread
-        if token.claims.sub.is_empty() {
-            return Err(ProviderError::Missing);
-        }
-        Ok(token.claims.sub)
     }
 }
 

@@ -15,6 +15,9 @@ mod provider;
 mod proxies;
 mod scope_grant;
 mod trusted_header;
+#[cfg(feature = "server")]
+#[cfg(feature = "jwt")]
+mod verifier;
 
 use std::sync::Arc;
 
@@ -35,13 +38,15 @@ pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 #[cfg(feature = "jwt")]
 pub use jwks::{Jwks, JwksCounts, JwksUrl, JwksUrlError};
 #[cfg(feature = "jwt")]
-pub use jwt::{JwtError, JwtSettings, JwtSubject};
+pub use jwt::{JwtError, JwtSubject};
 use origins::{Origins, has_origin, is_cross_site};
 pub use provider::{ProviderError, ThreadIdProvider};
 pub use proxies::{ProxyError, TrustedProxies};
 #[doc(hidden)]
 pub use scope_grant::ScopeGrant;
 pub use trusted_header::TrustedHeader;
+#[cfg(feature = "jwt")]
+pub use verifier::JwtSettings;
 
 /// The header that carries a signed thread id both ways.
 pub const THREAD_ID: HeaderName = HeaderName::from_static("x-thread-id");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::thread_stream::bytes_named;
+use super::size::bytes_named;
 use crate::domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 use crate::store::Watched;
 

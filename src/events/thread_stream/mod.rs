@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::counters::{Count, EventCounters};
 use super::listeners::{Heard, Listener};
+use super::size::bytes_named;
 use crate::domain::{Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
 use crate::store::{Backend, StoreError, Watched};
 
@@ -315,16 +316,6 @@ impl ThreadStream {
     fn reset(&mut self, version: u64) {
         let cursor = self.read;
         self.ready.push_back(ThreadItem::Reset { version, cursor });
-    }
-}
-
-/// Bytes of the names of keys that an event holds.
-pub(super) fn bytes_named(event: &Event) -> usize {
-    match &event.kind {
-        EventKind::Created { keys, .. }
-        | EventKind::Updated { keys, .. }
-        | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, |keys| keys.as_str().len()),
-        EventKind::Destroyed { .. } | EventKind::Completed(_) | EventKind::TaskListUpdated => 0,
     }
 }
 

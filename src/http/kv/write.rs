@@ -4,12 +4,12 @@ use std::future::{Ready, ready};
 
 use actix_web::http::header::IF_NONE_MATCH;
 use actix_web::web::Bytes;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
+use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::content::EntryContent;
 use crate::domain::Precondition;
 use crate::http::request::conditions::precondition;
-use crate::http::request::context::RequestContext;
+use crate::http::request::context::body_of;
 use crate::web::ApiError;
 
 /// `If-Match`, or `If-None-Match: *`, of a write.
@@ -23,17 +23,9 @@ pub(crate) struct AnyBody {
     pub(crate) content: EntryContent,
 }
 
-/// A write whose body did not arrive whole is not done, whether it needs the body or not.
-fn whole_body(request: &HttpRequest) -> Result<Bytes, ApiError> {
-    let extensions = request.extensions();
-    let exchange = extensions.get::<RequestContext>();
-    let exchange = exchange.ok_or(ApiError::BodyUnreadable)?;
-    exchange.body.bytes().cloned()
-}
-
 impl EntryConditions {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        whole_body(request)?;
+        body_of(request)?;
         let wanted = precondition(request)?;
         let mut unwanted = request.headers().get_all(IF_NONE_MATCH);
         let refused = |detail: &str| Err(ApiError::InvalidParameter(detail.into()));
@@ -50,7 +42,7 @@ impl AnyBody {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         Ok(Self {
             content: EntryContent::of(request.headers())?,
-            bytes: whole_body(request)?,
+            bytes: body_of(request)?,
         })
     }
 }

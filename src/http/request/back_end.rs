@@ -4,6 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpRequest, Route, dev, web};
 
+use super::context::key_name_of;
 use crate::http::Api;
 use crate::web::ApiError;
 
@@ -18,8 +19,7 @@ impl BackEnd {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?;
-        let key = api.api_keys.verify(request.headers());
-        key.ok_or(ApiError::ApiKeyRequired)?;
+        key_name_of(request, api).ok_or(ApiError::ApiKeyRequired)?;
         Ok(Self { api: api.clone() })
     }
 }

@@ -21,7 +21,6 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 
 use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
-use super::early::announced_bytes;
 use crate::alarm::Alarm;
 use crate::domain::BODY_MAX_BYTES;
 use crate::http::connection_state::ConnectionState;
@@ -180,6 +179,12 @@ pub(crate) fn is_endless(head: &RequestHead) -> bool {
 /// more than to read it.
 #[derive(Debug, Clone, Default)]
 pub struct BodyAlarm(Rc<RefCell<Alarm>>);
+
+/// How long a body is to be, as its head says; none: nobody knows, or there is none.
+pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
+    let length = request.headers().get(CONTENT_LENGTH)?;
+    length.to_str().ok()?.trim().parse().ok()
+}
 
 /// The parts of a body. One that comes in one part is not copied; others are kept in blocks of one size,
 /// which take no more than what has come, and are joined when all of it is there.

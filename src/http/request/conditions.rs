@@ -3,10 +3,9 @@
 use std::future::{Ready, ready};
 
 use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
-use actix_web::web::Bytes;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
+use actix_web::{FromRequest, HttpRequest, dev};
 
-use super::context::RequestContext;
+use super::context::body_of;
 use super::json::{Version, Whole};
 use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp};
 use crate::service::{ServiceError, WriteOptions};
@@ -153,7 +152,7 @@ impl WriteConditions {
             let detail = "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
-        let body = body(request)?;
+        let body = body_of(request)?;
         let precondition = precondition(request)?;
         let (key, idempotency) = idempotency(request, &body)?.unzip();
         Ok(Self {
@@ -173,7 +172,7 @@ impl Repeatable {
             let detail = "If-Match and If-None-Match are for threads and their states";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
-        let idempotency = idempotency(request, &body(request)?)?;
+        let idempotency = idempotency(request, &body_of(request)?)?;
         Ok(Self(idempotency.map(|(_, key)| key)))
     }
 
@@ -184,15 +183,6 @@ impl Repeatable {
             idempotency: self.0,
         }
     }
-}
-
-/// A write whose body did not arrive whole is not done, whether it needs the body or not.
-fn body(request: &HttpRequest) -> Result<Bytes, ApiError> {
-    let extensions = request.extensions();
-    let exchange = extensions
-        .get::<RequestContext>()
-        .ok_or(ApiError::BodyUnreadable)?;
-    exchange.body.bytes().cloned()
 }
 
 impl FromRequest for Repeatable {

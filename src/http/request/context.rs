@@ -1,16 +1,37 @@
-//! What a request has from the start.
+//! What is kept with a request.
 
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpRequest};
 
 use super::body::Body;
 use crate::domain::ThreadId;
+use crate::http::Api;
 use crate::identity::Caller;
-use crate::web::SessionId;
+use crate::web::{ApiError, SessionId};
 
-/// Put into a request's extensions by the envelope. One thing and not two: each costs an allocation.
+/// Put into a request's extensions by the envelope. One thing and not several: each costs an allocation.
 pub(crate) struct RequestContext {
-    pub(crate) session: SessionId,
+    session: SessionId,
     pub(crate) body: Body,
+    /// The name of its api key, if it has one, once somebody has asked.
+    key_name: OnceCell<Option<Arc<str>>>,
+    /// Who was found to be the caller before the body was read.
+    pub(super) caller: Option<Caller>,
+}
+
+impl RequestContext {
+    /// That of a request whose body was not read yet.
+    pub(crate) fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            body: Body::none(),
+            key_name: OnceCell::new(),
+            caller: None,
+        }
+    }
 }
 
 /// The session of a request, once the envelope has given it one.
@@ -19,7 +40,24 @@ pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
     let extensions = request.extensions();
     extensions
         .get::<RequestContext>()
-        .map(|exchange| exchange.session)
+        .map(|context| context.session)
+}
+
+/// The body of a request, if it has arrived whole.
+pub(crate) fn body_of(request: &HttpRequest) -> Result<Bytes, ApiError> {
+    let extensions = request.extensions();
+    let context = extensions.get::<RequestContext>();
+    let context = context.ok_or(ApiError::BodyUnreadable)?;
+    context.body.bytes().cloned()
+}
+
+/// The name of the api key that a request shows. The key is verified once.
+pub(crate) fn key_name_of(request: &HttpRequest, api: &Api) -> Option<Arc<str>> {
+    let verify = || api.api_keys.verify(request.headers());
+    match request.extensions().get::<RequestContext>() {
+        Some(context) => context.key_name.get_or_init(verify).clone(),
+        None => verify(),
+    }
 }
 
 /// Whose thread the caller goes on with, when its own has ended.

@@ -1,16 +1,20 @@
 //! How much of a body is kept, by the head of the request: nothing when that alone is refused.
 
 use actix_web::dev::ServiceRequest;
-use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use actix_web::{HttpRequest, web};
+use actix_web::http::header::TRANSFER_ENCODING;
+use actix_web::{HttpMessage, HttpRequest, web};
 
-use super::body::Body;
+use super::body::{Body, announced_bytes};
+use super::context::{RequestContext, key_name_of};
+use super::decode::path_part;
+use super::target::caller;
 use crate::http::Api;
-use crate::identity::THREAD_ID;
 
 /// What is read without a look at who sends it: that look costs as much as to keep so little.
 const SMALL_BYTES: u64 = 16_384;
 
+/// The part of the path that names a thread: `/v1/threads/{id}`.
+const THREAD_PART: usize = 3;
 /// Paths that are for back ends alone.
 const FOR_BACK_ENDS: [&str; 5] = [
     "/v1/kv",
@@ -39,12 +43,9 @@ fn is_hopeless(api: &Api, request: &ServiceRequest, path: &str) -> bool {
         return false;
     }
     if is_for_back_ends(path) {
-        return api.api_keys.verify(request.headers()).is_none();
+        return key_name_of(request.request(), api).is_none();
     }
-    match path.strip_prefix("/v1/threads/") {
-        Some(rest) => is_nobodys(api, request.request(), rest),
-        None => false,
-    }
+    path.starts_with("/v1/threads/") && is_nobodys(api, request.request())
 }
 
 fn is_for_back_ends(path: &str) -> bool {
@@ -60,25 +61,22 @@ fn is_entry(path: &str) -> bool {
     below.is_some_and(|below| below.contains('/'))
 }
 
-/// Whether a request below `/v1/threads/` cannot be for the thread that it names.
-fn is_nobodys(api: &Api, request: &HttpRequest, rest: &str) -> bool {
-    let (id, _) = rest.split_once('/').unwrap_or((rest, ""));
-    if id == "current" {
-        // without either it may be anybody's, also a new one
-        let has_to_show = request.headers().contains_key(THREAD_ID) || api.identity.has_provider();
-        return has_to_show && api.identity.identify(request).is_err();
-    }
-    let is_own = |id: &str| {
-        let caller = api.identity.proven_caller(request);
-        caller.is_some_and(|caller| caller.id.as_str() == id)
+/// Whether a request below `/v1/threads/` cannot be for the thread that it names. Otherwise the caller is
+/// kept, so that nobody has to find it again.
+fn is_nobodys(api: &Api, request: &HttpRequest) -> bool {
+    let Some(id) = path_part(request, THREAD_PART) else {
+        return true;
     };
-    api.api_keys.verify(request.headers()).is_none() && !is_own(id)
-}
-
-/// How long a body is to be, as its head says; none: nobody knows, or there is none.
-pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
-    let length = request.headers().get(CONTENT_LENGTH)?;
-    length.to_str().ok()?.trim().parse().ok()
+    let id = (id != "current").then_some(&*id);
+    match caller(api, request, id) {
+        Ok(caller) => {
+            if let Some(context) = request.extensions_mut().get_mut::<RequestContext>() {
+                context.caller = Some(caller);
+            }
+            false
+        }
+        Err(_) => true,
+    }
 }
 
 #[cfg(test)]

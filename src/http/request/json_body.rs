@@ -3,9 +3,9 @@
 use std::future::{Ready, ready};
 
 use actix_web::web::Bytes;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
+use actix_web::{FromRequest, HttpRequest, dev};
 
-use super::context::RequestContext;
+use super::context::body_of;
 use crate::domain::JsonError;
 use crate::http::answer::negotiation::BodyType;
 use crate::web::ApiError;
@@ -28,16 +28,12 @@ impl JsonBody {
     }
 
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        let extensions = request.extensions();
-        let exchange = extensions
-            .get::<RequestContext>()
-            .ok_or(ApiError::BodyUnreadable)?;
-        let bytes = exchange.body.bytes()?;
-        if let Err(error) = std::str::from_utf8(bytes) {
-            let fault = JsonError::at("not UTF-8", bytes, error.valid_up_to());
+        let bytes = body_of(request)?;
+        if let Err(error) = std::str::from_utf8(&bytes) {
+            let fault = JsonError::at("not UTF-8", &bytes, error.valid_up_to());
             return Err(ApiError::InvalidJson(fault));
         }
-        Ok(Self(bytes.clone()))
+        Ok(Self(bytes))
     }
 }
 

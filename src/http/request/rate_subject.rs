@@ -6,6 +6,7 @@ use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::{Error, web};
 
+use super::context::key_name_of;
 use crate::http::Api;
 use crate::service::rates::RateSubject;
 
@@ -33,7 +34,7 @@ fn subject(request: &ServiceRequest) -> Option<RateSubject> {
     ) {
         return None;
     }
-    if api.api_keys.verify(request.headers()).is_some() {
+    if key_name_of(request.request(), api).is_some() {
         return Some(RateSubject::back_end());
     }
     Some(RateSubject::at(

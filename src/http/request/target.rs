@@ -4,6 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
+use super::context::{RequestContext, key_name_of};
 use crate::domain::ThreadId;
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
@@ -32,9 +33,13 @@ impl Target {
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?
             .clone();
-        let caller = match request.match_info().get("id") {
-            None => api.identity.identify(request)?,
-            Some(id) => named(&api, request, id)?,
+        let mut extensions = request.extensions_mut();
+        let context = extensions.get_mut::<RequestContext>();
+        let known = context.and_then(|context| context.caller.take());
+        drop(extensions);
+        let caller = match known {
+            Some(caller) => caller,
+            None => caller(&api, request, request.match_info().get("id"))?,
         };
         let (id, source) = (caller.id, caller.source);
         request.extensions_mut().insert(caller);
@@ -43,10 +48,17 @@ impl Target {
     }
 }
 
-/// A thread named by its plain id: an api key sees all, a signed id its own. Without either, all
-/// that is wrong gets the same answer, before the id is looked at.
-fn named(api: &Api, request: &HttpRequest, id: &str) -> Result<Caller, ApiError> {
-    if let Some(name) = api.api_keys.verify(request.headers()) {
+/// Who asks for the thread of that plain id, or for the own one. An api key sees all, a signed id its own.
+/// Without either, all that is wrong gets the same answer, before the id is looked at.
+pub(super) fn caller(
+    api: &Api,
+    request: &HttpRequest,
+    id: Option<&str>,
+) -> Result<Caller, ApiError> {
+    let Some(id) = id else {
+        return Ok(api.identity.identify(request)?);
+    };
+    if let Some(name) = key_name_of(request, api) {
         let id = id.parse().map_err(|_| ApiError::InvalidThreadId)?;
         return Ok(Caller::of(id, Source::ApiKey).with_key(name));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderValue;
 
+use super::context::key_name_of;
 use crate::domain::ThreadId;
 use crate::http::Api;
 use crate::identity::Caller;
@@ -23,7 +24,7 @@ pub(crate) enum ThreadMaker {
 impl ThreadMaker {
     /// Where a provider knows the callers, strangers make no threads.
     pub(crate) fn of(request: &HttpRequest, api: &Api) -> Result<Self, ApiError> {
-        if let Some(name) = api.api_keys.verify(request.headers()) {
+        if let Some(name) = key_name_of(request, api) {
             return Ok(Self::BackEnd(name));
         }
         match api.identity.known_caller(request) {

@@ -9,7 +9,7 @@ use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::domain::{Json, ThreadId, member};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::request::context::About;
+use crate::http::request::context::{About, key_name_of};
 use crate::http::request::json::BodyFault;
 use crate::web::ApiError;
 
@@ -58,7 +58,7 @@ impl ScopeAccess {
             Ok(Scope::Kept(scope)) => scope.thread().copied(),
             _ => None,
         };
-        let has_key = self.api.api_keys.verify(self.request.headers()).is_some();
+        let has_key = key_name_of(&self.request, &self.api).is_some();
         if !has_key && (thread.is_none() || thread != self.proven_thread()) {
             return Err(ApiError::ApiKeyRequired);
         }

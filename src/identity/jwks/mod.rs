@@ -14,8 +14,8 @@ use jsonwebtoken::{AlgorithmFamily, decode_header};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use super::jwt::{JwtSettings, Verifier};
 use super::provider::ProviderError;
+use super::verifier::{JwtSettings, Verifier};
 use crate::tls::install_tls_provider;
 use fetch::Fetcher;
 use set::KeySet;

@@ -5,7 +5,7 @@ use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::jwt::{JwtSettings, Verifier};
+use super::super::verifier::{JwtSettings, Verifier};
 
 /// Far more than an issuer needs, which has two or three in use.
 const MOST_KEYS: usize = 64;

@@ -182,7 +182,7 @@ impl RedisStore {
         let mut cmd = fast.script.call(1);
         cmd.arg(self.names.thread(id))
             .arg(threads::arguments::policy(write.policy, context))
-            .arg(threads::arguments::field(fast.key))
+            .arg(threads::member::field(fast.key))
             .arg(&*fast.text);
         if let Some(window) = fast.window {
             cmd.arg(window);
@@ -227,7 +227,7 @@ impl Store for RedisStore {
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
         let mut cmd = self.reading(Script::ReadValues, id);
         for key in keys {
-            cmd.arg(threads::arguments::field(key));
+            cmd.arg(threads::member::field(key));
         }
         threads::state::values(&self.link.calls().read(cmd).await?)
     }
@@ -251,7 +251,7 @@ impl Store for RedisStore {
             }));
         };
         let mut cmd = self.reading(Script::ReadSlice, id);
-        cmd.arg(threads::arguments::field(key));
+        cmd.arg(threads::member::field(key));
         match slice {
             Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
             Slice::Range { offset, limit } => {

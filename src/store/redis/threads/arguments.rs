@@ -3,17 +3,16 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::member::plain_text;
 use super::operations;
 use crate::domain::{
     IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition, Retention, Tombstone,
-    Value, Write,
+    Write,
 };
 use crate::store::millis;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 
-/// Bytes up to which an array stays in one field.
-const INLINE_BYTES: usize = 2032;
 /// Longer times than these 4,000 years are taken for this one: a moment that is so far ahead still
 /// fits where moments are kept, and Redis takes it for an expiry.
 const LONGEST_MS: u64 = 1 << 47;
@@ -180,31 +179,6 @@ fn tombstone(tombstone: Tombstone) -> Vec<u8> {
 
 pub(crate) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {
     key.map_or_else(Vec::new, |key| [key.digest.0, key.request.0].concat())
-}
-
-/// The field of a key: its JSON text with the colon, ready to be written out.
-pub(crate) fn field(key: &Key) -> Vec<u8> {
-    let mut field = Vec::with_capacity(key.field_bytes());
-    key.write_json(&mut field);
-    field.push(b':');
-    field
-}
-
-/// What a value is kept as, if it stays in one field.
-pub(super) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
-    match value {
-        Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),
-        Value::Array(array) if array.is_empty() => Some(Cow::Borrowed(b"[]")),
-        Value::Array(array) if array.json_bytes() <= INLINE_BYTES => {
-            let mut text = Vec::with_capacity(array.json_bytes());
-            text.push(b'[');
-            for (elements, _) in array.chunks() {
-                text.extend_from_slice(elements);
-            }
-            Some(Cow::Owned(text))
-        }
-        Value::Array(_) => None,
-    }
 }
 
 /// A number in so many bytes, the high one first; what does not fit is the most that does.

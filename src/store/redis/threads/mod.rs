@@ -3,6 +3,7 @@
 pub(super) mod archives;
 pub(super) mod arguments;
 pub(super) mod elements;
+pub(super) mod member;
 pub(super) mod meta;
 mod operations;
 pub(super) mod replies;

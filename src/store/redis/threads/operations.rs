@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::arguments::{field, plain_text};
+use super::member::{field, plain_text};
 use crate::domain::{Array, Expected, Guard, Key, Mismatch, Operation, Value};
 use crate::store::redis::transport::commands::Command;
 

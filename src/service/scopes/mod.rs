@@ -1,5 +1,7 @@
 //! Scopes: what models, tools and applications keep there.
 
+mod tasks;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +12,12 @@ use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::scope::{
-    HistoryItem, KvOperation, NewTask, RecordChange, ScopeId, ScopePolicies, ScopePolicy,
-    ScopeWrite, ScopeWritten, TASKS_MAX_BYTES, TaskChange, TaskList, TaskRef, TasksChange,
+    HistoryItem, KvOperation, RecordChange, ScopeId, ScopePolicies, ScopePolicy, ScopeWrite,
+    ScopeWritten, TASKS_MAX_BYTES,
 };
-use crate::domain::{Life, Refusal, Stamp, ThreadId};
+use crate::domain::{Life, Refusal, ThreadId};
 use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError, millis,
-};
-
-/// What no task list was ever written at: a write that was worked out from it is answered if it is a
-/// repeat, and else refused.
-const NEVER: Stamp = Stamp {
-    version: (1 << 48) - 1,
-    life: Life(0),
 };
 
 /// The scopes of a store under their policies.
@@ -109,68 +104,6 @@ impl ScopeService {
             ..plain(&policy, options)
         };
         self.commit(scope, &write).await
-    }
-
-    /// Puts a whole new task list in place of the old one. With `keep_unfinished`, not if that
-    /// would drop a task that is not completed.
-    ///
-    /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
-    pub async fn write_tasks(
-        &self,
-        scope: &ScopeId,
-        tasks: &[NewTask],
-        keep_unfinished: bool,
-        options: WriteOptions,
-    ) -> Result<ScopeWritten, ServiceError> {
-        let new = TaskList::new(tasks.to_vec())?;
-        if !keep_unfinished {
-            let expected = None;
-            return self
-                .put_tasks(scope, TasksChange { new, expected }, &[], options)
-                .await;
-        }
-        self.change_tasks(scope, &[], options, |old| {
-            old.check_keeps_unfinished(tasks)?;
-            Ok(new.clone())
-        })
-        .await
-    }
-
-    /// Changes one task.
-    ///
-    /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
-    pub async fn update_task(
-        &self,
-        scope: &ScopeId,
-        which: &TaskRef,
-        change: &TaskChange,
-        options: WriteOptions,
-    ) -> Result<ScopeWritten, ServiceError> {
-        self.change_tasks(scope, &[], options, |old| Ok(old.update(which, change)?))
-            .await
-    }
-
-    /// Deletes all keys and tasks. With `keep_unfinished`, not if there is a task that is not
-    /// completed.
-    ///
-    /// # Errors
-    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
-    pub async fn clear(
-        &self,
-        scope: &ScopeId,
-        keep_unfinished: bool,
-        options: WriteOptions,
-    ) -> Result<ScopeWritten, ServiceError> {
-        let clear = [KvOperation::Clear];
-        self.change_tasks(scope, &clear, options, |old| {
-            if keep_unfinished {
-                old.check_keeps_unfinished(&[])?;
-            }
-            Ok(TaskList::default())
-        })
-        .await
     }
 
     /// Adds items to the history. One whose id is there with the same value is not added again.
@@ -267,8 +200,7 @@ impl ScopeService {
     /// Does a write as it stands; a thread that does not exist is made for it.
     ///
     /// # Errors
-    /// [`ServiceError::Refused`], [`ServiceError::Refused`] by the thread, or
-    /// [`ServiceError::Store`].
+    /// [`ServiceError::Refused`], also by the thread, or [`ServiceError::Store`].
     pub(crate) async fn commit(
         &self,
         scope: &ScopeId,
@@ -297,75 +229,6 @@ impl ScopeService {
                 (written, _) => return Ok(written?),
             }
         }
-    }
-
-    async fn change_tasks(
-        &self,
-        scope: &ScopeId,
-        operations: &[KvOperation],
-        options: WriteOptions,
-        change: impl Fn(&TaskList) -> Result<TaskList, ServiceError>,
-    ) -> Result<ScopeWritten, ServiceError> {
-        let parts = ScopeParts {
-            tasks: true,
-            ..ScopeParts::default()
-        };
-        self.until_unchanged(|| async {
-            let view = self.read(scope, &parts).await?;
-            let new = match change(&view.tasks) {
-                Ok(new) => new,
-                Err(error) => return self.answered_before(scope, options, error).await,
-            };
-            let expected = Some(view.tasks_stamp);
-            let change = TasksChange { new, expected };
-            self.put_tasks(scope, change, operations, options).await
-        })
-        .await
-    }
-
-    /// What was answered under the idempotency key, before the tasks became what they are now: a
-    /// repeat is no mistake because others have written since. If nothing was, `error`.
-    async fn answered_before(
-        &self,
-        scope: &ScopeId,
-        options: WriteOptions,
-        error: ServiceError,
-    ) -> Result<ScopeWritten, ServiceError> {
-        if options.idempotency.is_none() {
-            return Err(error);
-        }
-        let policy = self.policy(scope);
-        let never = TasksChange {
-            new: TaskList::default(),
-            expected: Some(NEVER),
-        };
-        let write = ScopeWrite {
-            tasks: Some(&never),
-            precondition: None,
-            ..plain(&policy, options)
-        };
-        match self.scopes.write_scope(scope, &write).await {
-            Err(WriteError::Refused(
-                Refusal::Changed | Refusal::NoThread | Refusal::ScopeNotFound,
-            )) => Err(error),
-            written => Ok(written?),
-        }
-    }
-
-    async fn put_tasks(
-        &self,
-        scope: &ScopeId,
-        change: TasksChange,
-        operations: &[KvOperation],
-        options: WriteOptions,
-    ) -> Result<ScopeWritten, ServiceError> {
-        let policy = self.policy(scope);
-        let write = ScopeWrite {
-            operations,
-            tasks: Some(&change),
-            ..plain(&policy, options)
-        };
-        self.commit(scope, &write).await
     }
 
     /// Repeats what was worked out from something that has changed meanwhile.

@@ -1,0 +1,13 @@
+//! How much of an answer an event takes.
+
+use crate::domain::{Event, EventKind};
+
+/// Bytes of the names of keys that an event holds.
+pub(super) fn bytes_named(event: &Event) -> usize {
+    match &event.kind {
+        EventKind::Created { keys, .. }
+        | EventKind::Updated { keys, .. }
+        | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, |keys| keys.as_str().len()),
+        EventKind::Destroyed { .. } | EventKind::Completed(_) | EventKind::TaskListUpdated => 0,
+    }
+}

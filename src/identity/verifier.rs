@@ -1,0 +1,70 @@
+//! Which JSON Web Tokens are believed, and whom they name ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519)).
+
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
+use serde::Deserialize;
+
+use super::provider::ProviderError;
+
+/// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
+/// after its `exp`, and before its `nbf`.
+const LEEWAY_SECONDS: u64 = 60;
+
+/// What a token must be.
+#[derive(Debug, Clone, Default)]
+pub struct JwtSettings {
+    /// Whom it must come from (`iss`); none: anybody who has the key.
+    pub issuer: Option<String>,
+    /// Whom it must be for (`aud`); none: a token for an audience is refused.
+    pub audience: Option<String>,
+}
+
+/// One key, and what a token that it has signed must be.
+pub(super) struct Verifier {
+    key: DecodingKey,
+    validation: Validation,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    sub: String,
+}
+
+impl Verifier {
+    /// Verifies tokens of these algorithms, which are all of the key's family.
+    pub(super) fn new(
+        key: DecodingKey,
+        algorithms: Vec<Algorithm>,
+        settings: &JwtSettings,
+    ) -> Self {
+        let mut validation = Validation::new_for_family(key.family());
+        validation.algorithms = algorithms;
+        validation.leeway = LEEWAY_SECONDS;
+        validation.validate_nbf = true;
+        validation.set_required_spec_claims(&["exp", "sub"]);
+        if let Some(issuer) = &settings.issuer {
+            validation.set_issuer(&[issuer]);
+            validation.required_spec_claims.insert("iss".into());
+        }
+        if let Some(audience) = &settings.audience {
+            validation.set_audience(&[audience]);
+            validation.required_spec_claims.insert("aud".into());
+        }
+        Self { key, validation }
+    }
+
+    /// The subject of a token.
+    pub(super) fn subject(&self, token: &str) -> Result<String, ProviderError> {
+        let token = decode::<Claims>(token, &self.key, &self.validation)
+            .map_err(|error| ProviderError::Untrusted(Some(error.into())))?;
+        // an extension that we do not understand may be what makes the token void (RFC 7515,
+        // section 4.1.11), and we understand none
+        if token.header.crit.is_some() {
+            return Err(ProviderError::Untrusted(None));
+        }
+        // it names nobody, and all who have such a token would share a thread
+        if token.claims.sub.is_empty() {
+            return Err(ProviderError::Missing);
+        }
+        Ok(token.claims.sub)
+    }
+}

@@ -1,0 +1,33 @@
+//! A member of a state as a field of a hash.
+
+use std::borrow::Cow;
+
+use crate::domain::{Key, Value};
+
+/// Bytes up to which an array stays in one field.
+const INLINE_BYTES: usize = 2032;
+
+/// The field of a key: its JSON text with the colon, ready to be written out.
+pub(crate) fn field(key: &Key) -> Vec<u8> {
+    let mut field = Vec::with_capacity(key.field_bytes());
+    key.write_json(&mut field);
+    field.push(b':');
+    field
+}
+
+/// What a value is kept as, if it stays in one field.
+pub(super) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
+    match value {
+        Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),
+        Value::Array(array) if array.is_empty() => Some(Cow::Borrowed(b"[]")),
+        Value::Array(array) if array.json_bytes() <= INLINE_BYTES => {
+            let mut text = Vec::with_capacity(array.json_bytes());
+            text.push(b'[');
+            for (elements, _) in array.chunks() {
+                text.extend_from_slice(elements);
+            }
+            Some(Cow::Owned(text))
+        }
+        Value::Array(_) => None,
+    }
+}
