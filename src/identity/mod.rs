@@ -15,7 +15,6 @@ mod provider;
 mod proxies;
 mod scope_grant;
 mod trusted_header;
-#[cfg(feature = "server")]
 #[cfg(feature = "jwt")]
 mod verifier;
 

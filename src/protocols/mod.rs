@@ -5,3 +5,4 @@ pub mod agentuity;
 mod leading;
 pub mod mcp;
 pub mod modelrelay;
+mod object;

@@ -1,15 +1,10 @@
 //! Parts that bodies and queries have in common.
-
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::RelayError;
 use crate::domain::{Excerpt, Json};
+use crate::protocols::object::Object;
 
 /// Bytes of a UUID as text; other spellings are not taken.
 const UUID_BYTES: usize = 36;
@@ -20,11 +15,6 @@ const LIMIT_MAX: usize = 100;
 
 /// What actix-web begins with when it says what is wrong with a query.
 const QUERY: &str = "Query deserialize error: ";
-
-/// What has to be an object, where serde would take a list of its members too.
-pub(super) struct Object<T>(pub(super) T);
-
-struct ObjectVisitor<T>(PhantomData<T>);
 
 /// Reads a body as what it should be.
 ///
@@ -100,24 +90,6 @@ pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u
         (None, Some(cursor)) => cursor
             .parse()
             .map_err(|_| invalid("the cursor is none of ours")),
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor(PhantomData))
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Object<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
     }
 }
 

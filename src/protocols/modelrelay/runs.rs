@@ -6,11 +6,12 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::bodies::{Object, read_id};
+use super::bodies::read_id;
 use super::request::RelayRequest;
 use super::run_objects::RunObject;
 use super::{ModelRelay, RelayError};
 use crate::domain::Json;
+use crate::protocols::object::Object;
 use crate::service::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
 
 /// Bytes of a workflow's name, and of an error's texts, at most.

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::super::leading::Leading;
 use super::RelayError;
-use super::bodies::{Object, read_id};
+use super::bodies::read_id;
 use super::request::RelayRequest;
 use crate::domain::scope::{Scope, ScopeId};
 use crate::domain::{Fingerprint, IdempotencyKey};
+use crate::protocols::object::Object;
 use crate::service::tools::{Call, Outcome, Tool};
 
 /// More than any model asks for at once.

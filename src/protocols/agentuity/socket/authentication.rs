@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-use super::object::Object;
 use crate::identity::ApiKeys;
+use crate::protocols::object::Object;
 
 /// What a first message comes to.
 #[derive(Debug, PartialEq, Eq)]

@@ -23,7 +23,6 @@ mod fuzz;
 mod id;
 mod in_flight;
 mod limits;
-mod object;
 mod operations;
 mod outbox;
 mod oversize;

@@ -11,9 +11,9 @@ use super::envelope::read_envelope;
 use super::error::RequestError;
 use super::id::RequestId;
 use super::limits::MOST_OPERATIONS;
-use super::object::Object;
 use super::operations::read_operations;
 use crate::domain::{Json, KeyedValues, Operation, ThreadId};
+use crate::protocols::object::Object;
 
 /// What a client asks for.
 #[derive(Debug)]
