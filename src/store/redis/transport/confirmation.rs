@@ -6,13 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use redis::Value;
 
-use super::call::Call;
 use super::commands::{Command, command, key_of};
-use super::node::{Fault, Node};
+use super::fault::Fault;
 use crate::store::millis;
 
 /// Writes something that changes nothing, to any key. Since Redis 7.2, WAIT waits for what its own
@@ -49,34 +46,6 @@ impl Confirmation {
             replicas: NonZeroU16::new(replicas)?,
             missed: Arc::clone(missed),
         })
-    }
-
-    /// Calls commands of which the first writes and the others look something up; all their replies,
-    /// when the replicas have what was written.
-    ///
-    /// Only an error of the first one is told as it is: after it, what is to be done is done. In a box, for
-    /// the sake of those who wait for no replicas.
-    pub(super) fn write_to<'a>(
-        &'a self,
-        node: &'a Node,
-        cmds: &'a [Command],
-        deadline: Instant,
-    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
-        let write = async move {
-            let mut commands = cmds.to_vec();
-            commands.push(mark_beside(&cmds[0]));
-            let call = Call {
-                checked: 1,
-                confirmation: Some(self),
-                ..Call::new(&commands, deadline)
-            };
-            let mut replies = node.call(call).await?;
-            let (waited, marked) = (replies.pop(), replies.pop());
-            self.check(waited, marked)?;
-            let replies = replies.into_iter().map(Value::extract_error);
-            replies.collect::<Result<_, _>>().map_err(Fault::Late)
-        };
-        write.boxed()
     }
 
     /// Waits for the replicas, but not up to that time: a connection that answers too late is of no

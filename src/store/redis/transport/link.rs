@@ -344,9 +344,9 @@ impl Calls<'_> {
     ) -> Result<Vec<Value>, Fault> {
         let deadline = self.deadline;
         if let Some(confirmation) = &self.link.confirmation {
-            return match confirmation.write_to(node, &cmds, deadline).await {
+            return match node.write_confirmed(confirmation, &cmds, deadline).await {
                 Err(fault) if fault.is_of_the_role() => {
-                    confirmation.write_to(node, &cmds, deadline).await
+                    node.write_confirmed(confirmation, &cmds, deadline).await
                 }
                 result => result,
             };

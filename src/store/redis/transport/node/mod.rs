@@ -13,11 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use redis::Value;
 use tokio::time::timeout_at;
 
 use super::breaker::Verdict;
 use super::call::Call;
+use super::commands::Command;
+use super::confirmation::{Confirmation, mark_beside};
 pub(super) use super::fault::Fault;
 pub use super::limiter::Bounds;
 use super::limiter::CallLimiter;
@@ -99,6 +103,34 @@ impl Node {
         }
         let (_, replies) = self.exchange(call).await?;
         Ok(Some(replies))
+    }
+
+    /// Calls commands of which the first writes and the others look something up; all their replies, when
+    /// replicas have what was written. Only an error of the first one is told as it is: after it, what is to
+    /// be done is done.
+    ///
+    /// Boxed, for the sake of those who wait for no replicas.
+    pub(super) fn write_confirmed<'a>(
+        &'a self,
+        confirmation: &'a Confirmation,
+        cmds: &'a [Command],
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
+        let write = async move {
+            let mut commands = cmds.to_vec();
+            commands.push(mark_beside(&cmds[0]));
+            let call = Call {
+                checked: 1,
+                confirmation: Some(confirmation),
+                ..Call::new(&commands, deadline)
+            };
+            let mut replies = self.call(call).await?;
+            let (waited, marked) = (replies.pop(), replies.pop());
+            confirmation.check(waited, marked)?;
+            let replies = replies.into_iter().map(Value::extract_error);
+            replies.collect::<Result<_, _>>().map_err(Fault::Late)
+        };
+        write.boxed()
     }
 
     /// Loads all scripts again.

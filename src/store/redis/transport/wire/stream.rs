@@ -62,6 +62,6 @@ where
     queue
 }
 
-pub(super) fn unusable(why: &'static str) -> RedisError {
+fn unusable(why: &'static str) -> RedisError {
     (ErrorKind::InvalidClientConfig, why).into()
 }

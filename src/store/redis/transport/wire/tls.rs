@@ -3,14 +3,12 @@
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use redis::RedisError;
+use redis::{ErrorKind, RedisError};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-
-use super::stream::unusable;
 
 /// Encrypts a connection to a host, which has to show a certificate of that name.
 pub(super) async fn connect(
@@ -18,7 +16,8 @@ pub(super) async fn connect(
     stream: TcpStream,
 ) -> Result<TlsStream<TcpStream>, RedisError> {
     let name = ServerName::try_from(host.to_owned());
-    let name = name.map_err(|_| unusable("the host has no name for a certificate"))?;
+    let unusable = "the host has no name for a certificate";
+    let name = name.map_err(|_| (ErrorKind::InvalidClientConfig, unusable))?;
     let connector = TlsConnector::from(verifying()?);
     Ok(connector.connect(name, stream).await?)
 }
