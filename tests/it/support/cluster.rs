@@ -195,8 +195,7 @@ impl RedisCluster {
     /// The slots that have keys at a node.
     pub(crate) fn filled_slots(node: &RedisServer) -> Vec<usize> {
         let mut connection = node.connection();
-        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
-        let slots = keys.iter().map(|key| {
+        let slots = node.keys().into_iter().map(|key| {
             let slot = redis::cmd("CLUSTER")
                 .arg("KEYSLOT")
                 .arg(key)

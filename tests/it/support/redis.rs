@@ -119,6 +119,12 @@ impl RedisServer {
             .unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
+    /// The names of all keys it has.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut connection = self.connection();
+        redis::cmd("KEYS").arg("*").query(&mut connection).unwrap()
+    }
+
     /// What it replies to a command, as text, if it is no error.
     pub(crate) fn try_call(&self, words: &[&str]) -> redis::RedisResult<String> {
         let mut cmd = redis::cmd(words[0]);
