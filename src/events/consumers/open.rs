@@ -1,9 +1,27 @@
-//! Where a new consumer begins.
+//! Where a consumer begins.
 
-use crate::store::{Backend, StoreError};
+use tokio::time::sleep;
+
+use super::consumer::Consumer;
+use crate::events::outage::Outage;
+use crate::store::{Backend, Ledger, StoreError};
 
 /// Makes a consumer, unless it is known, to which all counts that happens from now on.
 pub(super) async fn at_the_end(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
     let heads = backend.log_heads().await?;
     backend.open_ledger(consumer, &heads.positions).await
+}
+
+/// The ledger, as soon as it can be read; none: there is none.
+pub(super) async fn where_it_was(consumer: &Consumer) -> Option<Ledger> {
+    let mut outage = Outage::new("the ledger of a consumer cannot be read");
+    loop {
+        match consumer.backend.load_ledger(&consumer.name).await {
+            Ok(ledger) => {
+                outage.is_over();
+                return ledger;
+            }
+            Err(error) => sleep(outage.goes_on(&error)).await,
+        }
+    }
 }

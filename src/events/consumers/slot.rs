@@ -13,6 +13,7 @@ use super::backlog::{Backlog, Failed};
 use super::consumer::Consumer;
 use super::gaps::Gaps;
 use super::handler::Failure;
+use super::open;
 use super::record::Record;
 use crate::domain::{Fingerprint, Position};
 use crate::events::lag::Oldest;
@@ -89,7 +90,7 @@ impl Slot {
     }
 
     async fn open(consumer: Arc<Consumer>, number: u16) -> Option<Self> {
-        let ledger = load(&consumer).await?;
+        let ledger = open::where_it_was(&consumer).await?;
         consumer.health.read(ledger.note.as_ref());
         let buckets = consumer.buckets_of(number);
         let cursors = buckets.iter().map(|bucket| {
@@ -346,7 +347,7 @@ impl Slot {
 
     /// Reads anew what is pending, after a replay. False: there is no such consumer.
     async fn reload(&mut self) -> bool {
-        match load(&self.consumer).await {
+        match open::where_it_was(&self.consumer).await {
             Some(ledger) => {
                 self.take_pending(ledger);
                 true
@@ -385,19 +386,5 @@ impl Slot {
             Duration::from_millis(wait_ms).min(self.consumer.timing.tick)
         });
         commit.min(retry)
-    }
-}
-
-/// The ledger, as soon as it can be read; none: there is none.
-async fn load(consumer: &Consumer) -> Option<Ledger> {
-    let mut outage = Outage::new("the ledger of a consumer cannot be read");
-    loop {
-        match consumer.backend.load_ledger(&consumer.name).await {
-            Ok(ledger) => {
-                outage.is_over();
-                return ledger;
-            }
-            Err(error) => sleep(outage.goes_on(&error)).await,
-        }
     }
 }

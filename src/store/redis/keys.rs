@@ -1,14 +1,13 @@
 //! The names of keys. A thread's bucket is one cluster slot, so all that changes with the thread
 //! can change in one script.
 
+use super::transport::hash_slot::{SLOTS, slot_of};
 use crate::domain::scope::ScopeId;
 use crate::domain::{EntryKey, Fingerprint, Life, Namespace, RateName, ThreadId};
 use crate::store::{Counted, Listing};
 
 /// Buckets of a deployment. Recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
-/// Cluster slots.
-pub(super) const SLOTS: u16 = 16_384;
 
 /// Makes key names of ids.
 #[derive(Debug)]
@@ -310,39 +309,9 @@ fn tags() -> Vec<String> {
     tags
 }
 
-/// The cluster slot of a key: that of what is in its first braces, if anything is.
-pub(super) fn slot_of(key: &[u8]) -> u16 {
-    let tag = memchr::memchr(b'{', key).and_then(|open| {
-        let rest = &key[open + 1..];
-        let close = memchr::memchr(b'}', rest)?;
-        (close > 0).then(|| &rest[..close])
-    });
-    crc16(tag.unwrap_or(key)) % SLOTS
-}
-
-/// CRC16/XMODEM, which Redis Cluster hashes keys with
-/// ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
-fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc: u16, byte| {
-        (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
-            let shifted = crc << 1;
-            if crc & 0x8000 == 0 {
-                shifted
-            } else {
-                shifted ^ 0x1021
-            }
-        })
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_hash_is_that_of_the_cluster_specification() {
-        assert_eq!(crc16(b"123456789"), 0x31c3);
-    }
 
     #[test]
     fn buckets_have_equal_shares_of_the_slots_and_of_random_ids() {

@@ -8,6 +8,7 @@ pub(super) mod commands;
 pub(super) mod confirmation;
 mod fault;
 pub(super) mod fields;
+pub(super) mod hash_slot;
 mod limiter;
 pub(super) mod link;
 pub(super) mod node;

@@ -4,6 +4,7 @@
 //! When a node answers that it has not run a command, the command is redirected or repeated until the
 //! operation's deadline. A command that may have run is never repeated, unless it may run twice.
 
+mod errand;
 mod slots;
 mod topology;
 mod unit;
@@ -22,8 +23,9 @@ use super::address::Host;
 use super::call::Call;
 use super::commands::{Command, key_of};
 use super::confirmation::Confirmation;
+use super::hash_slot::slot_of;
 use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node};
-use crate::store::redis::keys::slot_of;
+use errand::{Errand, Round};
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 
@@ -55,24 +57,6 @@ pub(super) enum Repeat {
     Unrun,
     /// Never: who asks goes on without the reply.
     Never,
-}
-
-/// A unit on its way.
-struct Errand {
-    /// The index of its replies among those of all units.
-    index: usize,
-    unit: Unit,
-    /// The node that another one redirected it to, and whether that needs ASKING.
-    sent_to: Option<(Host, bool)>,
-}
-
-/// The outcome of a round of errands.
-#[derive(Default)]
-struct Round {
-    done: Vec<(usize, Vec<Value>)>,
-    left: Vec<Errand>,
-    /// Why errands are left. None: they can go on at once.
-    waits_for: Option<Fault>,
 }
 
 impl Cluster {
@@ -364,29 +348,6 @@ impl Cluster {
             node.load(deadline).await?;
         }
         Ok(())
-    }
-}
-
-impl Errand {
-    fn is_asking(&self) -> bool {
-        matches!(self.sent_to, Some((_, true)))
-    }
-
-    /// Whether any node can take it.
-    fn is_for_any(&self) -> bool {
-        matches!((&self.unit.to, &self.sent_to), (To::Any, None))
-    }
-}
-
-impl Round {
-    /// Repeats these errands after a pause, at the node that owns the slot by then.
-    fn wait(&mut self, errands: impl IntoIterator<Item = Errand>, fault: Fault) {
-        let errands = errands.into_iter().map(|errand| Errand {
-            sent_to: None,
-            ..errand
-        });
-        self.left.extend(errands);
-        self.waits_for = Some(fault);
     }
 }
 

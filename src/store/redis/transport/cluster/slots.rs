@@ -2,8 +2,8 @@
 
 use redis::Value;
 
-use crate::store::redis::keys::SLOTS;
 use crate::store::redis::transport::address::Host;
+use crate::store::redis::transport::hash_slot::SLOTS;
 
 const NOBODY: u16 = u16::MAX;
 

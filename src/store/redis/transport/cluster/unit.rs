@@ -3,10 +3,10 @@
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::slots::redirected;
-use crate::store::redis::keys::slot_of;
 use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::commands::{Command, command, key_of};
 use crate::store::redis::transport::confirmation::{Confirmation, mark_beside};
+use crate::store::redis::transport::hash_slot::slot_of;
 use crate::store::redis::transport::node::Fault;
 
 /// Commands that no change of the cluster comes between: several are a transaction.
