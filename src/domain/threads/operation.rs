@@ -41,6 +41,20 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// The key that it is about; none: all.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Set { key, .. }
+            | Self::Delete { key }
+            | Self::Push { key, .. }
+            | Self::Increment { key, .. } => Some(key),
+            Self::Clear => None,
+        }
+    }
+}
+
 /// What a push does that meets something else than an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {

@@ -17,13 +17,7 @@ pub(crate) fn touched<'a>(
         .iter()
         .any(|operation| matches!(operation, Operation::Clear));
     let all = cleared.then(|| document.iter().map(|(key, _)| key));
-    let named = operations.iter().filter_map(|operation| match operation {
-        Operation::Set { key, .. }
-        | Operation::Delete { key }
-        | Operation::Push { key, .. }
-        | Operation::Increment { key, .. } => Some(key),
-        Operation::Clear => None,
-    });
+    let named = operations.iter().filter_map(Operation::key);
     named
         .filter(|key| document.get(key).is_some())
         .chain(all.into_iter().flatten())
@@ -38,15 +32,11 @@ pub(crate) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], a
     // a set, since there may be 10,000 keys and 100,000 operations
     let mut done = BTreeSet::new();
     for (operation, answer) in operations.iter().zip(answers) {
-        match operation {
-            Operation::Clear => return,
-            _ if *answer == Answer::Skipped => {}
-            Operation::Set { key, .. }
-            | Operation::Delete { key }
-            | Operation::Push { key, .. }
-            | Operation::Increment { key, .. } => {
-                done.insert(key);
-            }
+        let Some(key) = operation.key() else {
+            return;
+        };
+        if *answer != Answer::Skipped {
+            done.insert(key);
         }
     }
     keys.retain(|key| done.contains(key));

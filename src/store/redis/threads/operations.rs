@@ -56,7 +56,7 @@ fn add_operation<'a>(
     operation: &'a Operation,
     counts: bool,
 ) {
-    let number = key_of(operation).map_or(0, |key| numbers.of(key));
+    let number = operation.key().map_or(0, |key| numbers.of(key));
     match operation {
         Operation::Set { value, .. } => match (plain_text(value), value) {
             (Some(text), Value::Array(array)) if counts => {
@@ -120,7 +120,7 @@ impl<'a> Numbers<'a> {
     /// Numbers the fields and adds them, after how many they are.
     fn add(cmd: &mut Command, guards: &'a [Guard], operations: &'a [Operation]) -> Self {
         let guarded = guards.iter().map(|guard| &guard.key);
-        let keys = guarded.chain(operations.iter().filter_map(key_of));
+        let keys = guarded.chain(operations.iter().filter_map(Operation::key));
         let mut by_key = HashMap::new();
         let mut fields = Vec::new();
         for key in keys {
@@ -166,15 +166,5 @@ impl<'a> Run<'a> {
         }
         self.len = 0;
         self.code = "";
-    }
-}
-
-fn key_of(operation: &Operation) -> Option<&Key> {
-    match operation {
-        Operation::Set { key, .. }
-        | Operation::Delete { key }
-        | Operation::Push { key, .. }
-        | Operation::Increment { key, .. } => Some(key),
-        Operation::Clear => None,
     }
 }
