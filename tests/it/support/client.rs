@@ -285,7 +285,11 @@ impl Answer {
         assert_eq!(problem["status"], status, "{found:?}");
         assert_eq!(problem["type"], "about:blank", "{found:?}");
         assert!(problem["title"].is_string(), "{found:?}");
-        assert!(problem["detail"].is_string(), "{found:?}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(
+            detail.ends_with('.') && !detail.ends_with(".."),
+            "{found:?}"
+        );
         assert_eq!(
             problem["request_id"].as_str(),
             self.header("x-session-id"),

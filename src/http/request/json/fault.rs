@@ -97,8 +97,8 @@ impl Error for BodyFault {
 
     fn unknown_field(name: &str, allowed: &'static [&'static str]) -> Self {
         let allowed = match allowed {
-            [] => ". No others are allowed.".into(),
-            _ => format!(". Allowed: {}.", allowed.join(", ")),
+            [] => ". No others are allowed".into(),
+            _ => format!(". Allowed: {}", allowed.join(", ")),
         };
         Self {
             before: "Unknown field ",
