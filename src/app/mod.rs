@@ -2,7 +2,9 @@
 
 mod connections;
 mod cors;
+mod home;
 mod metrics;
+mod server_info;
 mod store;
 mod worker;
 
@@ -36,6 +38,7 @@ use crate::telemetry::{
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
+pub use server_info::ServerInfo;
 use worker::Shared;
 
 /// How often it is looked whether those who have left are served.
@@ -127,6 +130,7 @@ impl Application {
         let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;
         let address = listener.address();
         let origins = settings.cors.clone();
+        let info = ServerInfo::new(&settings);
         let app = move || {
             let worker = shared.worker();
             let observer = Observer::new(http_metrics.clone());
@@ -139,6 +143,7 @@ impl Application {
                 .wrap(from_fn(envelope))
                 .wrap(observer.into_middleware())
                 .configure(|config| worker.configure(config))
+                .service(home::resource(&info))
                 .service(metrics::resource(Arc::clone(&registry)))
         };
         let largest_body_bytes = BODY_MAX_BYTES.max(settings.entries.max_bytes);

@@ -25,6 +25,7 @@ pub(super) enum Command {
     },
     Config,
     Openapi,
+    Settings,
     /// Asks a running server.
     Ask {
         server: Option<String>,
@@ -73,6 +74,7 @@ impl Invocation {
             ["keygen"] => Command::Keygen { name: text("name") },
             ["config"] => Command::Config,
             ["openapi"] => Command::Openapi,
+            ["settings"] => Command::Settings,
             [group, action] => Command::Ask {
                 server: text("server"),
                 asked: remote_command::read(group, action, inner),
@@ -95,8 +97,12 @@ fn command(settings: &[Setting]) -> clap::Command {
         .about(env!("CARGO_PKG_DESCRIPTION"))
         .arg(file)
         .args(settings.iter().map(flag))
+        .after_help(
+            "Every setting is also a flag and a variable: --redis-url and THREADKEEP_REDIS_URL set \
+             `redis_url`.\n`threadkeep help settings` lists them.",
+        )
         .subcommands([
-            clap::Command::new("serve").about("Serve; also without a command"),
+            clap::Command::new("serve").about("Run the server (the default)"),
             clap::Command::new("sign")
                 .about("Sign a thread id, as for the header x-thread-id")
                 .arg(Arg::new("id").value_name("THREAD ID").required(true)),
@@ -113,19 +119,42 @@ fn command(settings: &[Setting]) -> clap::Command {
                 ),
             clap::Command::new("config")
                 .about("Show every setting, where it is from, and whether all can be used"),
+            clap::Command::new("settings")
+                .about("List all settings with their flags, variables and defaults")
+                .override_help(settings_help(settings)),
             clap::Command::new("openapi").about("Print the OpenAPI document"),
         ])
         .subcommands(remote_command::commands())
 }
 
+/// A setting as a flag. The help of a command is about the command, so flags are listed by
+/// [`settings_help`] alone.
 fn flag(setting: &Setting) -> Arg {
-    let (help, default) = (&setting.help, setting.default);
     Arg::new(setting.name)
         .long(setting.flag())
         .value_name("VALUE")
         .global(true)
-        .help_heading("Settings")
-        .help(format!("{help} [default: {default}]"))
+        .hide(true)
+}
+
+/// All settings, each with its flag, its variable and its default.
+pub(super) fn settings_help(settings: &[Setting]) -> String {
+    let mut help = "Settings, by default: in threadkeep.toml (or --config FILE) as here, as a \
+                    variable, or as a flag.\nA flag overrides a variable, and a variable the file.\n"
+        .to_owned();
+    for setting in settings {
+        let Setting {
+            name,
+            default,
+            help: text,
+        } = setting;
+        let (flag, variable) = (setting.flag(), setting.variable());
+        help += &format!("\n{name} = {default}\n    --{flag}, {variable}\n");
+        for line in text.lines() {
+            help += &format!("    {line}\n");
+        }
+    }
+    help
 }
 
 #[cfg(test)]

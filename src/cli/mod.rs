@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::config::{ClientSettings, PREFIX, Settings};
+use crate::config::{ClientSettings, PREFIX, Setting, Settings};
 use crate::http::openapi_json;
 use crate::telemetry::Chain;
 use args::{Command, Invocation};
@@ -49,6 +49,7 @@ fn try_run(
     match &command {
         Command::Keygen { name } => return print(&keygen::generate(name.as_deref())?),
         Command::Openapi => return print(openapi_json().trim_end()),
+        Command::Settings => return print(args::settings_help(&Setting::all()).trim_end()),
         Command::Ask { server, asked } => {
             let settings = ClientSettings::parse(layers.merge()?)?;
             return remote::ask(settings, server.as_deref(), asked);
@@ -64,7 +65,11 @@ fn try_run(
         Command::Serve => serve::serve(settings),
         Command::Sign { id } => print(&signing::sign(settings, &id)?),
         Command::Verify { signed } => print(&signing::verify(settings, &signed)?),
-        Command::Config | Command::Keygen { .. } | Command::Openapi | Command::Ask { .. } => Ok(()),
+        Command::Config
+        | Command::Keygen { .. }
+        | Command::Openapi
+        | Command::Settings
+        | Command::Ask { .. } => Ok(()),
     }
 }
 

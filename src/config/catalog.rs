@@ -10,7 +10,7 @@ pub struct Setting {
     pub name: &'static str,
     /// Its default, as TOML.
     pub default: &'static str,
-    /// What it is for, in one paragraph.
+    /// What it is for, in the lines of the file.
     pub help: String,
 }
 
@@ -22,12 +22,12 @@ impl Setting {
         let mut help = Vec::new();
         for line in DEFAULT_FILE.lines() {
             if let Some(comment) = line.strip_prefix('#') {
-                help.push(comment.trim());
+                help.push(comment.strip_prefix(' ').unwrap_or(comment));
             } else if let Some((name, default)) = line.split_once(" = ") {
                 settings.push(Self {
                     name,
                     default,
-                    help: help.join(" "),
+                    help: help.join("\n"),
                 });
             } else {
                 help.clear();

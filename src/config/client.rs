@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::error::SettingsError;
 use super::keys::named_secrets;
+use super::listen;
 use super::values::Values;
 
 /// Where a server of these settings is, and how a back end asks it.
@@ -22,23 +23,28 @@ impl ClientSettings {
     /// # Errors
     /// [`SettingsError`] names the setting and where its value came from.
     pub fn parse(mut values: Values) -> Result<Self, SettingsError> {
-        let address = "an address and a port, such as 127.0.0.1:8080";
-        let mut listen: SocketAddr = values.take("listen").parse(address)?;
-        // one that listens everywhere is asked here
-        if listen.ip().is_unspecified() {
-            listen.set_ip(match listen {
-                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-            });
-        }
+        let listen = listen::read(&values.take("listen"))?;
         let file = values.take("api_keys_file");
         let given = values.take("api_keys").or_file(file)?;
         let keys = named_secrets(&given)?;
         Ok(Self {
-            server: format!("http://{listen}"),
+            server: local_url(listen),
             api_key: keys.first().map(|key| key.secret.to_owned()),
         })
     }
+}
+
+/// The URL, on this machine, of a server that listens on that address.
+#[must_use]
+pub fn local_url(mut listen: SocketAddr) -> String {
+    // a server that listens on all addresses also listens on the loopback one
+    if listen.ip().is_unspecified() {
+        listen.set_ip(match listen {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{listen}")
 }
 
 /// Without the secret.

@@ -9,12 +9,14 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// No setting has that name.
-    #[error("`{name}` in {origin} is not a setting")]
+    #[error("unknown setting `{name}` in {origin}{}", suggestion(nearest.as_deref()))]
     Unknown {
         /// The name as it was given.
         name: String,
         /// Where it was given.
         origin: String,
+        /// The setting that was probably meant.
+        nearest: Option<String>,
     },
     /// A setting has a value that cannot be used.
     #[error("the setting `{name}` from {origin}")]
@@ -33,6 +35,10 @@ pub enum SettingsError {
     /// The layers do not merge.
     #[error("the settings cannot be merged")]
     Merge(#[source] config::ConfigError),
+}
+
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
 /// What is wrong with a setting or a file.

@@ -9,6 +9,7 @@ use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
 
 use super::catalog::{DEFAULT_FILE, Setting};
 use super::error::{Fault, SettingsError};
+use super::nearest::nearest;
 use super::values::Values;
 use super::{CONFIG, DEFAULT, PREFIX};
 
@@ -111,6 +112,7 @@ impl Layer {
     fn check(&self, known: &HashSet<&str>) -> Result<(), SettingsError> {
         match self.0.iter().find(|(name, _)| !known.contains(&***name)) {
             Some((name, value)) => Err(SettingsError::Unknown {
+                nearest: nearest(name, known.iter().copied()).map(Into::into),
                 name: name.clone(),
                 origin: value.origin().unwrap_or("the settings").into(),
             }),

@@ -12,7 +12,7 @@ use super::mcp::{self, McpSettings};
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::Values;
 use super::warning::Warning;
-use super::{identity, log_filter, machine, public_url, rates, webhooks};
+use super::{identity, listen, log_filter, machine, public_url, rates, webhooks};
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention, is_name,
@@ -112,9 +112,11 @@ pub struct LogSettings {
 /// The form of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
     /// A JSON object.
     Json,
-    /// For people.
+    /// Text for people.
     Text,
 }
 
@@ -129,8 +131,7 @@ impl Settings {
 
     pub(super) fn read(values: &mut Values) -> Result<Self, SettingsError> {
         let mut warnings = Vec::new();
-        let address = "an address and a port, such as 127.0.0.1:8080";
-        let listen = values.take("listen").parse(address)?;
+        let listen = listen::read(&values.take("listen"))?;
         let has_proxies = values.is_filled("trusted_proxies");
         let workers = values
             .take("workers")
@@ -280,11 +281,15 @@ const HISTORY_BYTES_MAX: u64 = 1 << 30;
 fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
     let filter = values.take("log");
     let checked = log_filter::checked(filter.text());
-    let formats = [("json", LogFormat::Json), ("text", LogFormat::Text)];
+    let formats = [
+        ("auto", LogFormat::Auto),
+        ("json", LogFormat::Json),
+        ("text", LogFormat::Text),
+    ];
     let format = values.take("log_format");
     Ok(LogSettings {
         filter: checked.map_err(|error| filter.refuse(Fault::Other(error.into())))?,
-        format: format.one_of(&formats, "json or text")?,
+        format: format.one_of(&formats, "auto, json or text")?,
     })
 }
 

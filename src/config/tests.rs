@@ -100,7 +100,7 @@ fn flags_are_stronger_than_the_environment_and_that_than_the_file() {
     assert_eq!(row("max_keys"), "max_keys 4 --max-keys");
     assert_eq!(row("key_prefix"), "key_prefix e THREADKEEP_KEY_PREFIX");
     assert_eq!(row("workers"), format!("workers 3 {}", file.as_str()));
-    assert_eq!(row("log_format"), "log_format json default");
+    assert_eq!(row("log_format"), "log_format auto default");
     let settings = Settings::parse(values).unwrap();
     assert_eq!(settings.policy.max_keys, 4);
     assert_eq!(settings.store.key_prefix, "e");
@@ -127,15 +127,15 @@ fn what_is_not_a_setting_is_refused_in_every_layer() {
 
     assert_eq!(
         refusal(&environment(&[("LISTNE", "x")])),
-        "`listne` in THREADKEEP_LISTNE is not a setting"
+        "unknown setting `listne` in THREADKEEP_LISTNE; did you mean `listen`?"
     );
     assert_eq!(
         refusal(&file.layers()),
-        format!("`server` in {} is not a setting", file.as_str())
+        format!("unknown setting `server` in {}", file.as_str())
     );
     assert_eq!(
         refusal(&in_flags),
-        "`max_key` in --max-key is not a setting"
+        "unknown setting `max_key` in --max-key; did you mean `max_keys`?"
     );
 }
 

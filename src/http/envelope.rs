@@ -22,7 +22,7 @@ use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
 
-/// The page at `/docs` may load and do this: its own files, calls of this server, and the styles and
+/// The pages at `/` and `/docs` may load and do this: its own files, calls of this server, and the styles and
 /// images that Swagger UI writes into its elements. No other page may show it in a frame, where a
 /// visitor could be led to click on something else.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
@@ -187,9 +187,9 @@ fn is_ours(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/")
 }
 
-/// Whether it is the page that shows the API, or a file of it.
+/// Whether it is the front page, the page that shows the API, or a file of it.
 fn is_page(path: &str) -> bool {
-    path == "/docs" || path.starts_with("/docs/")
+    matches!(path, "/" | "/docs") || path.starts_with("/docs/")
 }
 
 /// A refusal makes no new id known. That a key is not there is an answer. The id of a thread that

@@ -44,6 +44,12 @@ impl ApiKeys {
         Self(keys.into())
     }
 
+    /// Whether there is none, so that nobody is a back end.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The name of the key in `Authorization: Bearer <api key>`, if it is one of these. Digests
     /// are compared, in constant time, so that neither length nor prefix shows.
     #[must_use]

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
+use threadkeep::config::Setting;
 
 const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -130,13 +131,74 @@ fn config_tells_where_each_value_is_from_and_no_secret() {
 }
 
 #[test]
+fn the_help_of_a_command_fits_on_a_screen() {
+    for args in [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["keygen", "--help"],
+        &["archive", "--help"],
+        &["archive", "list", "--help"],
+        &["help", "webhooks", "replay"],
+    ] {
+        let help = stdout(&threadkeep(args).output().unwrap());
+        assert!(help.contains("--config"), "{args:?}: {help}");
+        assert!(help.lines().count() <= 24, "{args:?}: {help}");
+    }
+}
+
+#[test]
+fn the_help_of_settings_lists_each_with_its_flag_and_variable() {
+    let help = stdout(&threadkeep(&["help", "settings"]).output().unwrap());
+    let printed = stdout(&threadkeep(&["settings"]).output().unwrap());
+
+    assert_eq!(help.trim_end(), printed.trim_end());
+    for setting in Setting::all() {
+        let Setting { name, default, .. } = setting;
+        let (flag, variable) = (setting.flag(), setting.variable());
+        let row = format!("\n{name} = {default}\n    --{flag}, {variable}\n");
+        assert!(help.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn a_terminal_gets_text_and_five_lines_that_say_what_runs() {
+    let program = env!("CARGO_BIN_EXE_threadkeep");
+    let command = format!("{program} --listen localhost:0");
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).env_clear();
+    let script = script.current_dir(env!("CARGO_TARGET_TMPDIR"));
+    let mut child = script.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+
+    let lines = lines.map(|line| line.unwrap().trim_end().to_owned());
+    let mut lines = lines.skip_while(|line| !line.starts_with("threadkeep "));
+    let said: Vec<_> = lines.by_ref().take(6).collect();
+    drop(child.kill());
+    drop(child.wait());
+
+    let topics = [
+        "threadkeep ",
+        "  Address",
+        "  Store",
+        "  Docs",
+        "  API keys",
+    ];
+    for (line, topic) in said.iter().zip(topics) {
+        assert!(line.starts_with(topic), "{said:?}");
+    }
+    assert!(said[1].contains("http://127.0.0.1:"), "{said:?}");
+    assert!(said[2].contains("threads are lost"), "{said:?}");
+    assert!(said[5].contains(" INFO "), "{said:?}");
+}
+
+#[test]
 fn unusable_arguments_and_settings_exit_with_2() {
     let mut unknown_variable = threadkeep(&[]);
     unknown_variable.env("THREADKEEP_LISTNE", "x");
 
     for (mut command, said) in [
         (threadkeep(&["--listne", "x"]), "--listne"),
-        (unknown_variable, "THREADKEEP_LISTNE"),
+        (unknown_variable, "did you mean `listen`?"),
         (threadkeep(&["--config", "absent.toml"]), "absent.toml"),
         (threadkeep(&["--listen", "0.0.0.0:0"]), "signing_keys"),
         (threadkeep(&["--max-keys", "0"]), "max_keys"),

@@ -314,8 +314,46 @@ async fn the_docs_page_needs_no_other_host(server: &Server) {
     }
 }
 
+async fn the_front_page_tells_where_threads_are_kept(server: &Server) {
+    let client = server.client();
+
+    let page = client.get("/").ok().await;
+    let json = client.get("/").header("accept", "application/json");
+    let json = json.ok().await;
+
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert!(page.header("content-security-policy").is_some());
+    assert!(
+        page.text().contains("<a href=\"/docs\">"),
+        "{}",
+        page.text()
+    );
+    assert_eq!(json.header("content-type"), Some("application/json"));
+    assert_eq!(json.json()["api_keys"], true);
+    let store = json.json()["store"].as_str().unwrap().to_owned();
+    let said = match &*store {
+        "memory" => "threads are lost",
+        "redis" => "threads outlive",
+        other => panic!("{other}"),
+    };
+    assert!(page.text().contains(said), "{}", page.text());
+    assert_eq!(
+        store == "redis",
+        server.settings().is_set("THREADKEEP_REDIS_URL")
+    );
+    client
+        .post("/")
+        .send()
+        .await
+        .problem(405, "method_not_allowed");
+}
+
 over_both_stores!(
     the_process_and_its_store_are_reported_to_be_up,
+    the_front_page_tells_where_threads_are_kept,
     metrics_are_in_the_form_that_prometheus_reads,
     the_api_describes_itself,
     the_docs_page_needs_no_other_host,

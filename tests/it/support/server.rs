@@ -236,6 +236,11 @@ impl Builder {
         &self.settings[name]
     }
 
+    /// Whether an environment variable of the server is set.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.settings.contains_key(name)
+    }
+
     /// Takes an environment variable away again.
     pub(crate) fn unset(mut self, name: &str) -> Self {
         self.settings.remove(name);

@@ -1,0 +1,69 @@
+//! What a server says about itself, at its start and at `/`.
+
+use serde::Serialize;
+
+use crate::config::Settings;
+
+/// What a person who has just started a server needs to know. It holds no secret.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServerInfo {
+    name: &'static str,
+    version: &'static str,
+    /// Where threads are kept.
+    store: StoreKind,
+    /// Whether back ends can authenticate.
+    api_keys: bool,
+    documentation: &'static str,
+    openapi: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum StoreKind {
+    Memory,
+    Redis,
+}
+
+impl ServerInfo {
+    /// What a server with these settings says.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            name: "threadkeep",
+            version: env!("CARGO_PKG_VERSION"),
+            store: match settings.store.redis_url {
+                None => StoreKind::Memory,
+                Some(_) => StoreKind::Redis,
+            },
+            api_keys: !settings.api_keys.is_empty(),
+            documentation: "/docs",
+            openapi: "/openapi.json",
+        }
+    }
+
+    /// Name and version.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    /// A heading and a sentence for each topic; `base` is the URL of the server, or empty.
+    #[must_use]
+    pub fn lines(&self, base: &str) -> [(&'static str, String); 3] {
+        let store = match self.store {
+            StoreKind::Memory => {
+                "in memory: threads are lost when the server stops (set `redis_url` to keep them)"
+            }
+            StoreKind::Redis => "in Redis: threads outlive the server, and all replicas share them",
+        };
+        let api_keys = match self.api_keys {
+            true => "set: back ends reach every thread with them",
+            false => "none: paths for back ends, such as /v1/kv, answer 401 (set `api_keys`)",
+        };
+        [
+            ("Store", store.into()),
+            ("Docs", format!("{base}{}", self.documentation)),
+            ("API keys", api_keys.into()),
+        ]
+    }
+}

@@ -1,0 +1,51 @@
+//! The address that the server listens on.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+
+const RULE: &str = "an address and a port, such as 127.0.0.1:8080, localhost:8080, or :8080 for all \
+                    addresses of this machine";
+
+/// Reads `ADDRESS:PORT`, `localhost:PORT` or `:PORT`.
+pub(super) fn read(given: &Given) -> Result<SocketAddr, SettingsError> {
+    let address = parse(given.text());
+    address.ok_or_else(|| given.refuse(Fault::Expected(RULE)))
+}
+
+/// Rejects other names than `localhost`: they could resolve to another address at each start.
+fn parse(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.rsplit_once(':')?;
+    let address = match host {
+        "" => Ipv4Addr::UNSPECIFIED,
+        "localhost" => Ipv4Addr::LOCALHOST,
+        _ => return text.parse().ok(),
+    };
+    format!("{address}:{port}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_means_all_addresses_and_localhost_the_loopback_one() {
+        for (text, address) in [
+            (":8080", Some("0.0.0.0:8080")),
+            ("localhost:0", Some("127.0.0.1:0")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("10.0.0.1:65535", Some("10.0.0.1:65535")),
+            ("8080", None),
+            (":", None),
+            (":65536", None),
+            (":+80", None),
+            ("example.com:80", None),
+            ("::1:80", None),
+            ("", None),
+        ] {
+            let expected = address.map(|address| address.parse().unwrap());
+            assert_eq!(parse(text), expected, "{text}");
+        }
+    }
+}
