@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Arg;
 use clap::builder::ValueParser;
+use clap::{Arg, ArgAction};
 
 use super::remote_command::{self, RemoteCommand};
+use super::settings_list;
 use crate::config::{Layers, Setting};
 
 /// A command with what it needs.
@@ -25,7 +26,9 @@ pub(super) enum Command {
     },
     Config,
     Openapi,
-    Settings,
+    Settings {
+        is_markdown: bool,
+    },
     /// Asks a running server.
     Ask {
         server: Option<String>,
@@ -74,7 +77,9 @@ impl Invocation {
             ["keygen"] => Command::Keygen { name: text("name") },
             ["config"] => Command::Config,
             ["openapi"] => Command::Openapi,
-            ["settings"] => Command::Settings,
+            ["settings"] => Command::Settings {
+                is_markdown: inner.get_flag("markdown"),
+            },
             [group, action] => Command::Ask {
                 server: text("server"),
                 asked: remote_command::read(group, action, inner),
@@ -121,40 +126,26 @@ fn command(settings: &[Setting]) -> clap::Command {
                 .about("Show every setting, where it is from, and whether all can be used"),
             clap::Command::new("settings")
                 .about("List all settings with their flags, variables and defaults")
-                .override_help(settings_help(settings)),
+                .override_help(settings_list::text())
+                .arg(
+                    Arg::new("markdown")
+                        .long("markdown")
+                        .action(ArgAction::SetTrue)
+                        .help("Print them as a page of Markdown"),
+                ),
             clap::Command::new("openapi").about("Print the OpenAPI document"),
         ])
         .subcommands(remote_command::commands())
 }
 
 /// A setting as a flag. The help of a command is about the command, so flags are listed by
-/// [`settings_help`] alone.
+/// [`settings_list`] alone.
 fn flag(setting: &Setting) -> Arg {
     Arg::new(setting.name)
         .long(setting.flag())
         .value_name("VALUE")
         .global(true)
         .hide(true)
-}
-
-/// All settings, each with its flag, its variable and its default.
-pub(super) fn settings_help(settings: &[Setting]) -> String {
-    let mut help = "Settings, by default: in threadkeep.toml (or --config FILE) as here, as a \
-                    variable, or as a flag.\nA flag overrides a variable, and a variable the file.\n"
-        .to_owned();
-    for setting in settings {
-        let Setting {
-            name,
-            default,
-            help: text,
-        } = setting;
-        let (flag, variable) = (setting.flag(), setting.variable());
-        help += &format!("\n{name} = {default}\n    --{flag}, {variable}\n");
-        for line in text.lines() {
-            help += &format!("    {line}\n");
-        }
-    }
-    help
 }
 
 #[cfg(test)]

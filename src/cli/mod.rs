@@ -6,6 +6,7 @@ mod keygen;
 mod remote;
 mod remote_command;
 mod serve;
+mod settings_list;
 mod signing;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::config::{ClientSettings, PREFIX, Setting, Settings};
+use crate::config::{ClientSettings, PREFIX, Settings};
 use crate::http::openapi_json;
 use crate::telemetry::Chain;
 use args::{Command, Invocation};
@@ -49,7 +50,10 @@ fn try_run(
     match &command {
         Command::Keygen { name } => return print(&keygen::generate(name.as_deref())?),
         Command::Openapi => return print(openapi_json().trim_end()),
-        Command::Settings => return print(args::settings_help(&Setting::all()).trim_end()),
+        Command::Settings { is_markdown: true } => {
+            return print(settings_list::markdown().trim_end());
+        }
+        Command::Settings { is_markdown: false } => return print(settings_list::text().trim_end()),
         Command::Ask { server, asked } => {
             let settings = ClientSettings::parse(layers.merge()?)?;
             return remote::ask(settings, server.as_deref(), asked);
@@ -68,7 +72,7 @@ fn try_run(
         Command::Config
         | Command::Keygen { .. }
         | Command::Openapi
-        | Command::Settings
+        | Command::Settings { .. }
         | Command::Ask { .. } => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The list of settings, read from the default file: its keys, and the comment above each.
+//! The list of settings, read from the default file: its headings, its keys, and the comment above each.
 
 /// The documented default file, which is also the defaults.
 pub const DEFAULT_FILE: &str = include_str!("default.toml");
@@ -6,6 +6,8 @@ pub const DEFAULT_FILE: &str = include_str!("default.toml");
 /// A setting as the default file documents it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
+    /// The heading that it stands under.
+    pub group: &'static str,
     /// Its name, as in a file.
     pub name: &'static str,
     /// Its default, as TOML.
@@ -20,11 +22,15 @@ impl Setting {
     pub fn all() -> Vec<Self> {
         let mut settings = Vec::new();
         let mut help = Vec::new();
+        let mut group = "";
         for line in DEFAULT_FILE.lines() {
-            if let Some(comment) = line.strip_prefix('#') {
+            if let Some(heading) = line.strip_prefix("## ") {
+                group = heading;
+            } else if let Some(comment) = line.strip_prefix('#') {
                 help.push(comment.strip_prefix(' ').unwrap_or(comment));
             } else if let Some((name, default)) = line.split_once(" = ") {
                 settings.push(Self {
+                    group,
                     name,
                     default,
                     help: help.join("\n"),
@@ -57,7 +63,7 @@ mod tests {
     fn every_setting_has_a_comment_of_its_own() {
         let settings = Setting::all();
 
-        assert_eq!(settings[0].name, "listen");
+        assert_eq!((settings[0].group, settings[0].name), ("Server", "listen"));
         assert_eq!(settings[0].default, "\"127.0.0.1:8080\"");
         assert_eq!(settings[0].variable(), "THREADKEEP_LISTEN");
         for setting in settings {

@@ -23,7 +23,7 @@ mod tests {
         for (name, meant) in [
             ("listne", Some("listen")),
             ("redis", Some("redis_url")),
-            ("signing_keys_path", Some("signing_keys_file")),
+            ("signing_key_file", Some("signing_keys_file")),
             ("api_key", Some("api_keys")),
             ("max_key", Some("max_keys")),
             ("port", None),

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use threadkeep::config::Setting;
-
 use crate::support::server::{Backend, Server};
 
 fn committed(name: &str) -> String {
@@ -13,30 +11,22 @@ fn committed(name: &str) -> String {
 }
 
 #[test]
-fn the_committed_openapi_document_is_what_the_program_prints() {
-    let output = Command::new(env!("CARGO_BIN_EXE_threadkeep"))
-        .arg("openapi")
-        .output()
-        .unwrap();
+fn documents_that_the_program_prints_are_committed_as_it_prints_them() {
+    for (args, document) in [
+        (&["openapi"][..], "openapi.json"),
+        (&["settings", "--markdown"], "docs/settings.md"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_threadkeep"))
+            .args(args)
+            .output()
+            .unwrap();
 
-    assert!(output.status.success());
-    assert!(
-        String::from_utf8(output.stdout).unwrap() == committed("openapi.json"),
-        "run `cargo run -- openapi > openapi.json`"
-    );
-}
-
-#[test]
-fn the_readme_lists_every_setting_with_its_default() {
-    let readme = committed("README.md");
-
-    for setting in Setting::all() {
-        let (name, default) = (setting.name, setting.default.trim_matches('"'));
-        let row = match default {
-            "" => format!("| `{name}` | |"),
-            default => format!("| `{name}` | `{default}` |"),
-        };
-        assert!(readme.contains(&row), "{row}");
+        assert!(output.status.success());
+        assert!(
+            String::from_utf8(output.stdout).unwrap() == committed(document),
+            "run `cargo run -- {} > {document}`",
+            args.join(" ")
+        );
     }
 }
 

@@ -1,0 +1,76 @@
+//! All settings, for a terminal and for `docs/settings.md`.
+
+use crate::config::Setting;
+
+const TEXT: &str = "\
+Settings and their defaults, as they stand in threadkeep.toml or in the file that --config names.
+An environment variable overrides the file, and a flag overrides the variable.
+
+`threadkeep config` shows the value that each has now, and where it comes from.
+";
+
+const MARKDOWN: &str = "\
+# Settings
+
+<!-- Generated: cargo run -- settings --markdown > docs/settings.md -->
+
+You can set each of these in `threadkeep.toml` in the working directory (or in the file that `--config` or
+`THREADKEEP_CONFIG` names), as an environment variable, or as a flag. A variable overrides the file, and a flag
+overrides the variable. The server rejects unknown settings. `threadkeep config` shows the value of each setting and
+where it comes from, with secrets masked.
+";
+
+/// The list for a terminal.
+pub(super) fn text() -> String {
+    let mut text = TEXT.to_owned();
+    let mut group = "";
+    for setting in Setting::all() {
+        if setting.group != group {
+            group = setting.group;
+            text += &format!("\n\n{}\n", group.to_uppercase());
+        }
+        let (flag, variable) = (setting.flag(), setting.variable());
+        text += &format!("\n{} = {}\n", setting.name, setting.default);
+        text += &format!("    --{flag}, {variable}\n");
+        for line in setting.help.lines() {
+            text += &format!("    {line}\n");
+        }
+    }
+    text
+}
+
+/// The list as a page.
+pub(super) fn markdown() -> String {
+    let mut page = MARKDOWN.to_owned();
+    let mut group = "";
+    for setting in Setting::all() {
+        if setting.group != group {
+            group = setting.group;
+            page += &format!("\n## {group}\n");
+        }
+        let (flag, variable) = (setting.flag(), setting.variable());
+        page += &format!("\n### `{}`\n\n", setting.name);
+        page += &format!(
+            "Default `{}`. Flag `--{flag}`, variable `{variable}`.\n\n",
+            setting.default
+        );
+        page += &paragraphs(&setting.help);
+    }
+    page
+}
+
+/// The lines of a comment, those with an indent as code.
+fn paragraphs(help: &str) -> String {
+    let mut text = String::new();
+    let mut is_code = false;
+    for line in help.lines() {
+        let code = line.strip_prefix("  ");
+        if code.is_some() != is_code {
+            is_code = code.is_some();
+            text += if is_code { "\n```text\n" } else { "```\n\n" };
+        }
+        text += code.unwrap_or(line);
+        text.push('\n');
+    }
+    text
+}
