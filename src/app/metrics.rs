@@ -1,17 +1,40 @@
-//! The page of metrics.
+//! The page of metrics, and a server for it alone.
 
-use std::fmt;
 use std::future::ready;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::{fmt, io};
 
+use actix_web::dev::Server;
 use actix_web::error::ErrorInternalServerError;
-use actix_web::{Error, HttpResponse, Resource, web};
+use actix_web::{App, Error, HttpResponse, HttpServer, Resource, web};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
 use crate::web::ApiError;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Connections at once: those of a few collectors, with room for the broken ones among them.
+const CONNECTIONS: usize = 64;
+
+/// Listens on an address where nothing but metrics is served; also tells the port that it took.
+///
+/// # Errors
+/// [`io::Error`].
+pub(super) fn serve(
+    address: SocketAddr,
+    registry: Arc<Registry>,
+) -> io::Result<(SocketAddr, Server)> {
+    let app = move || App::new().service(resource(Arc::clone(&registry)));
+    let server = HttpServer::new(app)
+        .workers(1)
+        .max_connections(CONNECTIONS)
+        .disable_signals()
+        .bind(address)?;
+    let address = server.addrs().first().copied().unwrap_or(address);
+    Ok((address, server.run()))
+}
 
 /// `GET /metrics`.
 pub(super) fn resource(registry: Arc<Registry>) -> Resource {

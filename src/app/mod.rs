@@ -48,6 +48,8 @@ const GLANCE: Duration = Duration::from_millis(10);
 pub struct Application {
     server: Server,
     address: SocketAddr,
+    /// Where metrics are served, if not there.
+    metrics: Option<(SocketAddr, Server)>,
     events: Events,
     sockets: Arc<SocketCounters>,
     readiness: Readiness,
@@ -130,10 +132,19 @@ impl Application {
         let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;
         let address = listener.address();
         let origins = settings.cors.clone();
+        let (metrics, public_metrics) = match settings.metrics_listen {
+            None => (None, Some(registry)),
+            Some(address) => {
+                let served = metrics::serve(address, registry);
+                let served = served.map_err(|error| AppError::Listen(address, error))?;
+                (Some(served), None)
+            }
+        };
         let info = ServerInfo::new(&settings);
+        let logs_requests = settings.log.requests;
         let app = move || {
             let worker = shared.worker();
-            let observer = Observer::new(http_metrics.clone());
+            let observer = Observer::new(http_metrics.clone(), logs_requests);
             let has_cors = origins != CorsOrigins::None;
             // the last one is the outermost: it measures all others, and the envelope makes the
             // answers to preflights ours as well
@@ -144,7 +155,11 @@ impl Application {
                 .wrap(observer.into_middleware())
                 .configure(|config| worker.configure(config))
                 .service(home::resource(&info))
-                .service(metrics::resource(Arc::clone(&registry)))
+                .configure(|config| {
+                    if let Some(registry) = &public_metrics {
+                        config.service(metrics::resource(Arc::clone(registry)));
+                    }
+                })
         };
         let largest_body_bytes = BODY_MAX_BYTES.max(settings.entries.max_bytes);
         let served = ConnectionSettings {
@@ -157,6 +172,7 @@ impl Application {
         Ok(Self {
             address,
             server: listener.serve(&served, connections, app)?,
+            metrics,
             events,
             sockets,
             readiness,
@@ -196,6 +212,12 @@ impl Application {
     pub async fn run_until_stopped(self, stop: impl Future<Output = ()>) -> Result<(), AppError> {
         tracing::info!(address = %self.address, "listening");
         let handle = self.server.handle();
+        let metrics = self.metrics.map(|(address, server)| {
+            tracing::info!(%address, "listening for metrics");
+            let handle = server.handle();
+            actix_web::rt::spawn(server);
+            handle
+        });
         let mut server = pin!(self.server);
         tokio::select! {
             served = &mut server => {
@@ -215,6 +237,9 @@ impl Application {
             .ok();
         let (served, ()) = join(server, handle.stop(true)).await;
         self.events.shutdown().await;
+        if let Some(metrics) = metrics {
+            metrics.stop(false).await;
+        }
         tracing::info!("stopped");
         Ok(served?)
     }

@@ -14,6 +14,11 @@ pub(super) fn read(given: &Given) -> Result<SocketAddr, SettingsError> {
     address.ok_or_else(|| given.refuse(Fault::Expected(RULE)))
 }
 
+/// The same; `None` if it is not set.
+pub(super) fn read_optional(given: &Given) -> Result<Option<SocketAddr>, SettingsError> {
+    given.filled().map(|_| read(given)).transpose()
+}
+
 /// Rejects other names than `localhost`: they could resolve to another address at each start.
 fn parse(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;

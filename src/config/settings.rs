@@ -25,6 +25,8 @@ use crate::webhooks::Endpoint;
 pub struct Settings {
     /// Address and port to listen on.
     pub listen: SocketAddr,
+    /// Where metrics are served instead of there.
+    pub metrics_listen: Option<SocketAddr>,
     /// Threads that serve requests; none: one for each core.
     pub workers: Option<NonZeroUsize>,
     /// Connections that each of them holds at once.
@@ -107,6 +109,8 @@ pub struct LogSettings {
     pub filter: String,
     /// The form of a line.
     pub format: LogFormat,
+    /// Whether each request is logged.
+    pub requests: bool,
 }
 
 /// The form of a line of the log.
@@ -152,6 +156,7 @@ impl Settings {
         let cors = CorsOrigins::read(&values.take("cors_origins"))?;
         Ok(Self {
             listen,
+            metrics_listen: listen::read_optional(&values.take("metrics_listen"))?,
             mcp: mcp::read(&values.take("mcp_allowed_hosts"), &public_url, &cors)?,
             public_url,
             cors,
@@ -290,6 +295,7 @@ fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
     Ok(LogSettings {
         filter: checked.map_err(|error| filter.refuse(Fault::Other(error.into())))?,
         format: format.one_of(&formats, "auto, json or text")?,
+        requests: values.take("access_log").parse("true or false")?,
     })
 }
 

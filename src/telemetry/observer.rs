@@ -35,6 +35,8 @@ const UNMATCHED: &str = "unmatched";
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
+    /// Whether each request is logged, and not only those that fail.
+    logs_all: bool,
     routes: RefCell<BTreeMap<String, RouteSeries>>,
     callers: RefCell<Vec<CallerSeries>>,
 }
@@ -48,11 +50,12 @@ struct CallerSeries {
 }
 
 impl Observer {
-    /// An observer for a worker.
+    /// An observer for a worker, which logs each request at the level `info` if `logs_all` is set.
     #[must_use]
-    pub fn new(metrics: HttpMetrics) -> Self {
+    pub fn new(metrics: HttpMetrics, logs_all: bool) -> Self {
         Self {
             metrics,
+            logs_all,
             routes: RefCell::default(),
             callers: RefCell::default(),
         }
@@ -99,7 +102,8 @@ impl Observer {
         if let Some(caller) = request.extensions().get::<Caller>() {
             self.count_caller(caller);
         }
-        log(request, &route, status, duration, error.and_then(cause));
+        let cause = error.and_then(cause);
+        log(request, &route, status, duration, cause, self.logs_all);
     }
 
     /// Counts a request, and tells the label of its route.
@@ -178,6 +182,7 @@ fn log(
     status: StatusCode,
     duration: Duration,
     error: Option<&(dyn std::error::Error + 'static)>,
+    logs_all: bool,
 ) {
     let extensions = request.extensions();
     let request_id = session_of(request).map(display);
@@ -192,32 +197,27 @@ fn log(
             "a cookie does not verify and is ignored"
         );
     }
-    // a store that is away has said so once
+    // an unavailable store has been logged once already
     let is_told = error.is_some_and(is_of_a_call_that_was_not_sent);
-    if status >= 500 && !is_told {
-        let error = error.map(|error| display(Chain(error)));
-        tracing::warn!(
-            request.id = request_id,
-            route,
-            method,
-            status,
-            duration_ms,
-            thread.id = thread_id,
-            error,
-            "failed"
-        );
-    } else {
-        let error = error.map(|error| display(Chain(error)));
-        tracing::debug!(
-            request.id = request_id,
-            route,
-            method,
-            status,
-            duration_ms,
-            thread.id = thread_id,
-            error,
-            "answered"
-        );
+    let error = error.map(|error| display(Chain(error)));
+    macro_rules! line {
+        ($level:ident, $message:literal) => {
+            tracing::$level!(
+                request.id = request_id,
+                route,
+                method,
+                status,
+                duration_ms,
+                thread.id = thread_id,
+                error,
+                $message
+            )
+        };
+    }
+    match (status >= 500 && !is_told, logs_all) {
+        (true, _) => line!(warn, "failed"),
+        (false, true) => line!(info, "answered"),
+        (false, false) => line!(debug, "answered"),
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
     #[actix_web::test]
     async fn requests_are_counted_by_pattern_and_callers_by_source() {
         let mut registry = Registry::default();
-        let observer = Observer::new(HttpMetrics::register(&mut registry));
+        let observer = Observer::new(HttpMetrics::register(&mut registry), false);
         let handler = |request: HttpRequest| async move {
             let mut caller = Caller::of(ThreadId::random(), Source::Cookie);
             caller.key_name = Some("main".into());

@@ -34,6 +34,30 @@ pub(crate) async fn sample(client: &Client, has: &[&str]) -> f64 {
         .sum()
 }
 
+async fn metrics_can_have_an_address_of_their_own(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_METRICS_LISTEN", "localhost:0")
+        .start();
+    server.client().thread().put("state/k", "1").ok().await;
+    let line = server.await_log(|line| line.contains("listening for metrics"));
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let address = line["address"].as_str().unwrap().parse().unwrap();
+    let metrics = Client::new(address);
+
+    let written = sample(&metrics, &["requests", "/state/{key}", "\"200\""]).await;
+    let elsewhere = metrics.get("/v1/threads/current").send().await;
+
+    assert_eq!(written, 1.0);
+    assert_eq!(elsewhere.status, 404);
+    server
+        .client()
+        .get("/metrics")
+        .send()
+        .await
+        .problem(404, "not_found");
+    assert!(server.stop().success());
+}
+
 async fn metrics_are_in_the_form_that_prometheus_reads(server: &Server) {
     let answer = server.client().get("/metrics").ok().await;
 
@@ -360,6 +384,7 @@ over_both_stores!(
 );
 with_own_servers!(
     it_stops_at_a_signal_and_exits_with_zero,
+    metrics_can_have_an_address_of_their_own,
     requests_are_counted_by_route_and_status,
     latencies_are_counted_in_histograms,
     calls_to_every_part_of_the_store_are_measured,

@@ -170,7 +170,37 @@ async fn names_in_a_request_forge_no_line_of_a_log_in_text_form(backend: Backend
     }
 }
 
+async fn an_access_log_has_a_line_for_each_request(backend: Backend) {
+    for (access_log, lines) in [("true", 3), ("false", 0)] {
+        let server = Server::builder(backend)
+            .set("THREADKEEP_ACCESS_LOG", access_log)
+            .start();
+        let thread = server.client().thread();
+        thread.put("state/key-to-hide", "1").ok().await;
+        thread.get("state/key-to-hide").ok().await;
+        thread.get("state/another").send().await;
+        assert!(server.stop().success());
+
+        let log = server.log();
+        let log: Vec<Value> = log
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let answered = log.iter().filter(|line| line["message"] == "answered");
+        let answered: Vec<_> = answered
+            .filter(|line| line["route"] == "/v1/threads/current/state/{key}")
+            .map(|line| (&line["level"], &line["method"], &line["status"]))
+            .collect();
+        assert_eq!(answered.len(), lines, "{log:?}");
+        if lines > 0 {
+            assert_eq!(answered[0], (&json!("INFO"), &json!("PUT"), &json!(200)));
+            assert_eq!(answered[2], (&json!("INFO"), &json!("GET"), &json!(404)));
+        }
+    }
+}
+
 with_own_servers!(
+    an_access_log_has_a_line_for_each_request,
     names_in_a_request_forge_no_line_of_a_log_in_text_form,
     no_secret_and_no_content_is_logged,
     every_line_is_one_json_object,
