@@ -77,6 +77,18 @@ dependencies() {
     fi
 }
 
+# Holds the unit to systemd's own check, with a program that is there.
+service_unit() {
+    if ! command -v systemd-analyze >/dev/null; then
+        echo '    skipped: there is no systemd-analyze here'
+        return 0
+    fi
+    mkdir -p target
+    unit=target/threadkeep.service
+    sed "s|^ExecStart=.*|ExecStart=$(command -v true)|" deploy/threadkeep.service >"$unit"
+    systemd-analyze verify "$unit"
+}
+
 # Names the packages of what is missing.
 missing() {
     while read -r program package; do
@@ -154,11 +166,12 @@ install
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
     deploy/make-keys.sh deploy/run-load.sh scripts/build-pgo.sh scripts/cluster-local.sh \
     tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/docs-page.sh \
-    tests/event-stream.sh tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh \
+    tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh \
     tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
 check 'Prometheus file' promtool check config deploy/prometheus.yml
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
+check 'Service unit' service_unit
 check 'Form' cargo fmt --all --check
 # that is all that is done about the peers here: a build of them takes as long as all the rest
 check 'Form of the peers' cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
@@ -215,6 +228,7 @@ check 'The load test, by services that lie' cargo test --locked -p threadkeep-lo
 # The program that the tests were run with: one built for itself would have many dependencies built
 # again, with the features that it alone asks for.
 export THREADKEEP_BIN=target/debug/threadkeep
+check 'Kubernetes manifests' tests/kubernetes.sh
 check 'Replicas behind the balancer' tests/balancer.sh
 check 'The load test, while replicas end and are started again' tests/cluster-load.sh
 check 'Page of the API in a browser' tests/docs-page.sh

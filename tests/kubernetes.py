@@ -1,0 +1,93 @@
+"""Runs the server as the Deployment of deploy/kubernetes runs it."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import yaml
+
+MANIFESTS = pathlib.Path("deploy/kubernetes")
+PATIENCE_S = 30
+
+
+def load(name):
+    return yaml.safe_load((MANIFESTS / name).read_text())
+
+
+def status(url):
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def main(program, directory):
+    kustomization = load("kustomization.yaml")
+    listed = {*kustomization["resources"], "kustomization.yaml"}
+    assert listed == {path.name for path in MANIFESTS.iterdir()}, listed
+
+    pod = load("deployment.yaml")["spec"]["template"]
+    container = pod["spec"]["containers"][0]
+    assert container["image"] == kustomization["images"][0]["name"]
+    labels = pod["metadata"]["labels"]
+    assert load("service.yaml")["spec"]["selector"] == labels
+    assert load("disruption-budget.yaml")["spec"]["selector"]["matchLabels"] == labels
+
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    variables = {}
+    for variable in container["env"]:
+        value = variable.get("value")
+        if value is None:
+            assert variable["name"] == "THREADKEEP_REDIS_URL"
+            value = f"unix://{directory}/redis.sock"
+        if value.startswith("/keys/"):
+            keys = pathlib.Path(directory, value.rsplit("/", 1)[1])
+            keys.write_bytes(subprocess.check_output([program, "keygen", "--name", "first"]))
+            value = str(keys)
+        for name, port in ports.items():
+            if value == f":{port}":
+                # one that is free here
+                value, ports[name] = ":0", None
+        variables[variable["name"]] = value
+    assert set(ports.values()) == {None}, ports
+
+    grace_s = pod["spec"]["terminationGracePeriodSeconds"]
+    config = subprocess.check_output([program, "config"], env=variables, cwd=directory, text=True)
+    settings = dict(line.split()[:2] for line in config.splitlines() if len(line.split()) > 2)
+    assert grace_s > int(settings["drain_seconds"]) + int(settings["shutdown_seconds"])
+
+    log = pathlib.Path(directory, "kubernetes.log")
+    with log.open("w") as output:
+        server = subprocess.Popen([program], env=variables, cwd=directory, stderr=output)
+    try:
+        find = {
+            "http": r'"listening","address":"[^"]*:(\d+)"',
+            "metrics": r'"listening for metrics","address":"[^"]*:(\d+)"',
+        }
+        deadline = time.monotonic() + PATIENCE_S
+        found = {}
+        while len(found) < len(find):
+            assert server.poll() is None and time.monotonic() < deadline, log.read_text()
+            found = {name: re.search(line, log.read_text()) for name, line in find.items()}
+            found = {name: match[1] for name, match in found.items() if match}
+            time.sleep(0.05)
+        for probe in ["startupProbe", "livenessProbe", "readinessProbe"]:
+            get = container[probe]["httpGet"]
+            assert status(f"http://127.0.0.1:{found[get['port']]}{get['path']}") == 200, probe
+        annotated = pod["metadata"]["annotations"]["prometheus.io/port"]
+        assert int(annotated) == {p["name"]: p["containerPort"] for p in container["ports"]}["metrics"]
+        assert status(f"http://127.0.0.1:{found['metrics']}/metrics") == 200
+        assert status(f"http://127.0.0.1:{found['http']}/metrics") == 404
+    finally:
+        server.terminate()
+        assert server.wait(grace_s) == 0
+    print("the manifests run")
+
+
+main(os.path.abspath(sys.argv[1]), sys.argv[2])
