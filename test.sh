@@ -165,7 +165,7 @@ install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
     deploy/make-keys.sh deploy/run-load.sh scripts/build-pgo.sh scripts/cluster-local.sh \
-    tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/docs-page.sh \
+    tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/docs-page.sh tests/documents.sh \
     tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh \
     tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
@@ -231,6 +231,7 @@ export THREADKEEP_BIN=target/debug/threadkeep
 check 'Kubernetes manifests' tests/kubernetes.sh
 check 'Replicas behind the balancer' tests/balancer.sh
 check 'The load test, while replicas end and are started again' tests/cluster-load.sh
+check 'Shell and Python of the documents' over_each_store tests/documents.sh
 check 'Page of the API in a browser' tests/docs-page.sh
 check 'Streams of events by a library' over_each_store tests/event-stream.sh
 check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh

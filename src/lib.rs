@@ -142,4 +142,6 @@ mod documents {
     mod readme {}
     #[doc = include_str!("../docs/modelrelay.md")]
     mod modelrelay {}
+    #[doc = include_str!("../docs/rust.md")]
+    mod rust {}
 }

@@ -16,7 +16,7 @@ use crate::support::server::{Backend, Server};
 const PASSWORD: &str = "p@ss:w/rd%";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
-/// What the README says is enough for a user.
+/// What docs/redis.md says is enough for a user.
 const RIGHTS: [&str; 6] = ["~it-*", "+@all", "-@admin", "-@dangerous", "+info", "+role"];
 
 async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> {

@@ -83,6 +83,59 @@ fn rust_in_each_document_is_compiled() {
 }
 
 #[test]
+fn each_link_between_documents_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = files_below(root, &["docs", "deploy", "load", "benches"]);
+    pages.extend(fs::read_dir(root).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        path.to_str().unwrap().to_owned()
+    }));
+    let is_page = |path: &str| Path::new(path).extension().is_some_and(|kind| kind == "md");
+    // not those of packages
+    pages.retain(|path| is_page(path) && !path.contains("/target/"));
+    let mut links = 0;
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap();
+        let targets = text
+            .split("](")
+            .skip(1)
+            .map(|rest| rest.split(')').next().unwrap());
+        for target in targets.filter(|target| !target.contains("://")) {
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let path = match path {
+                "" => Path::new(page).to_owned(),
+                path => Path::new(page).parent().unwrap().join(path),
+            };
+            assert!(path.exists(), "{target} in {page}");
+            if !anchor.is_empty() {
+                let headings = fs::read_to_string(&path).unwrap();
+                let mut headings = headings.lines().filter(|line| line.starts_with('#'));
+                assert!(
+                    headings.any(|line| slug(line) == anchor),
+                    "{target} in {page}"
+                );
+            }
+            links += 1;
+        }
+    }
+    assert!(links > 60, "{links}");
+}
+
+/// What a heading is called in a link, by GitHub's rule.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn the_readme_is_short() {
+    assert!(committed("README.md").lines().count() <= 200);
+}
+
+#[test]
 fn each_example_is_on_the_front_page() {
     let page = committed("src/lib.rs");
 

@@ -1,0 +1,61 @@
+"""Runs the blocks of the documents against a server: documents.py URL API_KEY."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# why the shell of a page is not run here
+ELSEWHERE = {
+    "docs/agentuity.md": "tests/agentuity.sh runs the apps",
+    "docs/limits.md": "it takes an hour",
+}
+# what a reader is told to expect
+EXPECTED = {
+    "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"', "'42'"],
+    "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
+    "docs/scopes.md": ['"id":"turn-1"'],
+    "docs/webhooks-and-events.md": ["whsec_", '"archives":['],
+}
+# A server runs already. What fails is an answer of 4xx or 5xx.
+PRELUDE = """
+set -euo pipefail
+cargo() { :; }
+docker() { :; }
+target/release/threadkeep() { :; }
+curl() { command curl --fail-with-body "$@" && echo; }
+"""
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(command, text, directory, environment):
+    done = subprocess.run(
+        [*command, text], cwd=directory, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def main(url, api_key):
+    environment = {**os.environ, "API_KEY": api_key}
+    for page in [pathlib.Path("README.md"), *sorted(pathlib.Path("docs").glob("*.md"))]:
+        text = page.read_text().replace("http://127.0.0.1:8080", url)
+        text = text.replace("a-secret-of-32-characters-or-more", api_key)
+        blocks = FENCE.findall(text)
+        shell = [block for language, block in blocks if language == "sh"]
+        if not shell or str(page) in ELSEWHERE:
+            continue
+        with tempfile.TemporaryDirectory() as directory:
+            said = run(["bash", "-c"], PRELUDE + "".join(shell), directory, environment)
+            if str(page) == "README.md":
+                for language, block in blocks:
+                    if language == "python":
+                        said += run([sys.executable, "-c"], block, directory, environment)
+        for expected in EXPECTED[str(page)]:
+            assert expected in said, f"{page}: {expected} is not in\n{said}"
+        print(f"{page}: {len(shell)} blocks")
+
+
+main(*sys.argv[1:])

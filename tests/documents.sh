@@ -1,0 +1,17 @@
+#!/bin/sh
+# Runs what the documents show, block by block and in their order: the shell of README.md and docs/, and the
+# Python of README.md.
+#
+#   tests/documents.sh [memory|redis]
+#
+# Needs bash and python3.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/server.sh
+. tests/server.sh
+
+start_server "${1:-memory}"
+# shellcheck disable=SC2154 # set by start_server
+python3 tests/documents.py "http://$address" "$api_key"
+check_server
