@@ -47,12 +47,12 @@ over_each_store() {
     return "$status"
 }
 
-# Builds the tests without Redis, where a warning is a failure. A second run of clippy, for the few lines that
+# Builds the tests without Redis, where a warning is a failure. Examples are built with Redis alone. A second run of clippy, for the few lines that
 # only this build has, would take longer than all that it could find is worth.
 build_without_redis() {
     log=target/without-redis.log
     status=0
-    cargo test --locked --no-default-features --features server --no-run 2>"$log" || status=1
+    cargo test --locked --no-default-features --features server --lib --bins --test it --no-run 2>"$log" || status=1
     cat "$log"
     [ "$status" = 0 ] || return 1
     ! grep -q '^warning: ' "$log"
@@ -170,6 +170,7 @@ check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers
     tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
 check 'Prometheus file' promtool check config deploy/prometheus.yml
+check 'Alerts' promtool test rules tests/alerts.yml
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Service unit' service_unit
 check 'Form' cargo fmt --all --check
@@ -219,7 +220,8 @@ check 'Licences and sources of dependencies' dependencies
 
 # First the ones without Redis: they leave a program of that kind in target/debug.
 check 'Build without Redis, and no warning' build_without_redis
-check 'Tests without Redis' tests "$at_once" --no-default-features --features server -- --skip budgets:: --skip hostile::
+check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
+    --lib --bins --test it -- --skip budgets:: --skip hostile::
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 check 'Benchmarks build' cargo build --locked --benches --examples

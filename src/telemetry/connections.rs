@@ -16,7 +16,7 @@ impl Connections {
     #[must_use]
     pub fn register(registry: &mut Registry) -> Self {
         let open = Gauge::default();
-        let help = "Connections of clients that are open";
+        let help = "Open client connections";
         registry.register("connections", help, open.clone());
         Self(open)
     }

@@ -33,16 +33,16 @@ impl Collector for EventMetrics {
             let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             counter.encode(encoder)
         };
-        let help = "Events read from the log, once for each that reads it";
+        let help = "Events read from the log, counted once per reader";
         counter("events_read", help, &counters.events_read)?;
-        let help = "Streams whose reader was too slow";
+        let help = "Event streams closed because their reader was too slow";
         counter("event_streams_cut_off", help, &counters.streams_cut_off)?;
-        let help = "Readers that were told that they have missed something";
+        let help = "Resets sent to readers that missed events";
         counter("event_resets", help, &counters.resets)?;
-        let help = "Ends of requests that were not logged";
+        let help = "Session events that were dropped";
         counter("sessions_dropped", help, &counters.sessions_dropped)?;
         reaper(counters, &mut encoder)?;
-        let (name, help) = ("event_streams", "Streams that are open");
+        let (name, help) = ("event_streams", "Open event streams");
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (of, count) in [
             ("thread", &counters.thread_streams),
@@ -56,7 +56,7 @@ impl Collector for EventMetrics {
 }
 
 fn reaper(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-    let (name, help) = ("reaped", "Threads that were due, by what became of them");
+    let (name, help) = ("reaped", "Due threads handled by the reaper, by outcome");
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for (outcome, count) in [
         ("ended", &counters.threads_ended),
@@ -66,11 +66,14 @@ fn reaper(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Resu
         total(&mut family, &Outcome { outcome }, count)?;
     }
     let lag = counters.reaper_lag_ms.get() as f64 / 1000.0;
-    let (name, help) = ("reaper_lag", "For how long threads have been due");
+    let (name, help) = (
+        "reaper_lag",
+        "Age of the oldest due thread that has not been ended",
+    );
     let unit = Some(&Unit::Seconds);
     let family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
     ConstGauge::new(lag).encode(family)?;
-    let help = "Whether no thread is ended, as the clocks differ";
+    let help = "1 while the reaper ends no threads because the clocks of server and store differ";
     let stopped = ConstGauge::new(counters.reaper_stopped.get());
     let family = encoder.encode_descriptor("reaper_stopped", help, None, MetricType::Gauge)?;
     stopped.encode(family)
@@ -80,7 +83,7 @@ fn deliveries(
     counters: &EventCounters,
     encoder: &mut DescriptorEncoder<'_>,
 ) -> Result<(), fmt::Error> {
-    let help = "Deliveries to webhook endpoints and to subscribers in this process";
+    let help = "Deliveries to webhook endpoints and to subscribers of this process, by outcome";
     let mut family = encoder.encode_descriptor("deliveries", help, None, MetricType::Counter)?;
     for (consumer, of) in [
         ("webhook", &counters.webhooks),
@@ -108,7 +111,7 @@ fn delivery_lag(
     encoder: &mut DescriptorEncoder<'_>,
 ) -> Result<(), fmt::Error> {
     let now_ms = Clock::system().now_ms();
-    let help = "For how long events have waited to be delivered";
+    let help = "Age of the oldest undelivered event";
     let (name, unit) = ("delivery_lag", Some(&Unit::Seconds));
     let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
     for (consumer, of) in [

@@ -39,17 +39,17 @@ impl HttpMetrics {
             unverified_cookies: Counter::default(),
             refused_bytes: Family::default(),
         };
-        let help = "Requests that were answered";
+        let help = "Responses, by route, method and status";
         registry.register("http_requests", help, metrics.requests.clone());
-        let (name, help) = ("http_request_duration", "Time until the answer began");
+        let (name, help) = ("http_request_duration", "Time to the start of the response");
         registry.register_with_unit(name, help, Unit::Seconds, metrics.durations.clone());
-        let help = "Requests that were answered with an error";
+        let help = "Error responses, by code";
         registry.register("http_errors", help, metrics.errors.clone());
-        let help = "Requests by how their thread was found and which key signed it";
+        let help = "Requests, by how their thread was identified and by signing key";
         registry.register("identities", help, metrics.identities.clone());
-        let help = "Cookies passed over, as their signature did not hold";
+        let help = "Cookies ignored because they do not verify";
         registry.register("ignored_cookies", help, metrics.ignored_cookies.clone());
-        let help = "Requests whose signed cookie no key verifies, so that they got a new thread id";
+        let help = "Requests with a signed cookie that no key verifies, which got a new thread id";
         registry.register(
             "unverified_cookies",
             help,

@@ -24,14 +24,14 @@ pub fn register_jwks(registry: &mut Registry, jwks: Option<Jwks>) {
 impl Collector for JwksMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let counts = self.0.as_ref().map(Jwks::counts).unwrap_or_default();
-        let help = "Fetches of the key set that tokens are verified with";
+        let help = "Fetches of the JWK Set that verifies tokens, by outcome";
         let mut family =
             encoder.encode_descriptor("jwks_fetches", help, None, MetricType::Counter)?;
         for (outcome, count) in [("ok", counts.succeeded), ("failed", counts.failed)] {
             let counter = ConstCounter::new(count);
             counter.encode(family.encode_family(&Outcome { outcome })?)?;
         }
-        let help = "Keys that tokens are verified with now";
+        let help = "Keys in the JWK Set that verify tokens";
         let keys = ConstGauge::new(counts.keys);
         keys.encode(encoder.encode_descriptor("jwks_keys", help, None, MetricType::Gauge)?)
     }

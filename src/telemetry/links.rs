@@ -31,26 +31,26 @@ impl<C: Fn() -> Links + Send + Sync + 'static> Collector for LinkMetrics<C> {
             let gauge = ConstGauge::new(number);
             gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
         };
-        let help = "Servers that the store does not ask, since they would not answer";
+        let help = "Redis servers whose circuit breaker is open";
         gauge("store_breakers_open", help, links.open)?;
-        let help = "Calls of the store that are on their way";
+        let help = "Calls to Redis in flight";
         gauge("store_in_flight", help, links.in_flight)?;
-        let help = "Calls of the store that wait for their turn";
+        let help = "Calls to Redis that wait for a permit";
         gauge("store_waiting", help, links.waiting)?;
         let mut counter = |name, help, number: u64| {
             let counter = ConstCounter::new(number);
             counter.encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)
         };
-        let help = "How often a server was found not to answer";
+        let help = "Times that a circuit breaker opened";
         counter("store_breaker_openings", help, links.opened)?;
-        let help = "Writes that fewer replicas of Redis had in time than they wait for";
+        let help = "Writes that too few replicas of Redis confirmed in time";
         counter("store_unconfirmed_writes", help, links.unconfirmed)?;
         refused(&links, &mut encoder)
     }
 }
 
 fn refused(links: &Links, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-    let help = "Calls of the store that were not sent";
+    let help = "Calls to Redis rejected before they were sent, by reason";
     let mut family = encoder.encode_descriptor("store_refused", help, None, MetricType::Counter)?;
     for (reason, count) in [
         ("open", links.refused_open),

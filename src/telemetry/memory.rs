@@ -31,13 +31,13 @@ impl<C: Fn() -> MemoryUse + Send + Sync + 'static> Collector for MemoryMetrics<C
             gauge.encode(encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?)
         };
         let bytes = Some(&Unit::Bytes);
-        let help = "Memory that the embedded store takes, as it counts";
+        let help = "Memory used by the embedded store, by its own account";
         gauge("store_memory", help, bytes, memory_use.used_bytes)?;
-        let help = "Memory at which the embedded store rejects writes";
+        let help = "Memory limit of the embedded store";
         gauge("store_memory_limit", help, bytes, memory_use.limit_bytes)?;
-        let help = "Whether the embedded store rejects writes";
+        let help = "1 while the embedded store is full and rejects writes";
         gauge("store_full", help, None, memory_use.is_full.into())?;
-        let help = "Archives and events that the embedded store deleted early to make room";
+        let help = "Archives and events that the embedded store evicted before their time";
         let mut family =
             encoder.encode_descriptor("store_evicted", help, None, MetricType::Counter)?;
         for (kind, count) in [

@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 /// Adds build and process to a registry. The process is measured where there is a `/proc`.
 pub fn register_process(registry: &mut Registry) {
     let version = [("version", env!("CARGO_PKG_VERSION"))];
-    let help = "The program that runs";
+    let help = "Version of the server";
     registry.register("threadkeep_build", help, Info::new(version));
     let start = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let start_seconds = start.as_secs_f64();
@@ -32,7 +32,7 @@ impl Collector for Process {
             let encoder = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
             gauge.encode(encoder)
         };
-        let start = "When the process started, in seconds of the Unix epoch";
+        let start = "Start time of the process since the Unix epoch";
         gauge("process_start_time_seconds", start, self.start_seconds)?;
         if let Some(bytes) = resident_bytes() {
             gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
@@ -42,7 +42,7 @@ impl Collector for Process {
         }
         if let Some(seconds) = cpu_seconds() {
             let counter = ConstCounter::new(seconds);
-            let help = "Processor time used";
+            let help = "CPU time in user and system mode";
             let kind = counter.metric_type();
             let encoder = encoder.encode_descriptor("process_cpu_seconds", help, None, kind)?;
             counter.encode(encoder)?;

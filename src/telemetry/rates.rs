@@ -25,7 +25,7 @@ pub fn register_rates(registry: &mut Registry, counters: &Arc<RateCounters>) {
 
 impl Collector for RateMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "Writes that were refused, as there were too many";
+        let help = "Writes rejected by a rate limit";
         let mut family =
             encoder.encode_descriptor("rate_limited", help, None, MetricType::Counter)?;
         for name in RateName::ALL {

@@ -27,7 +27,7 @@ pub fn register_signing(registry: &mut Registry, ring: KeyRing, status: Arc<Sign
 
 impl Collector for SigningMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "Whether a key signs (1) or only verifies (0)";
+        let help = "1 for the key that signs, 0 for keys that only verify";
         let mut family = encoder.encode_descriptor("signing_key", help, None, MetricType::Gauge)?;
         for (index, name) in self.ring.names().enumerate() {
             let signs = ConstGauge::new(u64::from(index == self.ring.signing()));
@@ -39,14 +39,13 @@ impl Collector for SigningMetrics {
             gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
         };
         let status = &self.status;
-        let help = "Whether another key signs in index of the chosen one, as not all replicas have it \
-                    or have had it for long enough";
+        let help = "1 while another key signs because some replicas lack the chosen one";
         let is_withheld = self.ring.signing() != self.ring.chosen();
         gauge("signing_key_withheld", help, is_withheld.into())?;
-        let help = "Live replicas that lack the chosen signing key, or do not say which they have";
+        let help = "Live replicas that lack the chosen signing key, or do not report their keys";
         let without = status.replicas_without() as u64;
         gauge("replicas_without_signing_key", help, without)?;
-        let help = "Keys that other replicas sign with and this one lacks";
+        let help = "Keys that other replicas sign with and this replica lacks";
         gauge("missing_signing_keys", help, status.foreign_keys() as u64)
     }
 }

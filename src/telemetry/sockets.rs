@@ -29,16 +29,16 @@ impl Collector for SocketMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let counters = &*self.0;
         let open = ConstGauge::new(counters.open.get());
-        let (name, help) = ("sockets", "Sockets of /thread/ws that are open");
+        let (name, help) = ("sockets", "Open sockets on /thread/ws");
         open.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
         let mut counter = |name, help, count: &Count| {
             let counter = ConstCounter::new(count.get());
             let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             counter.encode(encoder)
         };
-        let help = "Sockets whose api key was not known";
+        let help = "Sockets rejected because of their API key";
         counter("sockets_turned_away", help, &counters.turned_away)?;
-        let help = "How often a save was worked out anew, as others wrote in between";
+        let help = "Saves recomputed because of a concurrent write";
         counter("socket_save_conflicts", help, &counters.conflicts)?;
         saves(&counters.bases, &mut encoder)?;
         requests(counters, &mut encoder)
@@ -46,7 +46,7 @@ impl Collector for SocketMetrics {
 }
 
 fn saves(of: &BasisCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-    let help = "Saves by what of the thread the client was known to have";
+    let help = "Saves, by the snapshot that they were based on";
     let mut family = encoder.encode_descriptor("socket_saves", help, None, MetricType::Counter)?;
     for (basis, count) in [
         ("latest", &of.latest),
@@ -59,10 +59,7 @@ fn saves(of: &BasisCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), 
 }
 
 fn requests(of: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-    let (name, help) = (
-        "socket_requests",
-        "Requests of sockets by what came of them",
-    );
+    let (name, help) = ("socket_requests", "Socket requests, by outcome");
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for (action, of) in [
         ("restore", &of.restore),

@@ -37,11 +37,11 @@ impl ThreadMetrics {
             destroyed: Counter::default(),
             sizes: Histogram::new(BUCKETS),
         };
-        let help = "Threads that began with a write";
+        let help = "Threads created by their first write";
         registry.register("threads_made", help, metrics.made.clone());
-        let help = "Threads that were ended by a request; those that nobody used are in reaped";
+        let help = "Threads destroyed by a request (expired threads are counted by reaped)";
         registry.register("threads_destroyed", help, metrics.destroyed.clone());
-        let (name, help) = ("state_size", "Sizes of states after writes");
+        let (name, help) = ("state_size", "Size of states after writes");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.sizes.clone());
         metrics
     }

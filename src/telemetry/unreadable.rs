@@ -34,7 +34,7 @@ impl Collector for UnreadableMetrics {
         let skipped = self.store.unreadable() + self.events.unreadable.get();
         let (name, help) = (
             "unreadable_records",
-            "Stored records that were skipped, as they cannot be read; once for each read of a list",
+            "Unreadable stored records that were skipped, counted at each read of a list",
         );
         let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(skipped).encode(family)

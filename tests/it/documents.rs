@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+#[cfg(feature = "redis")]
 use crate::support::server::{Backend, Server};
 
 fn committed(name: &str) -> String {
@@ -161,12 +162,17 @@ fn files_below(root: &Path, folders: &[&str]) -> Vec<String> {
     files
 }
 
+#[cfg(feature = "redis")]
 #[tokio::test]
 async fn every_metric_of_the_alerts_exists() {
-    let server = Server::shared(Backend::Memory);
-    // a family is shown when it has a first member
-    server.client().get("/v1/threads/current").ok().await;
-    let page = server.client().get("/metrics").ok().await.text();
+    let mut page = String::new();
+    for backend in [Backend::Memory, Backend::Redis] {
+        let server = Server::shared(backend);
+        // a family is shown when it has a first member
+        server.client().get("/v1/threads/current").ok().await;
+        server.client().get("/v1/threads/none").send().await;
+        page += &server.client().get("/metrics").ok().await.text();
+    }
     let alerts = committed("deploy/alerts.yml");
 
     let words = alerts.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
@@ -178,5 +184,22 @@ async fn every_metric_of_the_alerts_exists() {
     for metric in metrics {
         let family = metric.trim_end_matches("_total");
         assert!(page.contains(&format!("# TYPE {family} ")), "{metric}");
+    }
+}
+
+#[test]
+fn each_alert_is_tested_and_explained() {
+    let (tests, pages) = (
+        committed("tests/alerts.yml"),
+        committed("docs/operations.md"),
+    );
+    let alerts = committed("deploy/alerts.yml");
+    let alerts: Vec<_> = alerts.split("- alert: ").skip(1).collect();
+
+    assert!(alerts.len() > 10);
+    for alert in alerts {
+        let name = alert.lines().next().unwrap();
+        assert!(tests.contains(&format!("alertname=\"{name}\"")), "{name}");
+        assert!(pages.contains(&format!("| `{name}` |")), "{name}");
     }
 }

@@ -40,9 +40,9 @@ impl Families {
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             errors: Family::default(),
         };
-        let (name, help) = ("store_duration", "Time that calls to the store took");
+        let (name, help) = ("store_duration", "Duration of store operations");
         registry.register_with_unit(name, help, Unit::Seconds, families.durations.clone());
-        let help = "Calls to the store that failed";
+        let help = "Failed store operations, by operation and kind";
         registry.register("store_errors", help, families.errors.clone());
         families
     }
