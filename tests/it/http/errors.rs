@@ -12,7 +12,6 @@ async fn a_path_that_is_none_is_not_found(server: &Server) {
     let id = client.thread().id;
 
     for path in [
-        "/",
         "/v1",
         "/v1/",
         "/v1/threads/",
