@@ -170,6 +170,7 @@ check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers
     tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
 check 'Prometheus file' promtool check config deploy/prometheus.yml
+check 'Prose' python3 tests/prose.py
 check 'Alerts' promtool test rules tests/alerts.yml
 check 'Balancer file' haproxy -c -f deploy/haproxy.cfg
 check 'Service unit' service_unit

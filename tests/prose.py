@@ -1,0 +1,85 @@
+"""Holds prose to the project's rules of style: python3 tests/prose.py.
+
+Pages for users must not break any. Comments and texts of the program may break those that they broke when the rules
+came, and no more: lower the number in CEILINGS when you mend some.
+"""
+
+import pathlib
+import re
+import sys
+
+# a rule, and what to write instead
+RULES = [
+    (r"(?:^|[.!:;|] |\*\* )(?:What|Who|Whom|Whose|Whoever|Whatever)\b(?![^.|]*\?)", "a noun as the subject"),
+    (r"\bwhat is left of\b", "the noun"),
+    (r"\bwhat (?:does not fit|is too much|is over|was sent|is sent)\b", "the noun: a write that does not fit"),
+    (r"\b(?:is|are|was|were|be) told\b", "the active voice: the server tells ..."),
+    (r"\bcan be got\b", "you can read ..."),
+    (r"\bbut for\b", "except"),
+    (r"\banew\b", "again"),
+    (r"\b(?:is|are) none\b(?! (?:left|until))", "is not a .."),
+    (r"\bno more\b(?! than)", "no longer, stops"),
+    (r"\bso many\b", "the number of"),
+    (r"\bwhat(?:ever)? comes\b", "the noun"),
+    (r"\bfor (?:anybody|those|him|her) who\b", "for clients that, open to anyone who"),
+    (r"\bwho is late\b", "calls that miss their deadline"),
+    (r"\b[Bb]eside\b(?! the point)", "besides, next to"),
+    (r"\bby whomever\b", "by any client"),
+    (r"\bin place of\b", "instead of"),
+    (r"\ball the same\b", "nevertheless, or nothing"),
+    (r"\bon (?:its|their) way\b", "in flight"),
+    (r"\bas (?:good|many|much) as it likes\b", "without a limit"),
+    (r"\bgoes? by\b", "uses, follows"),
+]
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "src/config/default.toml"]
+CEILINGS = {
+    "ARCHITECTURE.md and docs/internals": (["ARCHITECTURE.md", "docs/internals/*.md"], 64),
+    "the comments and texts of src": (["src/**/*.rs", "src/**/*.lua"], 1078),
+    "the comments and texts of the tests": (["tests/**/*.rs", "tests/*.sh", "tests/*.py"], 240),
+}
+
+
+def prose(path):
+    """The lines of a page without its code, or those of a program that are comments or texts."""
+    is_code = False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if path.suffix == ".md":
+            is_code ^= line.startswith("```")
+            if not is_code:
+                yield number, re.sub(r"`[^`]*`", "``", line)
+        elif path.suffix == ".toml":
+            yield number, line.lstrip("# ")
+        else:
+            comment = re.search(r"(?:^|\s)(?://[/!]?|--|#) (.*)", line)
+            texts = [comment[1]] if comment else re.findall(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"', line)
+            for text in texts:
+                yield number, re.sub(r"`[^`]*`", "``", text)
+
+
+def breaches(patterns):
+    for path in sorted({path for pattern in patterns for path in pathlib.Path().glob(pattern)}):
+        if path != pathlib.Path("tests/prose.py"):
+            for number, line in prose(path):
+                for rule, instead in RULES:
+                    if re.search(rule, line):
+                        yield f"{path}:{number}: {line.strip()}\n    rather: {instead}"
+
+
+def main():
+    found = list(breaches(PAGES))
+    for breach in found:
+        print(breach)
+    is_good = not found
+    for name, (patterns, ceiling) in CEILINGS.items():
+        found = list(breaches(patterns))
+        print(f"{name}: {len(found)} of at most {ceiling}")
+        if len(found) > ceiling:
+            is_good = False
+            print("\n".join(found[-20:]))
+        elif len(found) < ceiling:
+            is_good = False
+            print("    fewer: lower the ceiling to that in tests/prose.py")
+    sys.exit(0 if is_good else 1)
+
+
+main()
