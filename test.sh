@@ -1,13 +1,14 @@
 #!/bin/sh
-# Runs every check: test.sh. Or those that most often fail, in a few minutes from a warm build: test.sh quick.
+# Runs the checks: test.sh. Or those that most often fail, in a few minutes from a warm build: test.sh quick. Or also
+# those that hardly ever fail alone: test.sh long.
 # On a Debian machine with Rust it first installs what is missing of what the checks need, as root or with
 # sudo; it starts no service and changes nothing else of the machine.
 set -eu
 
 case ${1-} in
-'' | quick) ;;
+'' | quick | long) ;;
 *)
-    echo 'usage: test.sh [quick]' >&2
+    echo 'usage: test.sh [quick | long]' >&2
     exit 2
     ;;
 esac
@@ -45,17 +46,6 @@ over_each_store() {
     wait "$other" || status=1
     cat "$log"
     return "$status"
-}
-
-# Builds the tests without Redis, where a warning is a failure. Examples are built with Redis alone. A second run of clippy, for the few lines that
-# only this build has, would take longer than all that it could find is worth.
-build_without_redis() {
-    log=target/without-redis.log
-    status=0
-    cargo test --locked --no-default-features --features server --lib --bins --test it --no-run 2>"$log" || status=1
-    cat "$log"
-    [ "$status" = 0 ] || return 1
-    ! grep -q '^warning: ' "$log"
 }
 
 # Builds cargo-deny, once: no package has it. It is not optimized, as it has little to do.
@@ -215,14 +205,14 @@ check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-dep
 check 'Library with Redis' cargo clippy --locked --no-default-features --features redis -- -D warnings
 check 'Library alone' cargo clippy --locked --no-default-features -- -D warnings
 
+# Only a few lines are of this build alone, so the long form runs its tests.
+check 'Server without Redis' \
+    cargo clippy --locked --no-default-features --features server --all-targets -- -D warnings
+
 check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
 check 'Installation of cargo-deny' install_cargo_deny
 check 'Licences and sources of dependencies' dependencies
 
-# First the ones without Redis: they leave a program of that kind in target/debug.
-check 'Build without Redis, and no warning' build_without_redis
-check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
-    --lib --bins --test it -- --skip budgets:: --skip hostile::
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 check 'Benchmarks build' cargo build --locked --benches --examples
@@ -242,5 +232,10 @@ check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
 check 'MCP, by its official clients' over_each_store tests/mcp.sh
 check 'Apps of the runtime of Agentuity' tests/agentuity.sh
 check 'Odd requests' over_each_store tests/schemathesis.sh
+
+if [ "${1-}" = long ]; then
+    check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
+        --lib --bins --test it -- --skip budgets:: --skip hostile::
+fi
 
 finish
