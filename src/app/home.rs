@@ -6,13 +6,13 @@ use actix_web::http::header::{ACCEPT, CACHE_CONTROL};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 use super::server_info::ServerInfo;
-use crate::web::ApiError;
+use crate::http::read_only;
 
 /// `GET /`: a page, or JSON for clients that accept JSON and not HTML.
 pub(super) fn resource(info: &ServerInfo) -> Resource {
     let page = web::Bytes::from(page(info));
     let json = web::Bytes::from(serde_json::json!(info).to_string());
-    let answer = move |request: HttpRequest| {
+    read_only("/", move |request: HttpRequest| {
         let (kind, body) = match wants_json(&request) {
             true => ("application/json", &json),
             false => ("text/html; charset=utf-8", &page),
@@ -21,14 +21,7 @@ pub(super) fn resource(info: &ServerInfo) -> Resource {
         // one URL with two bodies is nothing for a cache
         let answer = answer.insert_header((CACHE_CONTROL, "no-store"));
         ready(answer.content_type(kind).body(body.clone()))
-    };
-    let allow = "GET, HEAD";
-    web::resource("/")
-        .route(web::get().to(answer.clone()))
-        .route(web::head().to(answer))
-        .default_service(web::to(move || {
-            ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow }))
-        }))
+    })
 }
 
 fn wants_json(request: &HttpRequest) -> bool {

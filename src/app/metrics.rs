@@ -7,11 +7,11 @@ use std::{fmt, io};
 
 use actix_web::dev::Server;
 use actix_web::error::ErrorInternalServerError;
-use actix_web::{App, Error, HttpResponse, HttpServer, Resource, web};
+use actix_web::{App, Error, HttpResponse, HttpServer, Resource};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-use crate::web::ApiError;
+use crate::http::read_only;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -38,14 +38,7 @@ pub(super) fn serve(
 
 /// `GET /metrics`.
 pub(super) fn resource(registry: Arc<Registry>) -> Resource {
-    let for_head = Arc::clone(&registry);
-    let allow = "GET, HEAD";
-    web::resource("/metrics")
-        .route(web::get().to(move || ready(page(&registry))))
-        .route(web::head().to(move || ready(page(&for_head))))
-        .default_service(web::to(move || {
-            ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow }))
-        }))
+    read_only("/metrics", move || ready(page(&registry)))
 }
 
 fn page(registry: &Registry) -> Result<HttpResponse, Error> {

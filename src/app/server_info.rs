@@ -1,10 +1,10 @@
-//! What a server says about itself, at its start and at `/`.
+//! The words in which a server introduces itself, at its start and at `/`.
 
 use serde::Serialize;
 
 use crate::config::Settings;
 
-/// What a person who has just started a server needs to know. It holds no secret.
+/// The facts that you need after you start a server. It contains no secret.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerInfo {
     name: &'static str,
@@ -25,7 +25,7 @@ enum StoreKind {
 }
 
 impl ServerInfo {
-    /// What a server with these settings says.
+    /// The facts about a server with these settings.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self {

@@ -126,13 +126,14 @@ fn command(settings: &[Setting]) -> clap::Command {
                 .about("Show every setting, where it is from, and whether all can be used"),
             clap::Command::new("settings")
                 .about("List all settings with their flags, variables and defaults")
-                .override_help(settings_list::text())
                 .arg(
                     Arg::new("markdown")
                         .long("markdown")
                         .action(ArgAction::SetTrue)
                         .help("Print them as a page of Markdown"),
-                ),
+                )
+                // only when it is asked for: other commands need no list
+                .defer(|settings| settings.override_help(settings_list::text())),
             clap::Command::new("openapi").about("Print the OpenAPI document"),
         ])
         .subcommands(remote_command::commands())

@@ -22,41 +22,44 @@ where it comes from, with secrets masked.
 
 /// The list for a terminal.
 pub(super) fn text() -> String {
-    let mut text = TEXT.to_owned();
-    let mut group = "";
-    for setting in Setting::all() {
-        if setting.group != group {
-            group = setting.group;
-            text += &format!("\n\n{}\n", group.to_uppercase());
-        }
+    let heading = |group: &str| format!("\n\n{}\n", group.to_uppercase());
+    list(TEXT, heading, |setting| {
         let (flag, variable) = (setting.flag(), setting.variable());
-        text += &format!("\n{} = {}\n", setting.name, setting.default);
-        text += &format!("    --{flag}, {variable}\n");
-        for line in setting.help.lines() {
-            text += &format!("    {line}\n");
-        }
-    }
-    text
+        let lines = setting.help.lines().map(|line| format!("    {line}\n"));
+        let Setting { name, default, .. } = setting;
+        format!("\n{name} = {default}\n    --{flag}, {variable}\n") + &lines.collect::<String>()
+    })
 }
 
 /// The list as a page.
 pub(super) fn markdown() -> String {
-    let mut page = MARKDOWN.to_owned();
+    let heading = |group: &str| format!("\n## {group}\n");
+    list(MARKDOWN, heading, |setting| {
+        let (flag, variable) = (setting.flag(), setting.variable());
+        let Setting { name, default, .. } = setting;
+        let head = format!(
+            "\n### `{name}`\n\nDefault `{default}`. Flag `--{flag}`, variable `{variable}`.\n\n"
+        );
+        head + &paragraphs(&setting.help)
+    })
+}
+
+/// All settings after an introduction, each group below its heading.
+fn list(
+    introduction: &str,
+    heading: impl Fn(&str) -> String,
+    entry: impl Fn(&Setting) -> String,
+) -> String {
+    let mut list = introduction.to_owned();
     let mut group = "";
     for setting in Setting::all() {
         if setting.group != group {
             group = setting.group;
-            page += &format!("\n## {group}\n");
+            list += &heading(group);
         }
-        let (flag, variable) = (setting.flag(), setting.variable());
-        page += &format!("\n### `{}`\n\n", setting.name);
-        page += &format!(
-            "Default `{}`. Flag `--{flag}`, variable `{variable}`.\n\n",
-            setting.default
-        );
-        page += &paragraphs(&setting.help);
+        list += &entry(&setting);
     }
-    page
+    list
 }
 
 /// The lines of a comment, those with an indent as code.

@@ -12,7 +12,7 @@ pub struct Setting {
     pub name: &'static str,
     /// Its default, as TOML.
     pub default: &'static str,
-    /// What it is for, in the lines of the file.
+    /// Its description, line by line as in the file.
     pub help: String,
 }
 

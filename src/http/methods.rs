@@ -4,7 +4,9 @@
 //! refuses another. A resource of these has to have a [refusal of ours](super::fallback).
 
 use actix_web::http::Method;
-use actix_web::{Route, guard, web};
+use actix_web::{FromRequest, Handler, Resource, Responder, Route, guard, web};
+
+use super::fallback::not_allowed;
 
 pub(super) fn get() -> Route {
     on(Method::GET)
@@ -28,6 +30,19 @@ pub(super) fn patch() -> Route {
 
 pub(super) fn delete() -> Route {
     on(Method::DELETE)
+}
+
+/// A path that only GET and HEAD are for.
+pub(crate) fn read_only<A, F>(path: &str, answer: F) -> Resource
+where
+    A: FromRequest + 'static,
+    F: Handler<A>,
+    F::Output: Responder + 'static,
+{
+    web::resource(path)
+        .route(get().to(answer.clone()))
+        .route(head().to(answer))
+        .default_service(not_allowed("GET, HEAD"))
 }
 
 fn on(method: Method) -> Route {

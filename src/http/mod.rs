@@ -29,6 +29,7 @@ pub use answer::memory::AnswerMemory;
 pub use connection_state::ConnectionState;
 pub use envelope::envelope;
 pub(crate) use kv::content::{EntryContent, entry_body, entry_head};
+pub(crate) use methods::read_only;
 pub use openapi::openapi_json;
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;

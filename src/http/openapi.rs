@@ -17,8 +17,7 @@ use utoipa::{Modify, OpenApi as _};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::answer::negotiation::EVENT_STREAM;
-use super::fallback::not_allowed;
-use super::methods::{get, head};
+use super::methods::read_only;
 use super::schemas::Problem;
 use super::{admin, events, kv, scopes, threads, tools};
 
@@ -126,12 +125,7 @@ pub fn openapi_json() -> &'static str {
 pub(super) fn routes(config: &mut ServiceConfig) {
     let page = Config::from("/openapi.json").validator_url("none");
     config
-        .service(
-            web::resource("/openapi.json")
-                .route(get().to(document))
-                .route(head().to(document))
-                .default_service(not_allowed("GET, HEAD")),
-        )
+        .service(read_only("/openapi.json", document))
         .service(web::redirect("/docs", "/docs/"))
         .route("/docs/", web::head().to(HttpResponse::Ok))
         .service(SwaggerUi::new("/docs/{_:.*}").config(page));

@@ -4,7 +4,7 @@ use actix_web::Route;
 use actix_web::web::{self, ServiceConfig};
 
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
-use super::methods::{delete, get, head, patch, post, put};
+use super::methods::{delete, get, head, patch, post, put, read_only};
 use super::request::back_end::not_allowed_for_back_end;
 use super::{Api, admin, events, kv, openapi, scopes, threads, tools};
 
@@ -23,18 +23,8 @@ impl Api {
             .configure(entry_routes)
             .configure(back_end_routes)
             .configure(scope_routes)
-            .service(
-                web::resource("/healthz")
-                    .route(get().to(admin::probes::healthz))
-                    .route(head().to(admin::probes::healthz))
-                    .default_service(not_allowed("GET, HEAD")),
-            )
-            .service(
-                web::resource("/readyz")
-                    .route(get().to(admin::probes::readyz))
-                    .route(head().to(admin::probes::readyz))
-                    .default_service(not_allowed("GET, HEAD")),
-            )
+            .service(read_only("/healthz", admin::probes::healthz))
+            .service(read_only("/readyz", admin::probes::readyz))
             .configure(openapi::routes)
             .default_service(not_found());
     }

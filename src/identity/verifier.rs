@@ -9,12 +9,12 @@ use super::provider::ProviderError;
 /// after its `exp`, and before its `nbf`.
 const LEEWAY_SECONDS: u64 = 60;
 
-/// What a token must be.
+/// Requirements on tokens.
 #[derive(Debug, Clone, Default)]
 pub struct JwtSettings {
-    /// Whom it must come from (`iss`); none: anybody who has the key.
+    /// Required issuer (`iss`); none: any issuer that has the key.
     pub issuer: Option<String>,
-    /// Whom it must be for (`aud`); none: a token for an audience is refused.
+    /// Required audience (`aud`); none: tokens with an audience are rejected.
     pub audience: Option<String>,
 }
 

@@ -115,7 +115,7 @@ async fn what_is_written_for_it_leaves_no_trace() {
     let space = room.space("space");
     let keys = || {
         let mut connection = servers.master.connection();
-        let mut keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        let mut keys = servers.master.keys();
         keys.sort_unstable();
         let lives = keys.iter().map(|key| {
             let cmd = redis::cmd("TTL").arg(key).query::<i64>(&mut connection);

@@ -16,7 +16,7 @@ use crate::support::server::{Backend, Server};
 const PASSWORD: &str = "p@ss:w/rd%";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
-/// What docs/redis.md says is enough for a user.
+/// The rights that docs/redis.md gives a user.
 const RIGHTS: [&str; 6] = ["~it-*", "+@all", "-@admin", "-@dangerous", "+info", "+role"];
 
 async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> {
@@ -121,10 +121,7 @@ async fn deployments_of_other_prefixes_share_a_redis_unseen() {
     other.destroy().await;
 
     assert_eq!(one.state().await.unwrap(), r#"{"k":1}"#);
-    let keys: Vec<String> = ::redis::cmd("KEYS")
-        .arg("*")
-        .query(&mut redis.connection())
-        .unwrap();
+    let keys = redis.keys();
     let is_prefixed = |key: &String| key.starts_with("one:") || key.starts_with("one-more:");
     assert!(keys.iter().all(is_prefixed), "{keys:?}");
 }

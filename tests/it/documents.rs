@@ -122,7 +122,7 @@ fn each_link_between_documents_leads_somewhere() {
     assert!(links > 60, "{links}");
 }
 
-/// What a heading is called in a link, by GitHub's rule.
+/// The anchor of a heading, by GitHub's rule.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = text

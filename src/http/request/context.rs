@@ -1,4 +1,4 @@
-//! What is kept with a request.
+//! Data that a request carries in its extensions.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) struct RequestContext {
     pub(crate) body: Body,
     /// The name of its api key, if it has one, once somebody has asked.
     key_name: OnceCell<Option<Arc<str>>>,
-    /// Who was found to be the caller before the body was read.
+    /// The caller, if it was identified before the body was read.
     pub(super) caller: Option<Caller>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn key_name_of(request: &HttpRequest, api: &Api) -> Option<Arc<str>> 
     }
 }
 
-/// Whose thread the caller goes on with, when its own has ended.
+/// The caller with its next thread, after its own has ended.
 pub(crate) struct Successor(pub(crate) Caller);
 
 /// Which thread a request was about that was not asked for as the caller's own.

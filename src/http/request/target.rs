@@ -48,8 +48,9 @@ impl Target {
     }
 }
 
-/// Who asks for the thread of that plain id, or for the own one. An api key sees all, a signed id its own.
-/// Without either, all that is wrong gets the same answer, before the id is looked at.
+/// Identifies the caller of a request for the thread with that plain id, or for its own thread. An api key
+/// opens every thread, a signed id only its own. Without either, the answer is the same for every fault, and
+/// comes before a look at the id.
 pub(super) fn caller(
     api: &Api,
     request: &HttpRequest,

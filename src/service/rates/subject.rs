@@ -1,4 +1,4 @@
-//! Whose writes the rate limits count.
+//! The client whose writes the rate limits count.
 
 use std::cell::RefCell;
 use std::future::Future;

@@ -98,12 +98,8 @@ impl ScopeService {
         operations: &[KvOperation],
         options: WriteOptions,
     ) -> Result<ScopeWritten, ServiceError> {
-        let policy = self.policy(scope);
-        let write = ScopeWrite {
-            operations,
-            ..plain(&policy, options)
-        };
-        self.commit(scope, &write).await
+        self.write_with_tasks(scope, operations, None, options)
+            .await
     }
 
     /// Adds items to the history. One whose id is there with the same value is not added again.

@@ -9,8 +9,8 @@ use crate::domain::{Life, Refusal, Stamp};
 use crate::service::{ServiceError, WriteOptions};
 use crate::store::{ScopeParts, WriteError};
 
-/// What no task list was ever written at: a write that was worked out from it is answered if it is a
-/// repeat, and else refused.
+/// A stamp that no task list ever has: the store answers a write based on it if the write is a repeat, and
+/// rejects it otherwise.
 const NEVER: Stamp = Stamp {
     version: (1 << 48) - 1,
     life: Life(0),
@@ -31,9 +31,12 @@ impl ScopeService {
     ) -> Result<ScopeWritten, ServiceError> {
         let new = TaskList::new(tasks.to_vec())?;
         if !keep_unfinished {
-            let expected = None;
+            let change = TasksChange {
+                new,
+                expected: None,
+            };
             return self
-                .put_tasks(scope, TasksChange { new, expected }, &[], options)
+                .write_with_tasks(scope, &[], Some(&change), options)
                 .await;
         }
         self.change_tasks(scope, &[], options, |old| {
@@ -98,13 +101,14 @@ impl ScopeService {
             };
             let expected = Some(view.tasks_stamp);
             let change = TasksChange { new, expected };
-            self.put_tasks(scope, change, operations, options).await
+            self.write_with_tasks(scope, operations, Some(&change), options)
+                .await
         })
         .await
     }
 
-    /// What was answered under the idempotency key, before the tasks became what they are now: a
-    /// repeat is no mistake because others have written since. If nothing was, `error`.
+    /// Returns the remembered response of the idempotency key, because a repeat must not fail on later writes of
+    /// others. Fails with `error` if there is none.
     async fn answered_before(
         &self,
         scope: &ScopeId,
@@ -132,17 +136,18 @@ impl ScopeService {
         }
     }
 
-    async fn put_tasks(
+    /// Runs operations on the keys and replaces the task list, if a change of it is given, in one step.
+    pub(super) async fn write_with_tasks(
         &self,
         scope: &ScopeId,
-        change: TasksChange,
         operations: &[KvOperation],
+        tasks: Option<&TasksChange>,
         options: WriteOptions,
     ) -> Result<ScopeWritten, ServiceError> {
         let policy = self.policy(scope);
         let write = ScopeWrite {
             operations,
-            tasks: Some(&change),
+            tasks,
             ..plain(&policy, options)
         };
         self.commit(scope, &write).await

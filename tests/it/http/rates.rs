@@ -374,7 +374,7 @@ mod on_redis {
         limited_by("writes", put()).await;
 
         let mut connection = redis.connection();
-        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        let keys = redis.keys();
         let is_counter =
             |key: &&String| RATES.iter().any(|name| key.ends_with(&format!(":{name}")));
         let counters: Vec<_> = keys.iter().filter(is_counter).collect();

@@ -15,7 +15,7 @@ pub(crate) fn field(key: &Key) -> Vec<u8> {
     field
 }
 
-/// What a value is kept as, if it stays in one field.
+/// The stored text of a value that fits into one field.
 pub(super) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
     match value {
         Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),
