@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # threadkeep as an image: docker build -t threadkeep .
 # It listens on 0.0.0.0:8080 and refuses to start without a signing key of at least 32 bytes
 # (THREADKEEP_SIGNING_KEYS, or a file that THREADKEEP_SIGNING_KEYS_FILE names).

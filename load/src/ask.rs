@@ -44,7 +44,7 @@ impl Ask {
     pub(crate) fn of(method: Method, name: &'static str, place: &Place, path: &str) -> Self {
         let mut ask = Self::to(method, name, place.path(path));
         ask.host = place.host();
-        ask.headers.extend(place.headers());
+        ask.headers.extend(place.header());
         ask.about = place.about();
         ask
     }

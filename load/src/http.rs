@@ -175,6 +175,10 @@ impl<'a> Http<'a> {
         };
         let url = format!("{host}{}", ask.path);
         let mut request = self.user.client.request(ask.method.clone(), url);
+        // with a key the rate limits, which are for strangers, do not count
+        if let Some(api_key) = &self.run.api_key {
+            request = request.bearer_auth(api_key);
+        }
         for (name, value) in &ask.headers {
             request = request.header(*name, value);
         }

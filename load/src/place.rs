@@ -14,8 +14,8 @@ pub(crate) enum Place {
     },
     /// By its signed id.
     Signed(SignedId),
-    /// By its plain id, with an api key.
-    ById { id: Arc<str>, api_key: Arc<str> },
+    /// By its plain id, in a run that has an API key.
+    ById(Arc<str>),
 }
 
 /// A thread's id, and the text that opens it.
@@ -29,15 +29,14 @@ impl Place {
     pub(crate) fn path(&self, rest: &str) -> String {
         match self {
             Self::Cookie { .. } | Self::Signed(_) => format!("/v1/threads/current{rest}"),
-            Self::ById { id, .. } => format!("/v1/threads/{id}{rest}"),
+            Self::ById(id) => format!("/v1/threads/{id}{rest}"),
         }
     }
 
-    pub(crate) fn headers(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn header(&self) -> Option<(&'static str, String)> {
         match self {
-            Self::Cookie { .. } => None,
             Self::Signed(id) => Some(("x-thread-id", id.signed.to_string())),
-            Self::ById { api_key, .. } => Some(bearer(api_key)),
+            Self::Cookie { .. } | Self::ById(_) => None,
         }
     }
 
@@ -45,7 +44,7 @@ impl Place {
     pub(crate) fn host(&self) -> Option<Arc<str>> {
         match self {
             Self::Cookie { host, .. } => Some(Arc::clone(host)),
-            Self::Signed(_) | Self::ById { .. } => None,
+            Self::Signed(_) | Self::ById(_) => None,
         }
     }
 
@@ -53,7 +52,7 @@ impl Place {
     pub(crate) fn about(&self) -> Option<Arc<str>> {
         match self {
             Self::Cookie { told, .. } => Some(Arc::clone(&told.as_ref()?.id)),
-            Self::Signed(SignedId { id, .. }) | Self::ById { id, .. } => Some(Arc::clone(id)),
+            Self::Signed(SignedId { id, .. }) | Self::ById(id) => Some(Arc::clone(id)),
         }
     }
 
@@ -67,10 +66,6 @@ impl Place {
 
     /// Whether each answer says which thread it is about.
     pub(crate) fn is_told(&self) -> bool {
-        !matches!(self, Self::ById { .. })
+        !matches!(self, Self::ById(_))
     }
-}
-
-pub(crate) fn bearer(api_key: &str) -> (&'static str, String) {
-    ("authorization", format!("Bearer {api_key}"))
 }

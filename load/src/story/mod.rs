@@ -2,7 +2,7 @@
 
 mod ending;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use reqwest::Method;
 
@@ -71,12 +71,10 @@ impl Story {
             state.apply(op);
         }
         let Made { id, life } = make_thread(http, "make a thread", &state).await?;
-        let place = match &http.run.api_key {
-            Some(api_key) if by_id => Place::ById {
-                id: id.id,
-                api_key: Arc::clone(api_key),
-            },
-            _ => Place::Signed(id),
+        let place = if by_id && http.run.api_key.is_some() {
+            Place::ById(id.id)
+        } else {
+            Place::Signed(id)
         };
         Ok(Self {
             version: 1,

@@ -1,7 +1,7 @@
 //! The hot thread, and the account that the agents keep of it together.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use reqwest::Method;
 
@@ -43,11 +43,8 @@ impl HotThread {
             });
         }
         let Made { id, .. } = make_thread(http, "make a hot thread", &state).await?;
-        let place = match &http.run.api_key {
-            Some(api_key) => Place::ById {
-                id: id.id,
-                api_key: Arc::clone(api_key),
-            },
+        let place = match http.run.api_key {
+            Some(_) => Place::ById(id.id),
             None => Place::Signed(id),
         };
         Ok(Self {

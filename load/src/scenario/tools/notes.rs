@@ -9,7 +9,7 @@ use crate::answer::{Answer, Wrong, same};
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
 use crate::made::{Made, make_thread};
-use crate::place::{Place, bearer};
+use crate::place::Place;
 use crate::state::State;
 use crate::story::Ended;
 
@@ -18,7 +18,6 @@ use crate::story::Ended;
 pub(super) struct Notes {
     scope: String,
     /// What opens it.
-    credential: (&'static str, String),
     /// The thread that it lies beside; none: it is a session.
     thread: Option<Place>,
     memory: Memory,
@@ -31,24 +30,21 @@ impl Notes {
     /// A scope that nobody has used: a session with an api key, or that of a new thread.
     pub(super) async fn begin(http: &mut Http<'_>) -> Result<Self, Failure> {
         check_definitions(http).await?;
-        let (scope, credential, thread) = match &http.run.api_key {
-            Some(api_key) => {
+        let (scope, thread) = match http.run.api_key {
+            Some(_) => {
                 let number = http.run.next_writer();
                 let scope = format!("session:{}-{number}", http.run.id);
                 http.run.account.count(|tally| tally.threads += 1);
-                (scope, bearer(api_key), None)
+                (scope, None)
             }
             None => {
                 let state = State::default();
                 let Made { id, .. } = make_thread(http, "make a thread", &state).await?;
-                let credential = ("x-thread-id", id.signed.to_string());
-                let place = Place::Signed(id);
-                ("thread:current".to_owned(), credential, Some(place))
+                ("thread:current".to_owned(), Some(Place::Signed(id)))
             }
         };
         Ok(Self {
             scope,
-            credential,
             thread,
             memory: Memory::default(),
             open: Vec::new(),
@@ -207,7 +203,8 @@ impl Notes {
 
     fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
         let mut ask = Ask::to(method, name, path);
-        ask.headers.push(self.credential.clone());
+        ask.headers
+            .extend(self.thread.as_ref().and_then(Place::header));
         let thread = self.thread.as_ref().and_then(Place::about);
         ask.about = Some(thread.unwrap_or_else(|| self.scope.as_str().into()));
         ask

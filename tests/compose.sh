@@ -1,0 +1,281 @@
+#!/bin/sh
+# Runs docker-compose.yml in containers: builds the images, starts everything, runs the commands of the documents,
+# and has the load test count its pushes while replicas restart one by one, while processes are killed, and while
+# the network of a replica is cut.
+#
+# Uses the Docker engine that answers. Without one it starts its own, as root, from Debian's package docker.io, and
+# exits with 77 if it cannot. Where the registry of images is out of reach, the base images are made from Debian's
+# packages by debootstrap, and a script that copies the programs of target/debug stands in for cargo.
+set -eu
+
+cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+dir=$(mktemp -d)
+engine=
+load=
+export COMPOSE_PROJECT_NAME="threadkeep-test-$$"
+
+fail() {
+    echo "$0: $*" >&2
+    exit 1
+}
+
+skip() {
+    printf '%s\n' "$0: SKIPPED: $*" >&2
+    exit 77
+}
+
+# shellcheck disable=SC2317 # called by the trap
+finish() {
+    status=$?
+    trap - EXIT
+    [ -z "$load" ] || kill "$load" 2>/dev/null || true
+    if [ -d "$dir/project" ]; then
+        cd "$dir/project"
+        [ "$status" = 0 ] || compose logs --no-color --tail 20 >&2 || true
+        compose --profile load down --volumes --timeout 1 >"$dir/down.log" 2>&1 || true
+        cd /
+    fi
+    if [ -n "$engine" ]; then
+        kill "$engine" 2>/dev/null || true
+        wait "$engine" 2>/dev/null || true
+    fi
+    rm -rf "$dir"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# until_it SECONDS COMMAND...: waits until it succeeds.
+until_it() {
+    deadline=$(($(date +%s) + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$(date +%s)" -lt "$deadline" ] || fail "gave up: $*"
+        sleep 0.2
+    done
+}
+
+# quietly COMMAND...: tells what it printed only if it fails.
+quietly() {
+    "$@" >"$dir/quietly.log" 2>&1 || fail "$* failed: $(cat "$dir/quietly.log")"
+}
+
+step() {
+    printf '%4s s  %s\n' "$(($(date +%s) - started))" "$*"
+}
+
+start_engine() {
+    ! docker info >/dev/null 2>&1 || return 0
+    [ "$(id -u)" = 0 ] || skip "no Docker engine answers, and only root can start one"
+    command -v dockerd >/dev/null || skip "there is no Docker engine here"
+    export DOCKER_HOST="unix://$dir/docker.sock"
+    dockerd --host "$DOCKER_HOST" --data-root "$dir/engine" --exec-root "$dir/exec" --pidfile "$dir/docker.pid" \
+        >"$dir/engine.log" 2>&1 &
+    engine=$!
+    tries=0
+    until docker info >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 300 ] || ! kill -0 "$engine" 2>/dev/null; then
+            skip "the Docker engine does not start: $(tail -n 3 "$dir/engine.log")"
+        fi
+        sleep 0.1
+    done
+}
+
+# Version 1 of compose, which Debian has, is a program of its own. It needs -T where there is no terminal, and does
+# not know `run --build`.
+if docker compose version >/dev/null 2>&1; then
+    compose() { docker compose "$@"; }
+    as_here() { cat; }
+else
+    compose() { docker-compose "$@"; }
+    as_here() { sed 's/docker compose/docker-compose/; s/ run --build/ run/; s/ \(run\|exec\) / \1 -T /'; }
+    # with the client that has the engine's BuildKit built in, which other clients have as a plugin
+    mkdir "$dir/bin"
+    [ ! -x /usr/bin/docker ] || ln -s /usr/bin/docker "$dir/bin"
+    PATH=$dir/bin:$PATH
+    export COMPOSE_DOCKER_CLI_BUILD=1 DOCKER_BUILDKIT=1
+fi
+
+# stand_in IMAGE [LINE...]: the image of Debian with these lines of a Dockerfile behind it.
+stand_in() {
+    image=$1
+    shift
+    printf '%s\n' 'FROM debian:bookworm-slim' "$@" >"$dir/base/Dockerfile"
+    quietly docker build --tag "$image" "$dir/base"
+}
+
+# The images that the Dockerfile and the compose file begin with.
+make_base_images() {
+    ! docker pull --quiet debian:bookworm-slim >/dev/null 2>&1 || return 0
+    step "no image registry can be reached: base images are made from Debian's packages"
+    command -v debootstrap >/dev/null || skip "there is no debootstrap here"
+    quietly debootstrap --variant=minbase --include=busybox,ca-certificates,haproxy,make,redis-server \
+        bookworm "$dir/root"
+    # what apt-get is asked for is installed, and it need not look for newer ones
+    rm -r "$dir/root/etc/apt/sources.list" "$dir/root/var/cache/apt/archives"
+    tar -C "$dir/root" -c . | quietly docker import - debian:bookworm-slim
+    rm -r "$dir/root"
+
+    mkdir "$dir/base"
+    cp target/debug/threadkeep target/debug/threadkeep-load "$dir/base"
+    strip "$dir/base/threadkeep" "$dir/base/threadkeep-load"
+    cat >"$dir/base/cargo" <<'CARGO'
+#!/bin/sh
+mkdir -p target/dist target/release
+cp /usr/local/lib/threadkeep target/dist/
+cp /usr/local/lib/threadkeep-load target/release/
+CARGO
+    chmod +x "$dir/base/cargo"
+    stand_in "rust:$(sed -n 's/^ARG RUST_VERSION=//p' Dockerfile)-slim-bookworm" \
+        'COPY cargo /usr/local/bin/' 'COPY threadkeep threadkeep-load /usr/local/lib/'
+    stand_in "$(sed -n 's/.*image: \(redis:.*\)/\1/p' docker-compose.yml)" \
+        'RUN install --directory --owner=redis /data' 'WORKDIR /data'
+    stand_in "$(sed -n 's/.*image: \(haproxy:.*\)/\1/p' docker-compose.yml)" \
+        'RUN ln -s /bin/busybox /usr/local/bin/wget' 'USER haproxy' \
+        'CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'
+}
+
+# commands FILE: the commands of a document that begin with `docker compose`, except those of the profile of
+# metrics, whose images no package has.
+commands() {
+    sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | as_here
+}
+
+# replicas: the containers of the replicas.
+replicas() {
+    compose ps --quiet threadkeep
+}
+
+is_healthy() {
+    [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]
+}
+
+# kill_process CONTAINER: its process, as when it crashes; `docker kill` would keep it from restarting.
+kill_process() {
+    killed=$(docker inspect --format '{{.State.Pid}}' "$1")
+    docker run --rm --pid host debian:bookworm-slim sh -c "kill -KILL $killed"
+    until_it 60 came_back "$1" "$killed"
+}
+
+# Whether a replica is ready, which the balancer alone asks otherwise.
+is_ready() {
+    docker exec "$1" busybox wget -q -O /dev/null http://127.0.0.1:8080/readyz
+}
+
+is_cut_off() {
+    ! is_ready "$1"
+}
+
+came_back() {
+    is_healthy "$1" && [ "$(docker inspect --format '{{.State.Pid}}' "$1")" != "$2" ]
+}
+
+# start_load NAME [ARGUMENT...]: in the background, until pushes are acknowledged.
+start_load() {
+    name=$1
+    shift
+    "$load_test" --host "$base" --api-key "$api_key" --users 10 --pause-ms 20 \
+        --report "$dir/report-$name" "$@" >"$dir/$name.log" 2>&1 &
+    load=$!
+    until_it 60 grep -q 'pushes acknowledged' "$dir/$name.log"
+}
+
+# end_load NAME: tells it to stop, and looks at its account.
+end_load() {
+    kill -0 "$load" 2>/dev/null || fail "the load was over too early: $(cat "$dir/$1.log")"
+    kill -INT "$load"
+    wait "$load" || fail "the load test failed: $(cat "$dir/$1.log")"
+    load=
+    sed -n '/^GOOD/,$p' "$dir/$1.log"
+    python3 - "$dir/report-$1/mixed.json" <<'PYTHON'
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    account = json.load(file)["account"]
+pushes = account["pushes"]
+assert pushes["acknowledged"] > 200, pushes
+assert pushes["verified"] == pushes["acknowledged"], pushes
+assert not account["findings"], account
+PYTHON
+}
+
+started=$(date +%s)
+[ -x target/debug/threadkeep ] || cargo build --quiet --locked
+[ -x target/debug/threadkeep-load ] || cargo build --quiet --locked --package threadkeep-load
+start_engine
+make_base_images
+
+# a copy, since the load test writes its report next to the file
+mkdir "$dir/project"
+cp -r .dockerignore Cargo.toml Cargo.lock Dockerfile README.md deploy docker-compose.yml docs load scripts src tools \
+    "$dir/project"
+root=$PWD
+port=$(python3 -c 'import socket
+with socket.create_server(("127.0.0.1", 0)) as probe:
+    print(probe.getsockname()[1])')
+export THREADKEEP_PORT="$port" THREADKEEP_SUBNET=172.29.71.0/24
+base=http://127.0.0.1:$port
+cd "$dir/project"
+mkdir load-report
+quietly compose --profile load build
+step "the images are built"
+
+up=$(commands README.md)
+quietly sh -c "$up"
+until_it 60 curl --silent --fail "$base/readyz"
+step "it is up: $up"
+[ "$(replicas | wc -l)" = 3 ] || fail "there are not three replicas"
+
+commands docs/operations.md >"$dir/commands"
+while read -r command; do
+    # shorter than it is without arguments
+    case $command in *' load') command="$command --seconds 10" ;; esac
+    sh -c "$command" >"$dir/command.log" 2>&1 </dev/null || fail "$command failed: $(cat "$dir/command.log")"
+    step "$command"
+done <"$dir/commands"
+grep -q GOOD load-report/mixed.html || fail "the report of the load test does not say GOOD"
+api_key=$(compose exec -T threadkeep cut -d: -f2 /keys/api)
+
+# in the project of the copy from here on, as all commands of compose are
+load_test=$root/target/debug/threadkeep-load
+start_load restarts
+for replica in $(replicas); do
+    quietly docker restart --time 40 "$replica"
+    until_it 60 is_healthy "$replica"
+done
+end_load restarts
+step "three replicas were restarted one by one, and no request failed"
+
+start_load kills --tolerate-outages
+replica=$(replicas | head -n 1)
+kill_process "$replica"
+step "a replica was killed, and came back"
+kill_process "$(compose ps --quiet redis)"
+until_it 60 curl --silent --fail "$base/readyz"
+step "Redis was killed, and came back with its data"
+store=${COMPOSE_PROJECT_NAME}_store
+quietly docker network disconnect "$store" "$replica"
+until_it 30 is_cut_off "$replica"
+quietly docker network connect --alias threadkeep "$store" "$replica"
+until_it 30 is_ready "$replica"
+step "the network between a replica and Redis was cut, and mended"
+quietly docker stop --time 40 "$replica"
+sleep 1
+quietly docker start "$replica"
+until_it 60 is_healthy "$replica"
+end_load kills
+step "all pushes that were acknowledged meanwhile are there"
+
+# The commands for another signing key, as the compose file has them.
+threads=$base/v1/threads/current/state
+signed=$(curl --silent --show-error --fail --output /dev/null --dump-header - --header 'content-type: application/json' \
+    --data '{"n":1}' "$threads/messages/push" | tr -d '\r' | sed -n 's/^x-thread-id: //p')
+sed -n '/^# To rotate/,/^# To change/s/^#   //p' docker-compose.yml | as_here >"$dir/rotation"
+echo THREADKEEP_SIGNING_KEY=second >.env
+quietly sh -e "$dir/rotation"
+until_it 60 curl --silent --fail --header "x-thread-id: $signed" "$threads"
+step "the replicas sign with another key, and know the ids of before"
+echo "compose: three replicas in containers lost nothing"
