@@ -23,9 +23,21 @@ open_page() {
         --virtual-time-budget=20000 --dump-dom "$1" 2>"$dir/browser"
 }
 
+# The groups are collapsed, in the order of use, and each opens by its link.
+"$program" openapi >"$dir/openapi.json"
+groups=$(python3 -c 'import json, sys
+print(*(tag["name"] for tag in json.load(sys.stdin)["tags"]))' <"$dir/openapi.json")
 open_page "http://$address/docs/" >"$dir/page"
+grep -q '<title>threadkeep API</title>' "$dir/page" || { echo "the page has another title" >&2; exit 1; }
+shown=$(grep -o 'id="operations-tag-[a-z]*"' "$dir/page" | sed 's/.*-\([a-z]*\)"/\1/' | tr '\n' ' ')
+[ "$shown" = "$groups " ] || { echo "the groups are $shown" >&2; exit 1; }
+! grep -q 'data-path="/' "$dir/page" || { echo "the groups are not collapsed" >&2; exit 1; }
+for group in $groups; do
+    open_page "http://$address/docs/#/$group"
+done >"$dir/page"
 missing=0
-for path in $("$program" openapi | sed -n 's/^    "\(\/[^"]*\)": {$/\1/p'); do
+paths=$(sed -n 's/^ "\(\/[^"]*\)":{$/\1/p' "$dir/openapi.json")
+for path in $paths; do
     grep -qF "data-path=\"$path\"" "$dir/page" || { echo "not on the page: $path" >&2; missing=1; }
 done
 found=$(grep -o 'data-path="[^"]*"' "$dir/page" | sort -u | wc -l)

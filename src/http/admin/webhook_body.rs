@@ -1,4 +1,4 @@
-//! Bodies about webhook endpoints.
+//! Bodies of requests about webhook endpoints.
 
 use serde::Deserialize;
 use utoipa::openapi::RefOr;
@@ -17,17 +17,16 @@ const AROUND: usize = 1;
 /// A list that names each type of event once may have all of them.
 type TypeNames = List<String, 1, { EventType::ALL.len() }>;
 
-/// An endpoint to make.
+/// An endpoint to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewWebhookBody<'a> {
-    /// http or https, without user and password; not a private address, unless the server allows
-    /// them.
+    /// http or https, without user and password. Private addresses need `webhook_allow_private`.
     #[schema(max_length = 2048)]
     url: String,
     #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 6)]
     events: TypeNames,
-    /// `whsec_` and base64 of 24 to 64 bytes; a new one when absent.
+    /// `whsec_` and base64 of 24 to 64 bytes. By default the server creates one.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
     #[serde(borrow)]
     secret: Option<RawJson<'a>>,
@@ -41,22 +40,22 @@ pub(super) struct WebhookPatchBody<'a> {
     url: Option<String>,
     #[schema(nullable = false, value_type = Option<Vec<EventTypeName>>, min_items = 1, max_items = 6)]
     events: Option<TypeNames>,
-    /// What takes the place of the secret; null: a new one. The former signs too for 24 hours.
+    /// The new secret; null has the server create one. The old one also signs for another 24 hours.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
     #[serde(borrow)]
     secret: Option<RawJson<'a>>,
 }
 
-/// Which events to deliver once more.
+/// The events to deliver again.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplayBody {
-    /// Their ids; all when absent.
+    /// Their ids; by default all.
     #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 100)]
     events: Option<List<String, 1, 100>>,
 }
 
-/// An endpoint to make.
+/// An endpoint to create.
 pub(super) struct NewEndpoint {
     pub(crate) url: EndpointUrl,
     pub(crate) types: EventTypes,
@@ -106,7 +105,7 @@ pub(super) fn read_replay(body: &str) -> Result<Option<Vec<EventId>>, ApiError> 
     events.map(parse_all).transpose()
 }
 
-/// Null stands for a new one.
+/// A null asks for a new one.
 fn read_secret(RawJson(json): RawJson<'_>) -> Result<Secret, ApiError> {
     if json == "null" {
         return Ok(Secret::random());

@@ -1,4 +1,4 @@
-//! Webhook endpoints as they are shown.
+//! Answers about webhook endpoints.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,19 +7,19 @@ use crate::domain::{EventType, rfc3339};
 use crate::events::Parked;
 use crate::webhooks::Endpoint;
 
-/// An endpoint that events go to.
+/// A webhook endpoint.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WebhookObject {
     id: String,
     url: String,
-    /// The types of events that go there.
+    /// The types of events to deliver.
     events: Vec<&'static str>,
-    /// Its name, if it is one of the server's settings, where alone it is changed.
+    /// The name of an endpoint of the server's settings, which only they can change.
     name: Option<String>,
-    /// When it was made; null for one of the settings.
+    /// When it was created; null for an endpoint of the settings.
     #[schema(format = DateTime)]
     created_at: Option<String>,
-    /// What deliveries are signed with: only where it was just made.
+    /// The secret that signs deliveries, only in the answer that created it.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -27,11 +27,11 @@ pub(super) struct WebhookObject {
 /// All endpoints.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WebhookList {
-    /// Those of the settings, then the others, the oldest first.
+    /// Those of the settings, then the others, oldest first.
     pub(crate) webhooks: Vec<WebhookObject>,
 }
 
-/// An event that could not be delivered for a day.
+/// An event that the server could not deliver for 24 hours.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FailedEvent {
     /// Its id.
@@ -39,13 +39,13 @@ pub(super) struct FailedEvent {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread_id: Option<String>,
-    /// Of a change of keys or tasks: which scope's.
+    /// The scope, if the event is a change of keys or tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     /// When it happened.
     #[schema(format = DateTime)]
     time: Option<String>,
-    /// How often it was tried.
+    /// The number of attempts.
     attempts: u32,
     #[schema(format = DateTime)]
     first_attempt_at: Option<String>,
@@ -53,19 +53,19 @@ pub(super) struct FailedEvent {
     last_error: String,
 }
 
-/// A part of the list of events that could not be delivered.
+/// A page of failed deliveries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FailedList {
-    /// The oldest first.
+    /// Oldest first.
     pub(crate) failed: Vec<FailedEvent>,
-    /// Where to go on; null: there are no more.
+    /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
-/// What a replay came to.
+/// The receipt of a replay.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Replayed {
-    /// How many events are delivered once more.
+    /// The number of events that the server delivers again.
     pub(crate) replayed: u64,
 }
 
@@ -81,7 +81,7 @@ impl WebhookObject {
         }
     }
 
-    /// The same with its secret, for whoever is to be told it.
+    /// The same with its secret.
     pub(super) fn with_secret(endpoint: &Endpoint) -> Self {
         Self {
             secret: Some(endpoint.secret().expose()),

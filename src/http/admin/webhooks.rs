@@ -1,4 +1,4 @@
-//! Webhook endpoints, for back ends.
+//! Handlers of webhook endpoints, for back ends.
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
@@ -10,29 +10,28 @@ use super::webhook_body::{
 };
 use super::webhook_object::{FailedEvent, FailedList, Replayed, WebhookList, WebhookObject};
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Page, Query};
-use crate::http::schemas::{Problem, WebhookProblems};
 use crate::web::ApiError;
 use crate::webhooks::WebhookId;
 
-/// Makes a webhook endpoint
+/// Create a webhook endpoint
 ///
-/// All events of its types that happen from now on go there, signed by the rules of Standard
-/// Webhooks with the secret, which is told here and never again.
+/// From now on, the server delivers all events of its types there, signed with the secret as Standard Webhooks says.
+/// Only this answer shows the secret.
 #[utoipa::path(
     post,
     path = "/v1/webhooks",
     tag = "webhooks",
     request_body(content = NewWebhookBody<'_>),
     responses(
-        (status = 201, description = "Made.", body = WebhookObject, headers(("location" = String))),
-        (status = 409, description = "There are 100 endpoints already.", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
-        WebhookProblems,
+        (status = 201, description = "The new endpoint.", body = WebhookObject, headers(("location" = String))),
+        Conflict,
+        BodyProblems,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -51,14 +50,14 @@ pub(crate) async fn create_webhook(
     Ok(json(response, &WebhookObject::with_secret(&made)))
 }
 
-/// The webhook endpoints
+/// List webhook endpoints
 #[utoipa::path(
     get,
     path = "/v1/webhooks",
     tag = "webhooks",
     responses(
-        (status = 200, description = "All of them.", body = WebhookList),
-        WebhookProblems,
+        (status = 200, description = "All endpoints.", body = WebhookList),
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -73,7 +72,7 @@ pub(crate) async fn list_webhooks(
     Ok(json(HttpResponse::Ok(), &WebhookList { webhooks }))
 }
 
-/// A webhook endpoint
+/// Read a webhook endpoint
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}",
@@ -81,8 +80,8 @@ pub(crate) async fn list_webhooks(
     params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
     responses(
         (status = 200, description = "The endpoint.", body = WebhookObject),
-        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
-        WebhookProblems,
+        NotFound,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -96,10 +95,10 @@ pub(crate) async fn get_webhook(
     Ok(json(HttpResponse::Ok(), &WebhookObject::of(&endpoint)))
 }
 
-/// Changes a webhook endpoint
+/// Change a webhook endpoint
 ///
-/// A new secret is told here and never again; the former one signs too for 24 hours. Replicas
-/// notice a change within seconds.
+/// Only this answer shows a new secret; the old one also signs for another 24 hours. All replicas notice a change within
+/// seconds.
 #[utoipa::path(
     patch,
     path = "/v1/webhooks/{id}",
@@ -107,12 +106,11 @@ pub(crate) async fn get_webhook(
     params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
     request_body(content = WebhookPatchBody<'_>),
     responses(
-        (status = 200, description = "The endpoint as it is now.", body = WebhookObject),
-        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The endpoint is one of the server's settings.", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
-        WebhookProblems,
+        (status = 200, description = "The endpoint after the change.", body = WebhookObject),
+        NotFound,
+        Conflict,
+        BodyProblems,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -133,19 +131,19 @@ pub(crate) async fn patch_webhook(
     Ok(json(HttpResponse::Ok(), &object))
 }
 
-/// Deletes a webhook endpoint
+/// Delete a webhook endpoint
 ///
-/// What was not delivered to it is not delivered any more.
+/// Drops its pending deliveries.
 #[utoipa::path(
     delete,
     path = "/v1/webhooks/{id}",
     tag = "webhooks",
     params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
     responses(
-        (status = 204, description = "Deleted."),
-        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The endpoint is one of the server's settings.", body = Problem, content_type = "application/problem+json"),
-        WebhookProblems,
+        (status = 204, description = "The endpoint no longer exists."),
+        NotFound,
+        Conflict,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -159,22 +157,22 @@ pub(crate) async fn delete_webhook(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Events that could not be delivered
+/// List failed deliveries
 ///
-/// Each was tried for 24 hours. The oldest come first.
+/// Events that the server could not deliver for 24 hours, oldest first.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/failed",
     tag = "webhooks",
     params(
         ("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Events on the page, 100 by default."),
     ),
     responses(
-        (status = 200, description = "A page of the list.", body = FailedList),
-        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
-        WebhookProblems,
+        (status = 200, description = "A page of failed deliveries.", body = FailedList),
+        NotFound,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -198,9 +196,9 @@ pub(crate) async fn get_failed(
     Ok(json(HttpResponse::Ok(), &list))
 }
 
-/// Delivers once more what could not be delivered
+/// Replay failed deliveries
 ///
-/// All of it, or the events that are named.
+/// Delivers all of them again, or those that the body names.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/replay",
@@ -208,11 +206,10 @@ pub(crate) async fn get_failed(
     params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
     request_body(content = Option<ReplayBody>),
     responses(
-        (status = 200, description = "They are on their way.", body = Replayed),
-        (status = 404, description = "There is no such endpoint.", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
-        WebhookProblems,
+        (status = 200, description = "The deliveries are scheduled.", body = Replayed),
+        NotFound,
+        BodyProblems,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -229,7 +226,7 @@ pub(crate) async fn replay_webhook(
     Ok(json(HttpResponse::Ok(), &Replayed { replayed }))
 }
 
-/// The id in the path. What is none is nobody's.
+/// The id in the path. A malformed id belongs to no endpoint.
 fn id_of(request: &HttpRequest) -> Result<WebhookId, ApiError> {
     let id = request.match_info().get("id").unwrap_or_default();
     id.parse().map_err(|_| ApiError::WebhookNotFound)

@@ -1,4 +1,4 @@
-//! The events of all threads.
+//! The handler of the stream of all events.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -9,15 +9,15 @@ use crate::events::{GlobalItem, GlobalStream, Watermark};
 use crate::http::Api;
 use crate::http::admin::webhook_body::EventTypeName;
 use crate::http::answer::negotiation::accepts_events;
+use crate::http::openapi::problems::BackEndProblems;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::query::Query;
-use crate::http::schemas::StreamProblems;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 use crate::web::ApiError;
 
-/// What the cursors are about.
+/// The subject of the cursors.
 const ALL: &[u8] = b"all";
 
 /// The events of all threads as they are sent.
@@ -26,22 +26,22 @@ struct GlobalFeed {
     stream: GlobalStream,
 }
 
-/// Listens to all threads
+/// Stream the events of all threads
 ///
-/// Server-sent events as those of one thread, in order for each thread. A client that comes back
-/// with its last cursor may get some once more, and misses none that is still in the log.
+/// Server-sent events like those of one thread, in order for each thread. A client that reconnects with its last cursor
+/// misses no event that the log still holds, and may get some twice.
 #[utoipa::path(
     get,
     path = "/v1/events",
     tag = "events",
     params(
-        ("type" = Option<Vec<EventTypeName>>, Query, description = "Only events of these types."),
-        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that was received."),
-        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set a header. The header wins."),
+        ("type" = Option<Vec<EventTypeName>>, Query, description = "Send only events of these types."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers. The header takes precedence."),
     ),
     responses(
-        (status = 200, description = "A stream that does not end by itself.", body = String, content_type = "text/event-stream"),
-        StreamProblems,
+        (status = 200, description = "A stream without an end. `event` is the type, `data` an `Event`, and `id` the cursor.", body = String, content_type = "text/event-stream"),
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]

@@ -1,4 +1,4 @@
-//! The events of one thread.
+//! The handler of the stream of one thread.
 
 use std::time::Instant;
 
@@ -10,11 +10,11 @@ use super::query::{LastEvent, Resume};
 use crate::domain::{Completed, ThreadId};
 use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
 use crate::http::Api;
+use crate::http::openapi::problems::StreamProblems;
 use crate::http::request::context::{Streaming, session_of};
 use crate::http::request::cursor;
 use crate::http::request::query::Query;
 use crate::http::request::target::Listened;
-use crate::http::schemas::StreamProblems;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 use crate::web::{ApiError, SessionId};
@@ -35,22 +35,21 @@ struct Session {
     start: Instant,
 }
 
-/// Listens to a thread
+/// Stream the events of a thread
 ///
-/// Server-sent events: `event` is the type, `data` the cloud event, `id` a cursor. A client that
-/// comes back with its last cursor misses nothing that is still in the log; a `reset` event tells it
-/// to read the thread when something is not. A comment comes every 15 seconds. Listening does not
-/// move the thread's end.
+/// Server-sent events. A client that reconnects with its last cursor misses no event that the log still holds; otherwise
+/// a `reset` event says that it has to read the thread again. The server sends a comment every 15 seconds. A stream does
+/// not extend the life of the thread.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/events",
     tag = "events",
     params(
-        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that was received."),
-        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set a header. The header wins."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers. The header takes precedence."),
     ),
     responses(
-        (status = 200, description = "A stream that does not end by itself.", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "A stream without an end. `event` is the type, `data` an `Event`, and `id` the cursor.", body = String, content_type = "text/event-stream"),
         StreamProblems,
     ),
 )]

@@ -1,4 +1,4 @@
-//! Entries of namespaces, for back ends.
+//! Handlers of entries, for back ends.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::ETAG;
@@ -11,18 +11,20 @@ use super::path::EntryPath;
 use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::{
+    EntryProblems, NotAcceptable, NotFound, PreconditionFailed, TooLarge, TooManyNamespaces,
+};
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::query::{Nothing, Query};
-use crate::http::schemas::{EntryProblems, Problem};
 use crate::service::EntryDraft;
 use crate::store::Reading;
 use crate::web::{ApiError, etag};
 
-/// An entry
+/// Read an entry
 ///
-/// The bytes, the type and the encoding are those of its last put, whatever the request accepts. To
-/// be read does not change when an entry ends.
+/// Returns the bytes with the type and the encoding of the last put, whatever the request accepts. Reading an entry does
+/// not extend its lifetime.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}/{key}",
@@ -30,16 +32,16 @@ use crate::web::{ApiError, etag};
     params(
         ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
-        ("If-None-Match" = Option<String>, Header, description = "Tags that the client has: 304 for one of them."),
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the entry has one of these tags."),
     ),
     responses(
-        (status = 200, description = "The body as it was put.", body = Vec<u8>, content_type = "*/*", headers(
+        (status = 200, description = "The body, as it was put.", body = Vec<u8>, content_type = "*/*", headers(
             ("etag" = String),
-            ("x-expires-at" = String, description = "When it ends, RFC 3339; absent: never."),
+            ("x-expires-at" = String, description = "When the entry expires (RFC 3339); absent if never."),
         )),
-        (status = 304, description = "The client has it."),
-        (status = 404, description = "There is no such entry, or not any more.", body = Problem, content_type = "application/problem+json"),
-        (status = 412, description = "The entry has another version.", body = Problem, content_type = "application/problem+json"),
+        (status = 304, description = "The entry has one of the tags."),
+        NotFound,
+        PreconditionFailed,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -68,12 +70,11 @@ pub(crate) async fn get_entry(
     Ok(entry_body(response, entry))
 }
 
-/// Puts an entry
+/// Put an entry
 ///
-/// In the place of another one or of none; makes the namespace. The body is kept as it comes, with
-/// its `Content-Type` and `Content-Encoding`. A put that is repeated changes nothing but the version
-/// and the end. Under `If-Match` the repeat gets 412, since the first one has changed the version:
-/// then read what is there.
+/// Creates or replaces the entry, and creates the namespace if needed. The server keeps the body unchanged, with its
+/// `Content-Type` and `Content-Encoding`. A repeated put changes only the version and the expiry. With `If-Match`, a
+/// repeat gets 412, since the first put changed the version: read the entry then.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}/{key}",
@@ -81,17 +82,18 @@ pub(crate) async fn get_entry(
     params(
         ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
-        ("ttl_seconds" = Option<u64>, Query, minimum = 0, maximum = 31_536_000, description = "How long it lives; 0: for ever. Absent: as its namespace says, or else the server's settings."),
-        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "What must be there: a whole tag, a version in quotes (`\"0\"`: nothing), or `*`: an entry."),
-        ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: there must be no such entry. Not with `If-Match`."),
+        ("ttl_seconds" = Option<u64>, Query, minimum = 0, maximum = 31_536_000, description = "Lifetime; 0 keeps the entry for ever. By default that of the namespace, or else of the server's settings."),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Put only if the entry has this tag or version (`\"3\"`); `\"0\"`: only if it does not exist, `*`: only if it does."),
+        ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: put only if the entry does not exist. Not with `If-Match`."),
     ),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any bytes, of any type."),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any bytes of any type."),
     responses(
-        (status = 200, description = "Put in the place of another one.", body = EntryReceipt, headers(("etag" = String))),
-        (status = 201, description = "Put where there was none.", body = EntryReceipt, headers(("etag" = String))),
-        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
-        (status = 412, description = "There is something else, or nothing.", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The entry was replaced.", body = EntryReceipt, headers(("etag" = String))),
+        (status = 201, description = "The entry was created.", body = EntryReceipt, headers(("etag" = String))),
+        NotAcceptable,
+        PreconditionFailed,
+        TooLarge,
+        TooManyNamespaces,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -124,7 +126,7 @@ pub(crate) async fn put_entry(
     Ok(json(response, &EntryReceipt::of(&put, size_bytes)))
 }
 
-/// Deletes an entry
+/// Delete an entry
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}/{key}",
@@ -132,13 +134,13 @@ pub(crate) async fn put_entry(
     params(
         ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
-        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "What must be there: a whole tag, a version in quotes, or `*`: an entry."),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Delete only if the entry has this tag or version, or, with `*`, if it exists."),
     ),
     responses(
-        (status = 200, description = "There is no such entry any more.", body = EntryDeletion),
-        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
-        (status = 412, description = "There is something else, or nothing.", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The entry no longer exists.", body = EntryDeletion),
+        NotAcceptable,
+        PreconditionFailed,
+        TooLarge,
         EntryProblems,
     ),
     security(("api_key" = [])),

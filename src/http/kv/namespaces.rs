@@ -1,4 +1,4 @@
-//! Namespaces, for back ends.
+//! Handlers of namespaces, for back ends.
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -11,29 +11,31 @@ use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
 use crate::domain::EntryKey;
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::{
+    BodyProblems, EntryProblems, NotAcceptable, TooManyNamespaces,
+};
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
-use crate::http::schemas::{EntryProblems, Problem};
 use crate::store::NamespacePlace;
 use crate::web::ApiError;
 
-/// The namespaces, with what is in them
+/// List namespaces
 ///
-/// The newest first; or those that are named, as far as there are such.
+/// Newest first, with the number and size of their entries; or those that `namespace` names, if they exist.
 #[utoipa::path(
     get,
     path = "/v1/kv",
     tag = "kv",
     params(
-        ("namespace" = Option<Vec<String>>, Query, min_length = 1, max_length = 64, max_items = 100, description = "Only these. Not with `cursor` and `limit`."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+        ("namespace" = Option<Vec<String>>, Query, min_length = 1, max_length = 64, max_items = 100, description = "Return only these. Not with `cursor` and `limit`."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
     ),
     responses(
-        (status = 200, description = "A page of the list.", body = NamespaceList),
-        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "A page of namespaces.", body = NamespaceList),
+        NotAcceptable,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -63,23 +65,23 @@ pub(crate) async fn list_namespaces(
     Ok(json(&list))
 }
 
-/// The keys of a namespace
+/// List the keys of a namespace
 ///
-/// By their bytes, with all but the bodies. What is put and deleted between two pages changes
-/// nothing for the others. Without entries, or without such a namespace, there are none.
+/// In the order of their bytes, with size, type and times. Puts and deletions between two pages do not repeat or skip
+/// other keys. A namespace that does not exist has none.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}",
     tag = "kv",
     params(
         ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
-        ("prefix" = Option<String>, Query, max_length = 1024, description = "Only keys that begin with it."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before, which had the same prefix."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+        ("prefix" = Option<String>, Query, max_length = 1024, description = "Return only keys with this prefix."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, which had the same prefix."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
     ),
     responses(
-        (status = 200, description = "A page of the list.", body = EntryList),
-        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "A page of keys.", body = EntryList),
+        NotAcceptable,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -114,9 +116,9 @@ pub(crate) async fn list_entries(
     Ok(json(&list))
 }
 
-/// Makes or changes a namespace
+/// Create or change a namespace
 ///
-/// A namespace need not be made: the first put into it does.
+/// Sets the default lifetime of its entries. The first put into a namespace also creates it.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}",
@@ -124,10 +126,10 @@ pub(crate) async fn list_entries(
     params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
     request_body(content = Option<NamespaceBody<'_>>),
     responses(
-        (status = 200, description = "The namespace as it is now.", body = NamespaceObject),
-        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "The body is too large.", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is of another type.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The namespace after the change.", body = NamespaceObject),
+        NotAcceptable,
+        BodyProblems,
+        TooManyNamespaces,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -145,19 +147,18 @@ pub(crate) async fn put_namespace(
     Ok(json(&NamespaceObject::of(&view.await?)))
 }
 
-/// Deletes a namespace with all its entries
+/// Delete a namespace with all its entries
 ///
-/// Batch by batch, so that a large one takes its time and nobody else waits. An entry that is put
-/// meanwhile is deleted too, or it stays and makes the namespace anew. A request that ends before
-/// its answer may leave some: do it again.
+/// Deletes in batches, so that other requests do not wait. An entry that is put meanwhile is either deleted too, or
+/// stays and creates the namespace again. If the request fails, entries may be left: send it again.
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",
     tag = "kv",
     params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
     responses(
-        (status = 200, description = "There is no such namespace any more.", body = NamespaceDeletion),
-        (status = 406, description = "The client does not take JSON.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The namespace no longer exists.", body = NamespaceDeletion),
+        NotAcceptable,
         EntryProblems,
     ),
     security(("api_key" = [])),

@@ -1,4 +1,4 @@
-//! Entries and namespaces as they are told.
+//! Bodies and answers about entries and namespaces.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,89 +11,88 @@ use crate::service::NamespaceView;
 use crate::store::{EntryHead, Put};
 use crate::web::ApiError;
 
-/// What was put.
+/// The receipt of a put.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryReceipt {
-    /// 1 for a new entry, +1 for each put.
+    /// 1 for a new entry, and 1 more with each put.
     version: u64,
-    /// Of the body.
+    /// Bytes of the body.
     size_bytes: u64,
-    /// When the entry ends; null: never.
+    /// When the entry expires; null if never.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
 
-/// What was deleted.
+/// The receipt of a deletion.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryDeletion {
-    /// Whether there was such an entry.
+    /// Whether the entry existed.
     pub(crate) deleted: bool,
 }
 
-/// An entry, but for its body.
+/// An entry without its body.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryObject {
     key: String,
-    /// Of the body.
+    /// Bytes of the body.
     size_bytes: u64,
     content_type: String,
     /// When it was last put.
     #[schema(format = DateTime)]
     updated_at: Option<String>,
-    /// When it ends; null: never.
+    /// When it expires; null if never.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
 
-/// A part of the list of entries.
+/// A page of entries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryList {
-    /// By the bytes of their keys; perhaps fewer than were asked for.
+    /// In the order of the bytes of their keys. A page may be shorter than `limit`.
     pub(crate) keys: Vec<EntryObject>,
-    /// Where to go on; null: there are no more.
+    /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
-/// A namespace and what is in it.
+/// A namespace, with the number and size of its entries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NamespaceObject {
     namespace: String,
-    /// How long entries live that are put without a time; 0: for ever, null: as the server's
-    /// settings say.
+    /// Lifetime of entries that are put without one; 0 keeps them for ever, null means that of the server's settings.
     default_ttl_seconds: Option<u64>,
     #[schema(format = DateTime)]
     created_at: Option<String>,
-    /// When one of its entries was last put; null without entries.
+    /// When an entry was last put; null without entries.
     #[schema(format = DateTime)]
     last_used_at: Option<String>,
-    /// How many there are.
+    /// Number of entries.
     entries: u64,
-    /// Of all their bodies.
+    /// Bytes of all their bodies.
     size_bytes: u64,
 }
 
-/// A part of the list of namespaces.
+/// A page of namespaces.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NamespaceList {
-    /// The newest first.
+    /// Newest first.
     pub(crate) namespaces: Vec<NamespaceObject>,
-    /// Where to go on; null: there are no more.
+    /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
-/// What was deleted of a namespace.
+/// The receipt of the deletion of a namespace.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NamespaceDeletion {
-    /// How many entries.
+    /// Number of deleted entries.
     pub(crate) deleted: u64,
 }
 
-/// What a namespace is to be like.
+/// The settings of a namespace.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NamespaceBody<'a> {
-    /// How long entries live that are put without a time; 0: for ever. Null or absent: as the
-    /// server's settings say.
+    /// Lifetime of entries that are put without one; 0 keeps them for ever, null or absent means that of the server's
+    /// settings.
     #[schema(value_type = Option<u64>, maximum = 31_536_000)]
     #[serde(borrow)]
     default_ttl_seconds: Option<RawJson<'a>>,

@@ -1,14 +1,15 @@
-//! Scopes as a whole.
+//! Handlers of scopes as a whole.
 
 use actix_web::HttpResponse;
 use serde::Serialize;
 
 use super::access::ScopeAccess;
 use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
-use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader, ScopeProblems};
+use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
 use crate::domain::scope::ScopeWritten;
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::mark_replay;
+use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json::{Whole, body_object, read};
 use crate::http::request::json_body::JsonBody;
@@ -19,14 +20,14 @@ use crate::web::ApiError;
 /// Levels around a value: the body.
 const AROUND: usize = 1;
 
-/// Describes a scope
+/// Describe a scope
 #[utoipa::path(
     post,
     path = "/v1/scopes/describe",
     tag = "scopes",
     request_body(content = OnlyScope<'_>),
     responses(
-        (status = 200, description = "All about it but what it holds.", body = ScopeObject),
+        (status = 200, description = "The scope without its keys and tasks.", body = ScopeObject),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -49,10 +50,10 @@ pub(crate) async fn describe_scope(
     Ok(json(HttpResponse::Ok(), &object))
 }
 
-/// Clears a scope
+/// Clear a scope
 ///
-/// Deletes all keys and tasks; the history stays. With `keep_unfinished`, not if there is a task
-/// that is not completed.
+/// Deletes all keys and tasks, and keeps the history. With `keep_unfinished`, the server rejects this while a task is not
+/// completed.
 #[utoipa::path(
     post,
     path = "/v1/scopes/clear",
@@ -60,7 +61,7 @@ pub(crate) async fn describe_scope(
     params(RepeatHeader),
     request_body(content = ClearScope<'_>),
     responses(
-        (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -81,17 +82,17 @@ pub(crate) async fn clear_scope(
     Ok(receipt(&written))
 }
 
-/// Ends a scope
+/// End a scope
 ///
-/// With all that it holds. That of a thread is emptied, and the thread goes on. A state handle or a
-/// run is gone; the others come into being again at the next write.
+/// Deletes its keys, tasks and history. A thread lives on with an empty scope. A state handle or a run rejects writes
+/// from then on; other scopes start again with the next write.
 #[utoipa::path(
     delete,
     path = "/v1/scopes",
     tag = "scopes",
     request_body(content = EndScope<'_>),
     responses(
-        (status = 200, description = "It is gone.", body = ScopeEnded),
+        (status = 200, description = "The scope no longer exists.", body = ScopeEnded),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -110,7 +111,7 @@ pub(crate) async fn end_scope(
     Ok(json(HttpResponse::Ok(), &ScopeEnded { ended }))
 }
 
-/// An answer to a write of one thing.
+/// The answer to a write of one thing.
 pub(crate) fn receipt(written: &ScopeWritten) -> HttpResponse {
     let receipt = ScopeReceipt {
         ok: true,
@@ -120,7 +121,7 @@ pub(crate) fn receipt(written: &ScopeWritten) -> HttpResponse {
     answer(written, &receipt)
 }
 
-/// An answer to a write, marked when it was given before.
+/// The answer to a write, marked if it is a replay.
 pub(crate) fn answer(written: &ScopeWritten, body: &impl Serialize) -> HttpResponse {
     let mut response = HttpResponse::Ok();
     mark_replay(&mut response, written.replayed);

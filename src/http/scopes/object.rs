@@ -1,4 +1,4 @@
-//! Scopes and what was done to them, as they are told.
+//! Answers about scopes.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,34 +8,34 @@ use crate::domain::rfc3339;
 use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopeId, ScopePolicy, Task, TaskStatus};
 use crate::store::ScopeView;
 
-/// All about a scope but what it holds. Of one that does not exist the times are null.
+/// A scope without its keys and tasks. The times of a scope that does not exist are null.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScopeObject {
     scope: String,
     exists: bool,
-    /// +1 for each write; 0: it does not exist.
+    /// Increases by 1 with each write; 0 if the scope does not exist.
     version: u64,
     /// Number of keys.
     keys: u32,
     limit_keys: u32,
-    /// Of all values.
+    /// Bytes of all values.
     size_bytes: u64,
     limit_bytes: u64,
     /// Number of tasks.
     tasks: usize,
     /// Number of tasks that are not completed.
     unfinished_tasks: usize,
-    /// Number of items of the history.
+    /// Number of items in the history.
     history: u64,
     history_bytes: u64,
     history_limit_bytes: u64,
-    /// Whether it takes no more writes.
+    /// Whether it was ended, so that it rejects writes.
     is_ended: bool,
     #[schema(format = DateTime)]
     created_at: Option<String>,
     #[schema(format = DateTime)]
     updated_at: Option<String>,
-    /// Null too of one that lives with its thread, or until it is ended.
+    /// Null for a scope that lives as long as its thread, or until you end it.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
@@ -71,39 +71,39 @@ impl ScopeObject {
     }
 }
 
-/// What was written.
+/// The receipt of a write.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScopeReceipt {
-    /// False only if a key was to be set if absent, and was not.
+    /// False if a key with `if_absent` existed already.
     pub(crate) ok: bool,
-    /// The scope's version afterwards.
+    /// The scope's version after the write.
     pub(crate) version: u64,
-    /// Of several entries: what came of each, in order.
+    /// The result of each entry, in order, if the request had `entries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) results: Option<Vec<EntryResult>>,
 }
 
-/// What came of an entry.
+/// The result of one entry.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryResult {
-    /// False if it was to be set if absent, and was not.
+    /// False if the key existed already and the entry had `if_absent`.
     pub(crate) ok: bool,
 }
 
-/// What is under a key, or several.
+/// The value of one key, or the values of several.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum Values {
-    /// Of one key.
+    /// The answer to `key`.
     One {
-        /// Null: there is no such key.
+        /// Null if the key does not exist.
         value: Option<String>,
         /// The scope's version.
         version: u64,
     },
-    /// Of several.
+    /// The answer to `keys`.
     Many {
-        /// By their keys; null: there is no such key.
+        /// Values by their keys, null for keys that do not exist.
         #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
         values: Map<String, Value>,
         /// The scope's version.
@@ -111,30 +111,30 @@ pub(crate) enum Values {
     },
 }
 
-/// What was deleted.
+/// The receipt of a deletion.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct KeyDeleted {
-    /// Whether there was such a key.
+    /// Whether the key existed.
     pub(crate) deleted: bool,
-    /// The scope's version afterwards.
+    /// The scope's version after the write.
     pub(crate) version: u64,
 }
 
-/// Keys.
+/// A list of keys.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct KeyList {
-    /// Sorted by their bytes.
+    /// In the order of their bytes.
     pub(crate) keys: Vec<String>,
     /// The scope's version.
     pub(crate) version: u64,
 }
 
-/// A sum.
+/// The receipt of an increment.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Sum {
-    /// An integer of 64 bits.
+    /// The sum, a 64-bit integer.
     pub(crate) value: i64,
-    /// The scope's version afterwards.
+    /// The scope's version after the write.
     pub(crate) version: u64,
 }
 
@@ -150,14 +150,14 @@ pub(super) struct TasksObject {
 /// A task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TaskObject {
-    /// What it is known by within its list.
+    /// Identifies the task within its list.
     id: String,
-    /// What is to be done.
+    /// The task, such as "Book a flight".
     content: String,
-    /// How far it is.
+    /// `pending`, `in_progress` or `completed`.
     #[schema(value_type = String, pattern = "^(pending|in_progress|completed)$")]
     status: TaskStatus,
-    /// What is being done while it is worked on; absent if it was not given.
+    /// The task while it is in progress, such as "Booking a flight".
     #[serde(skip_serializing_if = "Option::is_none")]
     active_form: Option<String>,
 }
@@ -173,8 +173,9 @@ impl From<&Task> for TaskObject {
     }
 }
 
-/// Whether there was a scope.
+/// The receipt of ending a scope.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScopeEnded {
+    /// Whether the scope existed.
     pub(crate) ended: bool,
 }

@@ -1,13 +1,14 @@
-//! Task lists of scopes.
+//! Handlers of the task lists of scopes.
 
 use actix_web::HttpResponse;
 
 use super::access::ScopeAccess;
 use super::lifecycle::receipt;
 use super::object::{ScopeReceipt, TaskObject, TasksObject};
-use super::schemas::{OnlyScope, RepeatHeader, ScopeProblems, SetTasks, UpdateTask};
+use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
 use crate::domain::scope::NewTask;
 use crate::http::answer::json::json;
+use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json::{body_object, read};
 use crate::http::request::json_body::JsonBody;
@@ -18,7 +19,7 @@ use crate::web::ApiError;
 /// Levels around a value: the body, a list and a task.
 const AROUND: usize = 3;
 
-/// The task list of a scope
+/// Read the task list of a scope
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/get",
@@ -50,10 +51,9 @@ pub(crate) async fn get_tasks(
     Ok(json(HttpResponse::Ok(), &object))
 }
 
-/// Replaces the task list of a scope
+/// Replace the task list of a scope
 ///
-/// With `keep_unfinished`, not if that would drop a task that is not completed: each has to be in
-/// the new list, by its id or with the same content.
+/// With `keep_unfinished`, the new list must contain each task that is not completed, with the same id or content.
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/set",
@@ -61,7 +61,7 @@ pub(crate) async fn get_tasks(
     params(RepeatHeader),
     request_body(content = SetTasks<'_>),
     responses(
-        (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -83,9 +83,9 @@ pub(crate) async fn set_tasks(
     Ok(receipt(&written.await?))
 }
 
-/// Changes one task of a scope
+/// Change one task of a scope
 ///
-/// By its id or its place.
+/// Name it by `id` or `index`.
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/update",
@@ -93,7 +93,7 @@ pub(crate) async fn set_tasks(
     params(RepeatHeader),
     request_body(content = UpdateTask<'_>),
     responses(
-        (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),

@@ -1,4 +1,4 @@
-//! Keys of scopes. They are free text, so none is ever in a path.
+//! Handlers of the keys of scopes. Keys are free text, so they are never in a path.
 
 use actix_web::HttpResponse;
 use serde_json::Value;
@@ -6,11 +6,10 @@ use serde_json::Value;
 use super::access::ScopeAccess;
 use super::lifecycle::answer;
 use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
-use super::schemas::{
-    GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, ScopeProblems, SetValues,
-};
+use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
 use crate::domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use crate::http::answer::json::json;
+use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json::{body_object, read};
 use crate::http::request::json_body::JsonBody;
@@ -21,14 +20,14 @@ use crate::web::ApiError;
 /// Levels around a value: the body, a list and an entry.
 const AROUND: usize = 3;
 
-/// Reads keys of a scope
+/// Read keys of a scope
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/get",
     tag = "scopes",
     request_body(content = GetValues<'_>),
     responses(
-        (status = 200, description = "What is there, at one version.", body = Values),
+        (status = 200, description = "The values, all at one version.", body = Values),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -65,9 +64,9 @@ pub(crate) async fn get_values(
     Ok(json(HttpResponse::Ok(), &body))
 }
 
-/// Sets keys of a scope
+/// Set keys of a scope
 ///
-/// All entries or none.
+/// Sets all entries or none.
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/set",
@@ -75,7 +74,7 @@ pub(crate) async fn get_values(
     params(RepeatHeader),
     request_body(content = SetValues<'_>),
     responses(
-        (status = 200, description = "Done, and in the store.", body = ScopeReceipt),
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -108,9 +107,9 @@ pub(crate) async fn set_values(
     Ok(answer(&written, &receipt))
 }
 
-/// Deletes a key of a scope
+/// Delete a key of a scope
 ///
-/// That it is absent is no error.
+/// Deleting a key that does not exist is not an error.
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/delete",
@@ -118,7 +117,7 @@ pub(crate) async fn set_values(
     params(RepeatHeader),
     request_body(content = OnlyKey<'_>),
     responses(
-        (status = 200, description = "Done, and in the store.", body = KeyDeleted),
+        (status = 200, description = "The write is in the store.", body = KeyDeleted),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -144,14 +143,14 @@ pub(crate) async fn delete_key(
     Ok(answer(&written, &deleted))
 }
 
-/// Lists keys of a scope
+/// List keys of a scope
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/list",
     tag = "scopes",
     request_body(content = ListKeys<'_>),
     responses(
-        (status = 200, description = "The keys with that prefix, all without one.", body = KeyList),
+        (status = 200, description = "The keys with that prefix, or all keys.", body = KeyList),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -179,9 +178,9 @@ pub(crate) async fn list_keys(
     Ok(json(HttpResponse::Ok(), &list))
 }
 
-/// Adds to an integer in a scope
+/// Increment an integer in a scope
 ///
-/// Atomic and exact; an absent key counts as 0.
+/// A key that does not exist counts as 0.
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/increment",
@@ -189,7 +188,7 @@ pub(crate) async fn list_keys(
     params(RepeatHeader),
     request_body(content = IncrementKey<'_>),
     responses(
-        (status = 200, description = "Done, and in the store.", body = Sum),
+        (status = 200, description = "The write is in the store.", body = Sum),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),

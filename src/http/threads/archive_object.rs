@@ -1,4 +1,4 @@
-//! What is left of a thread, as it is told.
+//! Answers about archives.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ use crate::domain::rfc3339;
 use crate::events::history_url;
 use crate::store::ArchiveHead;
 
-/// What is left of a thread, but for its state.
+/// An ended thread without its state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ArchiveObject {
     id: String,
-    /// Which life of the id, 16 hex digits as in the entity tag.
+    /// The life of the id, 16 hex digits as in the entity tag.
     life: String,
-    /// Its last version.
+    /// The last version.
     version: u64,
-    /// Of the compact serialized state.
+    /// Bytes of the compact serialized state.
     size_bytes: u64,
     /// `expired` or `destroyed`.
     reason: &'static str,
-    /// When it was over.
+    /// When the thread ended.
     #[schema(format = DateTime)]
     ended_at: Option<String>,
     #[schema(value_type = Object)]
     metadata: Box<RawValue>,
-    /// Items of its history, if there is one.
+    /// Number of items in the history, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_count: Option<u64>,
-    /// Where the history is, if there is one.
+    /// The address of the history, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_url: Option<String>,
 }
 
-/// A part of the list of archives.
+/// A page of archives.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ArchiveList {
-    /// In the order in which they were archived; perhaps fewer than were asked for.
+    /// In the order in which they were made. A page may be shorter than `limit`.
     pub(crate) archives: Vec<ArchiveObject>,
-    /// Where to go on; null: there are no more.
+    /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
 }
 
 impl ArchiveObject {
-    /// What is left of it; links begin with `public_url`.
+    /// The archive of that head, with links that begin with `public_url`.
     pub(crate) fn of(head: &ArchiveHead, public_url: &str) -> Self {
         let has_history = !head.history.is_empty();
         let metadata = RawValue::from_string(head.metadata.as_str().to_owned());
@@ -64,7 +64,7 @@ impl ArchiveObject {
     }
 }
 
-/// What is left of a thread.
+/// An ended thread.
 #[derive(ToSchema, Serialize)]
 pub(super) struct ArchiveWithState {
     #[schema(inline)]

@@ -1,4 +1,4 @@
-//! What is left of threads that are over, for back ends.
+//! Handlers of archives, which hold ended threads.
 
 use actix_web::http::header::ETAG;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
@@ -8,30 +8,30 @@ use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
 use crate::domain::ThreadId;
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::{BackEndProblems, Conflict, NotFound};
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::context::About;
 use crate::http::request::cursor;
 use crate::http::request::query::Query;
-use crate::http::schemas::{ArchiveProblems, Problem};
 use crate::identity::THREAD_ID;
 use crate::store::{Archive, ArchivePlace};
 use crate::web::{ApiError, etag};
 
-/// The archives
+/// List archives
 ///
-/// In the order in which they were archived.
+/// In the order in which they were made.
 #[utoipa::path(
     get,
     path = "/v1/archives",
     tag = "archives",
     params(
-        ("since" = Option<String>, Query, format = DateTime, description = "Only what was archived from then on; RFC 3339."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+        ("since" = Option<String>, Query, format = DateTime, description = "Return only archives made at or after this time (RFC 3339)."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Archives on the page, 100 by default."),
     ),
     responses(
-        (status = 200, description = "A page of the list.", body = ArchiveList),
-        ArchiveProblems,
+        (status = 200, description = "A page of archives.", body = ArchiveList),
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -61,21 +61,21 @@ pub(crate) async fn list_archives(
     ))
 }
 
-/// What is left of a thread
+/// Read an archive
 ///
-/// Of its last life that ended, unless another one is named.
+/// Reads the life that ended last, or the one that `life` names.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}",
     tag = "archives",
     params(
-        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The plain thread id."),
-        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "Which life of it, as in an event."),
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
     ),
     responses(
-        (status = 200, description = "Its end, and its final state exactly as it was.", body = ArchiveWithState),
-        (status = 404, description = "There is no such archive, or not any more.", body = Problem, content_type = "application/problem+json"),
-        ArchiveProblems,
+        (status = 200, description = "The archive with the final state, exactly as it was.", body = ArchiveWithState),
+        NotFound,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]
@@ -89,7 +89,7 @@ pub(crate) async fn get_archive(
     let Archive { head, state } = api.archives.get(&id, life).await?;
     let object = ArchiveObject::of(&head, api.events.public_url());
     let mut body = serde_json::to_vec(&object).expect("text and numbers always serialize");
-    // the state's own text, which no library reads and writes again
+    // the text of the state is copied, never parsed
     body.pop();
     body.extend_from_slice(br#","state":"#);
     body.extend_from_slice(&state);
@@ -97,23 +97,22 @@ pub(crate) async fn get_archive(
     Ok(json(body))
 }
 
-/// Brings a thread back
+/// Restore a thread
 ///
-/// State, metadata and time to live are as they were, the version is one higher, and the archive is
-/// gone.
+/// The thread gets its state, metadata and lifetime back, and the next version. The archive is deleted.
 #[utoipa::path(
     post,
     path = "/v1/archives/{id}/restore",
     tag = "archives",
     params(
-        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The plain thread id."),
-        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "Which life of it, as in an event; else the last one that ended."),
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
     ),
     responses(
-        (status = 200, description = "The thread lives again.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."))),
-        (status = 404, description = "There is no such archive, or not any more.", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The thread lives.", body = Problem, content_type = "application/problem+json"),
-        ArchiveProblems,
+        (status = 200, description = "The restored thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."))),
+        NotFound,
+        Conflict,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]

@@ -1,4 +1,4 @@
-//! Bodies that make or change a thread.
+//! Bodies of requests that create or change a thread.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -11,21 +11,21 @@ use crate::web::ApiError;
 /// Levels around a value: the body, and the state or metadata.
 const AROUND: usize = 2;
 
-/// A thread to make.
+/// A thread to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewThreadBody<'a> {
-    /// Needs an api key.
+    /// Choosing it needs an API key.
     #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
     id: Option<String>,
     /// At most 16 KiB of compact JSON.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
-    /// How long it lives after its last use.
+    /// Lifetime after the last use, by default that of the settings.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 31_536_000)]
     ttl_seconds: Option<ThreadTtl>,
-    /// Its first state.
+    /// The first state.
     #[schema(nullable = false, value_type = Option<BTreeMap<String, Value>>)]
     state: Option<RawObject<'a>>,
 }
@@ -34,11 +34,11 @@ pub(super) struct NewThreadBody<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ThreadPatchBody<'a> {
-    /// A merge patch (RFC 7396); the result has at most 16 KiB of compact JSON.
+    /// A merge patch (RFC 7396). The result may have 16 KiB of compact JSON.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
-    /// How long it lives after its last use.
+    /// Lifetime after the last use, by default that of the settings.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 31_536_000)]
     ttl_seconds: Option<ThreadTtl>,
 }

@@ -1,4 +1,4 @@
-//! Histories: lists of threads that are only added to.
+//! Handlers of histories, the append-only lists of threads.
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -10,39 +10,39 @@ use super::history_page::{HistoryObject, answer_page};
 use super::history_query::{FinalPart, HistoryPart};
 use crate::domain::scope::ScopeId;
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
-use crate::http::schemas::{ArchiveProblems, Problem, ReadProblems};
 use crate::http::scopes::lifecycle::answer;
-use crate::http::scopes::schemas::{RepeatHeader, ScopeProblems};
+use crate::http::scopes::schemas::RepeatHeader;
 use crate::web::ApiError;
 
-/// What was added.
+/// The receipt of an append.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct AppendReceipt {
-    /// The version of the thread's scope afterwards, which is not that of its state.
+    /// The version of the thread's scope after the write. The state has a version of its own.
     version: u64,
-    /// In the order in which they were sent.
+    /// In the order of the request.
     items: Vec<AppendedItem>,
 }
 
-/// An item that is there now.
+/// An appended item.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct AppendedItem {
     id: String,
-    /// Its place: from 1.
+    /// Its place in the history, from 1.
     seq: u64,
-    /// Whether it was there already.
+    /// Whether the history had it already.
     repeated: bool,
 }
 
-/// Adds to the history
+/// Append to the history
 ///
-/// All items or none. One whose id is there with the same value is not added again, so that a
-/// repeat is harmless. Makes the thread if it does not exist.
+/// Appends all items or none. An item whose id and value the history already has is not appended again, so a retry is
+/// safe. Creates the thread if it does not exist.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history",
@@ -50,7 +50,7 @@ pub(super) struct AppendedItem {
     params(RepeatHeader),
     request_body(content = NewItems<'_>),
     responses(
-        (status = 200, description = "Done, and in the store.", body = AppendReceipt),
+        (status = 200, description = "The items are in the store.", body = AppendReceipt),
         ScopeProblems,
     ),
 )]
@@ -78,21 +78,21 @@ pub(crate) async fn append_history(
     Ok(answer(&written, &receipt))
 }
 
-/// A part of the history
+/// Read a part of the history
 ///
-/// From either end; a page that would have more than 2 MiB is shorter than its limit.
+/// Reads from either end. A page has at most 2 MiB, so it may be shorter than `limit`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history",
     tag = "history",
     params(
-        ("after" = Option<u64>, Query, description = "Items after this place, the oldest first; from the beginning when absent."),
-        ("before" = Option<u64>, Query, description = "Items before this place, the newest first. Does not go with `after`."),
-        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before`: from the end."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
+        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
     ),
     responses(
-        (status = 200, description = "The items, exactly as they were sent.", body = HistoryObject<'_>),
+        (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
         ReadProblems,
     ),
 )]
@@ -107,25 +107,25 @@ pub(crate) async fn get_history(
     Ok(answer_page(page, part.from(), Some(limit_bytes)))
 }
 
-/// A part of the history that a thread left
+/// Read the history of an ended thread
 ///
-/// Of its last life that ended, unless another one is named.
+/// Reads the life that ended last, or the one that `life` names.
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}/history",
     tag = "archives",
     params(
-        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The plain thread id."),
-        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "Which life of it, as in an event."),
-        ("after" = Option<u64>, Query, description = "Items after this place, the oldest first; from the beginning when absent."),
-        ("before" = Option<u64>, Query, description = "Items before this place, the newest first. Does not go with `after`."),
-        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before`: from the end."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most this many; 100 when absent."),
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
+        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
+        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
     ),
     responses(
-        (status = 200, description = "The items, exactly as they were sent.", body = HistoryObject<'_>),
-        (status = 404, description = "There is no such archive, or not any more.", body = Problem, content_type = "application/problem+json"),
-        ArchiveProblems,
+        (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
+        NotFound,
+        BackEndProblems,
     ),
     security(("api_key" = [])),
 )]

@@ -25,11 +25,11 @@ pub(super) struct NewItems<'a> {
     items: Option<List<NewItem<'a>, 1, 1_000>>,
 }
 
-/// Something to be added.
+/// An item to append.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewItem<'a> {
-    /// What it is recognized by when it is sent again.
+    /// Identifies the item, so that the server recognizes it in a retry.
     #[schema(max_length = 128, pattern = "^[!-~]+$")]
     id: String,
     /// Any JSON.

@@ -1,4 +1,4 @@
-//! A part of a history, as it is told.
+//! Answers with a part of a history.
 
 use actix_web::HttpResponse;
 use serde::Serialize;
@@ -19,37 +19,36 @@ const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryObject<'a> {
     items: Vec<HistoryItemObject<'a>>,
-    /// The place of the oldest item that is kept.
+    /// The place of the oldest stored item.
     first_seq: u64,
-    /// The place that the next item gets.
+    /// The place of the next item to append.
     next_seq: u64,
-    /// Of all items: those of ids and values, and 64 for each.
+    /// Bytes of all ids and values, and 64 for each item.
     size_bytes: u64,
-    /// Of a thread that lives: what all items may have.
+    /// The limit of `size_bytes`, unless the thread has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
-    /// Where to go on: to be given as `after`, or as `before` where the newest come first. Null:
-    /// there are no more.
+    /// The `after` of the next page, or its `before` if the newest come first; null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
 
-/// An item.
+/// An item of a history.
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryItemObject<'a> {
-    /// Its place: from 1, without gaps.
+    /// The place in the history: 1, 2, 3, without gaps.
     seq: u64,
-    /// The client's id.
+    /// The id that the client gave it.
     id: &'a str,
-    /// When it was added.
+    /// When it was appended.
     #[schema(value_type = String, format = DateTime)]
     at: Option<String>,
-    /// What was added, exactly as it was sent.
+    /// The value, exactly as it was sent.
     #[schema(value_type = Value)]
     value: &'a RawValue,
 }
 
-/// An answer with the page.
+/// The answer with a page.
 pub(super) fn answer_page(
     page: HistoryPage,
     from: HistoryFrom,

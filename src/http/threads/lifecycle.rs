@@ -1,4 +1,4 @@
-//! Threads as a whole.
+//! Handlers of threads as a whole.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ETAG, IF_MATCH, LOCATION};
@@ -10,27 +10,28 @@ use crate::domain::{Stamp, ThreadId, Written};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::{content, mark_replay, respond};
+use crate::http::openapi::problems::{ReadProblems, WriteProblems};
 use crate::http::request::conditions::{ReadConditions, WriteConditions};
 use crate::http::request::context::{About, Successor};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
 use crate::http::request::thread_maker::ThreadMaker;
-use crate::http::schemas::{ReadProblems, WriteHeaders, WriteProblems};
+use crate::http::schemas::WriteHeaders;
 use crate::identity::THREAD_ID;
 use crate::web::{ApiError, etag};
 
-/// Makes a thread
+/// Create a thread
 ///
-/// To choose its id needs an api key.
+/// Choosing its id needs an API key.
 #[utoipa::path(
     post,
     path = "/v1/threads",
     tag = "threads",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "A repeat with the same body gets the first answer. The key counts within the api key, the thread or else the address that asks; a stranger's has at least 32 characters, such as a UUID.")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: a repeat with the same body gets the first answer. Keys of different API keys, threads and client addresses do not meet. Without a credential, a key needs at least 32 characters, such as a UUID.")),
     request_body(content = Option<NewThreadBody<'_>>),
     responses(
-        (status = 201, description = "Made.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
         WriteProblems,
     ),
 )]
@@ -43,7 +44,7 @@ pub(crate) async fn create_thread(
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
     if request.headers().contains_key(IF_MATCH) {
-        let detail = "If-Match does not go with making a thread";
+        let detail = "If-Match is not supported when you create a thread";
         return Err(ApiError::InvalidParameter(detail.into()));
     }
     let maker = ThreadMaker::of(&request, &api)?;
@@ -65,15 +66,15 @@ pub(crate) async fn create_thread(
     Ok(response)
 }
 
-/// The thread without its state
+/// Read a thread without its state
 #[utoipa::path(
     get,
     path = "/v1/threads/current",
     tag = "threads",
-    params(("If-None-Match" = Option<String>, Header, description = "A tag that is known already.")),
+    params(("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one.")),
     responses(
-        (status = 200, description = "The thread, which need not exist.", body = ThreadObject, headers(("etag" = String))),
-        (status = 304, description = "The tag is that of the thread."),
+        (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String))),
+        (status = 304, description = "The thread still has that tag."),
         ReadProblems,
     ),
 )]
@@ -91,7 +92,7 @@ pub(crate) async fn get_thread(
             content(&conditions, thread.stamp, object.to_json())?
         }
         None => {
-            // threads that do not exist share a tag, but not an id
+            // all threads that do not exist have the same tag, but different ids
             let object = ThreadObject::absent(&target.id, policy);
             content(
                 &conditions.of_match_alone(),
@@ -103,7 +104,7 @@ pub(crate) async fn get_thread(
     Ok(answer.finish())
 }
 
-/// Changes metadata or time to live
+/// Change metadata or lifetime
 #[utoipa::path(
     patch,
     path = "/v1/threads/current",
@@ -111,7 +112,7 @@ pub(crate) async fn get_thread(
     params(WriteHeaders),
     request_body(content = ThreadPatchBody<'_>),
     responses(
-        (status = 200, description = "Changed, or made.", body = ThreadObject, headers(("etag" = String))),
+        (status = 200, description = "The thread after the change, which creates it if needed.", body = ThreadObject, headers(("etag" = String))),
         WriteProblems,
     ),
 )]
@@ -130,16 +131,16 @@ pub(crate) async fn patch_thread(
     Ok(respond(StatusCode::OK, &written, object.to_json()))
 }
 
-/// Destroys the thread
+/// Destroy a thread
 ///
-/// The answer carries a fresh signed id.
+/// The answer carries a new signed id.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current",
     tag = "threads",
     params(WriteHeaders),
     responses(
-        (status = 204, description = "Destroyed, or was not there. For a while writes to the old id get 410."),
+        (status = 204, description = "The thread no longer exists. For `tombstone_seconds`, writes to its id get 410."),
         WriteProblems,
     ),
 )]

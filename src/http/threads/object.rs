@@ -8,14 +8,14 @@ use utoipa::ToSchema;
 
 use crate::domain::{Policy, Thread, ThreadId, rfc3339};
 
-/// All about a thread but its state. Of one that does not exist the times are null.
+/// A thread without its state. The times of a thread that does not exist are null.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ThreadObject {
     id: String,
     exists: bool,
-    /// +1 for each write; 0: it does not exist.
+    /// Increases by 1 with each write; 0 if the thread does not exist.
     version: u64,
-    /// Of the compact serialized state.
+    /// Bytes of the compact serialized state.
     size_bytes: u64,
     limit_bytes: u64,
     /// Number of keys.
@@ -29,7 +29,7 @@ pub(super) struct ThreadObject {
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     ttl_seconds: u64,
-    /// The signed id in the form of the header, of a thread that was just made.
+    /// The signed id, as in the header, if the request created or restored the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_id: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Operations as they come in bodies.
+//! Operations in bodies.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -42,7 +42,7 @@ pub(super) enum OperationBody<'a> {
     },
     /// Deletes all keys.
     Clear {},
-    /// Appends to an array, then keeps its newest elements.
+    /// Appends to an array, then drops the oldest elements beyond `max_records`.
     Push {
         #[schema(value_type = String, min_length = 1, max_length = 256)]
         key: RawJson<'a>,
@@ -52,7 +52,7 @@ pub(super) enum OperationBody<'a> {
         #[serde(alias = "maxRecords")]
         max_records: Option<Whole<1, { u64::MAX }>>,
     },
-    /// Adds to an integer.
+    /// Adds `by` to an integer.
     Increment {
         #[schema(value_type = String, min_length = 1, max_length = 256)]
         key: RawJson<'a>,
@@ -61,11 +61,11 @@ pub(super) enum OperationBody<'a> {
     },
 }
 
-/// What an increment adds.
+/// The body of an increment.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Increment {
-    /// An integer of 64 bits; 1 when absent.
+    /// A 64-bit integer, 1 by default.
     #[schema(nullable = false)]
     by: Option<i64>,
 }
@@ -90,7 +90,7 @@ pub(super) fn read_operations(body: &str) -> Result<Vec<Operation>, ApiError> {
     operations.0.into_iter().enumerate().map(read).collect()
 }
 
-/// Reads what an increment adds: 1 when there is no body or no `by`.
+/// Reads the number to add: 1 if there is no body or no `by`.
 ///
 /// # Errors
 /// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].

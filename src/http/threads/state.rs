@@ -1,30 +1,31 @@
-//! Reads of a state.
+//! Handlers that read a state.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
 
 use crate::http::answer::receipt::content;
+use crate::http::openapi::problems::{Conflict, NotFound, ReadProblems};
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::key_path::KeyPath;
 use crate::http::request::query::{Keys, Nothing, Part, Query};
 use crate::http::request::target::Target;
-use crate::http::schemas::{KeyParam, Problem, ReadProblems};
+use crate::http::schemas::KeyParam;
 use crate::web::ApiError;
 
 const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 
-/// The whole state, or some of its keys
+/// Read the state, or some of its keys
 #[utoipa::path(
     get,
     path = "/v1/threads/current/state",
     tag = "state",
     params(
-        ("key" = Option<Vec<String>>, Query, description = "Only these keys."),
-        ("If-None-Match" = Option<String>, Header, description = "A tag that is known already."),
+        ("key" = Option<Vec<String>>, Query, description = "Return only these keys."),
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
     ),
     responses(
-        (status = 200, description = "The state, its keys sorted by their bytes.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String))),
-        (status = 304, description = "The tag is that of the state."),
+        (status = 200, description = "The state, with keys in the order of their bytes.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String))),
+        (status = 304, description = "The state still has that tag."),
         ReadProblems,
     ),
 )]
@@ -42,26 +43,26 @@ pub(crate) async fn get_state(
     Ok(content(&conditions, found.stamp, found.content)?.finish())
 }
 
-/// One value, or a part of an array
+/// Read a value, or a part of an array
 #[utoipa::path(
     get,
     path = "/v1/threads/current/state/{key}",
     tag = "state",
     params(
         KeyParam,
-        ("tail" = Option<u64>, Query, description = "Of an array, the newest elements, at most this many."),
-        ("offset" = Option<u64>, Query, description = "Of an array, the elements from this one on. Does not go with `tail`."),
-        ("limit" = Option<u64>, Query, description = "Of an array, at most this many elements. Does not go with `tail`."),
-        ("If-None-Match" = Option<String>, Header, description = "A tag that is known already."),
+        ("tail" = Option<u64>, Query, description = "Return at most this many of the newest elements of an array."),
+        ("offset" = Option<u64>, Query, description = "Return the elements of an array from this index on. Not with `tail`."),
+        ("limit" = Option<u64>, Query, description = "Return at most this many elements of an array. Not with `tail`."),
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
     ),
     responses(
-        (status = 200, description = "The value, exactly as it was sent, or the part of it.", body = serde_json::Value, headers(
+        (status = 200, description = "The value or its part, exactly as it was sent.", body = serde_json::Value, headers(
             ("etag" = String),
-            ("x-total-count" = u64, description = "Elements of the whole array, when a part was asked for."),
+            ("x-total-count" = u64, description = "Elements of the whole array, if the request asked for a part."),
         )),
-        (status = 304, description = "The tag is that of the state."),
-        (status = 404, description = "There is no such key.", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "A part was asked of something else than an array.", body = Problem, content_type = "application/problem+json"),
+        (status = 304, description = "The state still has that tag."),
+        NotFound,
+        Conflict,
         ReadProblems,
     ),
 )]
@@ -82,15 +83,15 @@ pub(crate) async fn get_value(
     Ok(answer.finish())
 }
 
-/// The keys of the state
+/// List the keys of the state
 #[utoipa::path(
     get,
     path = "/v1/threads/current/keys",
     tag = "state",
-    params(("If-None-Match" = Option<String>, Header, description = "A tag that is known already.")),
+    params(("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one.")),
     responses(
-        (status = 200, description = "The keys, sorted by their bytes.", body = Vec<String>, headers(("etag" = String))),
-        (status = 304, description = "The tag is that of the state."),
+        (status = 200, description = "The keys, in the order of their bytes.", body = Vec<String>, headers(("etag" = String))),
+        (status = 304, description = "The state still has that tag."),
         ReadProblems,
     ),
 )]

@@ -1,4 +1,4 @@
-//! Writes to a state.
+//! Handlers that write a state.
 
 use std::num::NonZeroU64;
 
@@ -7,15 +7,18 @@ use actix_web::HttpResponse;
 use super::operations::{Increment, Merge, read_increment, read_operations};
 use crate::domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
 use crate::http::answer::receipt::{merge_receipt, receipt};
+use crate::http::openapi::problems::WriteProblems;
 use crate::http::request::conditions::WriteConditions;
 use crate::http::request::json_body::{JsonBody, PatchBody};
 use crate::http::request::key_path::KeyPath;
 use crate::http::request::query::{Nothing, Query, Window};
 use crate::http::request::target::Target;
-use crate::http::schemas::{KeyParam, MergeReceipt, Receipt, WriteHeaders, WriteProblems};
+use crate::http::schemas::{
+    DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, PushReceipt, Receipt, WriteHeaders,
+};
 use crate::web::ApiError;
 
-/// Sets a key
+/// Set a key
 #[utoipa::path(
     put,
     path = "/v1/threads/current/state/{key}",
@@ -23,7 +26,7 @@ use crate::web::ApiError;
     params(KeyParam, WriteHeaders),
     request_body(content = serde_json::Value, description = "Any JSON value."),
     responses(
-        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
         WriteProblems,
     ),
 )]
@@ -38,14 +41,14 @@ pub(crate) async fn put_value(
     run(target, conditions, Operation::Set { key, value }).await
 }
 
-/// Deletes a key
+/// Delete a key
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/state/{key}",
     tag = "state",
     params(KeyParam, WriteHeaders),
     responses(
-        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = DeleteReceipt, headers(("etag" = String))),
         WriteProblems,
     ),
 )]
@@ -58,20 +61,20 @@ pub(crate) async fn delete_value(
     run(target, conditions, Operation::Delete { key }).await
 }
 
-/// Appends to an array
+/// Push to an array
 ///
-/// Makes the array if it is absent, and keeps its newest elements.
+/// Creates the array if the key is absent. With `max_records`, drops the oldest elements beyond it.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/push",
     tag = "state",
     params(
         KeyParam,
-        ("max_records" = Option<u64>, Query, minimum = 1, description = "How many of the newest elements stay."),
+        ("max_records" = Option<u64>, Query, minimum = 1, description = "Keep at most this many of the newest elements."),
         WriteHeaders),
-    request_body(content = serde_json::Value, description = "The new element, any JSON value."),
+    request_body(content = serde_json::Value, description = "The new element: any JSON value."),
     responses(
-        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = PushReceipt, headers(("etag" = String))),
         WriteProblems,
     ),
 )]
@@ -93,17 +96,17 @@ pub(crate) async fn push_value(
     run(target, conditions, push).await
 }
 
-/// Adds to an integer
+/// Increment an integer
 ///
-/// Atomic and exact; an absent key counts as 0.
+/// An absent key counts as 0. The sum must fit in 64 bits.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/increment",
     tag = "state",
     params(KeyParam, WriteHeaders),
-    request_body(content = Option<Increment>, description = "What is added; 1 when absent."),
+    request_body(content = Option<Increment>, description = "The number to add, 1 by default."),
     responses(
-        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = IncrementReceipt, headers(("etag" = String))),
         WriteProblems,
     ),
 )]
@@ -118,7 +121,7 @@ pub(crate) async fn increment_value(
     run(target, conditions, Operation::Increment { key, by }).await
 }
 
-/// Replaces the whole state
+/// Replace the state
 #[utoipa::path(
     put,
     path = "/v1/threads/current/state",
@@ -126,7 +129,7 @@ pub(crate) async fn increment_value(
     params(WriteHeaders),
     request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
     responses(
-        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
         WriteProblems,
     ),
 )]
@@ -141,14 +144,14 @@ pub(crate) async fn put_state(
     let mut written = service
         .replace(&target.id, state, conditions.options)
         .await?;
-    // the steps of a replacement are ours, not the client's
+    // the client did not ask for the steps of a replacement
     written.answers.clear();
     Ok(receipt(&written))
 }
 
-/// Merges
+/// Merge into the state
 ///
-/// Runs all operations in order, atomically, or none.
+/// Runs all operations in order and atomically, or none of them.
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/state",
@@ -159,10 +162,10 @@ pub(crate) async fn put_state(
             (Merge<'_> = "application/json"),
             (Object = "application/merge-patch+json"),
         ),
-        description = "1 to 1,000 operations, or a merge patch (RFC 7396) on the top level: it names at most `max_keys` keys."
+        description = "1 to 1,000 operations, or a merge patch (RFC 7396) of the top level with at most `max_keys` keys."
     ),
     responses(
-        (status = 200, description = "Done, and in the store.", body = MergeReceipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = MergeReceipt, headers(("etag" = String))),
         WriteProblems,
     ),
 )]
@@ -192,14 +195,14 @@ pub(crate) async fn patch_state(
     }
 }
 
-/// Clears the state
+/// Clear the state
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/state",
     tag = "state",
     params(WriteHeaders),
     responses(
-        (status = 200, description = "Done, and in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
         WriteProblems,
     ),
 )]

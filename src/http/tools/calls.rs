@@ -1,4 +1,4 @@
-//! The calls of a model's message, all at once.
+//! The handler of all calls in a model's message.
 
 use actix_web::HttpResponse;
 use serde_json::value::RawValue;
@@ -8,25 +8,25 @@ use super::schemas::{ToolCallsBody, ToolMessages};
 use super::single::{NOT_KEPT, marked};
 use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::http::answer::json::json;
+use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json::{body_object, read};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::scopes::access::ScopeAccess;
-use crate::http::scopes::schemas::{RepeatCallsHeader, ScopeProblems};
+use crate::http::scopes::schemas::RepeatCallsHeader;
 use crate::service::tools::{Call, Outcome};
 use crate::web::ApiError;
 
 /// Levels around a value: the body, the list, a call, its function and the arguments.
 const AROUND: usize = 5;
 
-/// Calls the tools that a model asks for
+/// Call the tools in a model's message
 ///
-/// Takes `tool_calls` of an OpenAI message, or the `tool_use` blocks of an Anthropic one (or its
-/// whole `content`), as they came, and answers with the messages to append. A call of a tool that is
-/// none of ours is answered as a mistake, or left to the caller with `ignore_unknown`. Calls are
-/// done in order, and an idempotency key covers each. A request that names no scope, and writes, gets a
-/// `warning`: all of it is gone with the response.
+/// Send the `tool_calls` of an OpenAI message, or the `tool_use` blocks or whole `content` of an Anthropic message, and
+/// append the messages of the answer to the conversation. Calls run in order, and an idempotency key covers each. A call
+/// of an unknown tool is answered as a mistake, or returned to you with `ignore_unknown`. A request that writes without a
+/// scope gets a `warning`, since its writes end with the response.
 #[utoipa::path(
     post,
     path = "/v1/tool-calls",
@@ -78,8 +78,8 @@ pub(crate) async fn call_tools(
     Ok(json(response, &answers))
 }
 
-/// The call of one of our tools. Each has an idempotency key of its own, told by its place: what
-/// was done before a failure is not done again.
+/// The call of one of our tools. Each has an idempotency key of its own, derived from its place, so a retry after a
+/// failure repeats no call that succeeded.
 fn call(asked: &RequestedCall<'_>, idempotency: Option<IdempotencyKey>) -> Option<Call> {
     let index = (asked.index as u64).to_be_bytes();
     let idempotency = idempotency.map(|key| IdempotencyKey {

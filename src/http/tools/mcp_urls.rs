@@ -1,22 +1,18 @@
-//! URLs of the MCP endpoint that open one scope.
-
-use std::collections::BTreeMap;
+//! The handler that creates URLs of the MCP endpoint for one scope.
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::response::Response;
-use utoipa::{IntoResponses, ToSchema};
+use utoipa::ToSchema;
 
 use crate::domain::rfc3339;
 use crate::domain::scope::Scope;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::McpUrlProblems;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::json::{Seconds, Whole, body_object, read};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
-use crate::http::schemas::problems;
 use crate::identity::ScopeGrant;
 use crate::store::Clock;
 use crate::web::ApiError;
@@ -24,14 +20,14 @@ use crate::web::ApiError;
 /// Levels around a value: the body.
 const AROUND: usize = 1;
 
-/// For which scope a URL is made.
+/// The scope of a URL to create.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct McpUrlBody {
     /// `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`,
     /// `personality:<id>` or `request`.
     scope: String,
-    /// How long it opens the scope; for as long as the key that signed it is in use when absent.
+    /// Lifetime of the URL, by default that of the signing key.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     expires_in_seconds: Option<Seconds>,
 }
@@ -39,45 +35,25 @@ pub(super) struct McpUrlBody {
 /// A URL that opens one scope.
 #[derive(Serialize, ToSchema)]
 pub(super) struct McpUrl {
-    /// Whoever has it may use the scope. A path alone where the service does not know its public
-    /// URL.
+    /// Anyone who has it may use the scope. Without `public_url` in the settings, it begins at the path.
     url: String,
-    /// The scope.
     scope: String,
-    /// When it opens nothing any more; null: it has no end.
+    /// When the URL expires; null if it does not.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
 }
 
-/// What may come back in place of a URL.
-pub(super) struct McpUrlProblems;
-
-impl IntoResponses for McpUrlProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[
-            (
-                "400",
-                "A parameter, the scope or the body is malformed or unknown.",
-            ),
-            ("401", "An api key is missing."),
-            ("406", "The client does not take JSON."),
-            ("413", "The body is too large."),
-            ("415", "The body is of another type."),
-        ])
-    }
-}
-
-/// Makes a URL for an MCP client
+/// Create a URL for an MCP client
 ///
-/// It opens `/mcp` for one scope, without an api key and without headers. Nothing is kept of it, so
-/// it ends by its time, or when the key that signed it is taken from the ring.
+/// It opens `/mcp` for one scope, without an API key and without headers. The server does not store it: it ends when it
+/// expires, or when you remove the signing key.
 #[utoipa::path(
     post,
     path = "/v1/mcp-urls",
     tag = "tools",
     request_body(content = McpUrlBody),
     responses(
-        (status = 200, description = "The URL.", body = McpUrl),
+        (status = 200, description = "The new URL.", body = McpUrl),
         McpUrlProblems,
     ),
     security(("api_key" = [])),

@@ -1,18 +1,13 @@
-//! Bodies and answers about tools.
-
-use std::collections::BTreeMap;
+//! Bodies and answers of calls of tools.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::response::Response;
-use utoipa::{IntoResponses, ToSchema};
+use utoipa::ToSchema;
 
 use crate::http::request::json::RawJson;
-use crate::http::schemas::problems;
 
-/// Tools as they are defined for a model.
+/// Definitions of tools for a model.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ToolList {
     #[schema(value_type = Vec<BTreeMap<String, Value>>)]
@@ -23,11 +18,11 @@ pub(super) struct ToolList {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolCallBody<'a> {
-    /// Where it reads and writes; `request`, which is gone with the response, when absent.
+    /// The scope to read and write, by default `request`, which ends with the response.
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
-    /// An object, or its JSON text in a string.
+    /// An object, or a string with its JSON text.
     #[schema(value_type = Option<Value>)]
     pub(super) arguments: Option<RawJson<'a>>,
 }
@@ -35,66 +30,54 @@ pub(super) struct ToolCallBody<'a> {
 /// Either `result` or `error`.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct ToolResult<'a> {
-    /// What the tool answers.
+    /// The result of the tool.
     #[schema(value_type = Option<BTreeMap<String, Value>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<&'a Value>,
-    /// What the call got wrong, for the model to read. Nothing has changed.
+    /// The mistake in the call, for the model to read. Nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<&'a str>,
-    /// That the request names no scope, so that what the tool wrote is gone with the response.
+    /// Present if the request names no scope, so that the writes end with the response.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,
 }
 
-/// Calls of a model's message: one of `tool_calls`, `tool_use` and `content`.
+/// Tool calls in a model's message: one of `tool_calls`, `tool_use` and `content`.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolCallsBody<'a> {
-    /// Where they read and write; `request`, which is gone with the response, when absent.
+    /// The scope to read and write, by default `request`, which ends with the response.
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
-    /// Of an OpenAI message, as they came; at most 128.
+    /// The tool calls of an OpenAI message, unchanged; at most 128.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
     pub(super) tool_calls: Option<RawJson<'a>>,
-    /// Of an Anthropic message, as they came; at most 128.
+    /// The `tool_use` blocks of an Anthropic message, unchanged; at most 128.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
     pub(super) tool_use: Option<RawJson<'a>>,
-    /// The whole content of an Anthropic message, whose other blocks are passed over.
+    /// The whole content of an Anthropic message; the server ignores its other blocks.
     #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>)]
     pub(super) content: Option<RawJson<'a>>,
-    /// Whether calls of tools that are none of ours are left to the caller, in `unknown`.
+    /// If true, the answer returns calls of unknown tools in `unknown`.
     #[schema(nullable = false)]
     pub(super) ignore_unknown: Option<bool>,
 }
 
-/// What a conversation goes on with.
+/// The messages to append to the conversation.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ToolMessages {
-    /// In the form of the provider: a `tool` message for each call of OpenAI, one `user` message with
-    /// a `tool_result` for each of Anthropic.
+    /// In the form of the provider: for OpenAI a `tool` message for each call, for Anthropic one `user` message with a
+    /// `tool_result` for each call.
     #[schema(value_type = Vec<BTreeMap<String, Value>>)]
     pub(super) messages: Value,
-    /// With `ignore_unknown`: the calls that are left to the caller, as they came.
+    /// With `ignore_unknown`, the calls of unknown tools, unchanged.
     #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unknown: Option<Vec<Box<RawValue>>>,
-    /// That the request names no scope, so that what its calls wrote is gone with the response.
+    /// Present if the request names no scope, so that the writes end with the response.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,
-}
-
-/// What may come back in place of definitions.
-pub(super) struct ToolProblems;
-
-impl IntoResponses for ToolProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[
-            ("400", "A parameter is malformed or unknown."),
-            ("406", "The client does not take JSON."),
-        ])
-    }
 }

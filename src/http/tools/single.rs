@@ -1,15 +1,16 @@
-//! Tools for models: what they are, and calls of them.
+//! Handlers that list the tools, and call one.
 
-use super::schemas::{ToolCallBody, ToolList, ToolProblems, ToolResult};
+use super::schemas::{ToolCallBody, ToolList, ToolResult};
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::mark_replay;
+use crate::http::openapi::problems::{ScopeProblems, ToolProblems};
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json::{RawJson, body_object, read};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Parameters, Query, set_once, unknown};
 use crate::http::scopes::access::ScopeAccess;
-use crate::http::scopes::schemas::{RepeatCallsHeader, ScopeProblems};
+use crate::http::scopes::schemas::RepeatCallsHeader;
 use crate::service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
 use crate::web::ApiError;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
@@ -17,7 +18,7 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 /// Levels around a value: the body, and the arguments.
 const AROUND: usize = 2;
 
-/// The warning for a write that named no scope. Callers that name `request` know.
+/// The warning about a write without a scope. Callers that name `request` need none.
 pub(super) const NOT_KEPT: &str =
     "The request names no `scope`, so what the tool wrote is gone with this response";
 
@@ -35,14 +36,14 @@ impl Parameters for InFormat {
     }
 }
 
-/// The tools
+/// List the tools
 ///
-/// As the member `tools` of a request to a model. Needs no credential.
+/// Paste the answer into a request to a model. Needs no credential.
 #[utoipa::path(
     get,
     path = "/v1/tools",
     tag = "tools",
-    params(("format" = Option<String>, Query, pattern = "^(openai|anthropic|mcp|modelrelay)$", description = "In whose form; `openai` when absent.")),
+    params(("format" = Option<String>, Query, pattern = "^(openai|anthropic|mcp|modelrelay)$", description = "The provider's format, `openai` by default.")),
     responses(
         (status = 200, description = "The definitions of all tools.", body = ToolList),
         ToolProblems,
@@ -57,21 +58,21 @@ pub(crate) async fn list_tools(
     Ok(json(HttpResponse::Ok(), &ToolList { tools }))
 }
 
-/// Calls a tool
+/// Call a tool
 ///
-/// What a model got wrong is an answer too, for the model to read. In the scope `request` nothing
-/// outlives the response, and a write that names no scope at all gets a `warning` of that.
+/// A mistake of the model is also answered with 200, as an `error` for the model to read. A call without a scope, or in
+/// the scope `request`, keeps nothing beyond the response.
 #[utoipa::path(
     post,
     path = "/v1/tools/{name}",
     tag = "tools",
     params(
-        ("name" = String, Path, description = "`kv_write` or `kv.write`, and so on."),
+        ("name" = String, Path, description = "The name of a tool, such as `kv_write` or `kv.write`."),
         RepeatCallsHeader,
     ),
     request_body(content = ToolCallBody<'_>),
     responses(
-        (status = 200, description = "Its result, or what was wrong with the call.", body = ToolResult<'_>),
+        (status = 200, description = "The result, or the mistake in the call.", body = ToolResult<'_>),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),

@@ -44,12 +44,17 @@ impl Catalog {
         let mut operations = Vec::new();
         for (path, methods) in document["paths"].as_object().unwrap() {
             for method in methods.as_object().unwrap().keys() {
-                let name = format!("{} {path}", method.to_uppercase());
-                let (method, path) = (method.clone(), path.clone());
-                operations.push(Operation {
-                    name,
-                    kind: Kind::Documented { method, path },
-                });
+                // HEAD answers wherever GET does
+                let head = (method == "get").then_some("HEAD");
+                for sent_as in [method.to_uppercase().as_str()].into_iter().chain(head) {
+                    operations.push(Operation {
+                        name: format!("{sent_as} {path}"),
+                        kind: Kind::Documented {
+                            method: method.clone(),
+                            path: path.clone(),
+                        },
+                    });
+                }
             }
         }
         for (place, name) in foreign::NAMES.iter().enumerate() {
@@ -84,7 +89,12 @@ impl Catalog {
     ) -> Request {
         match &operation.kind {
             Kind::Foreign(place) => foreign::request(*place, world, dice),
-            Kind::Documented { method, path } => self.documented(method, path, world, dice),
+            Kind::Documented { method, path } => {
+                let (sent_as, _) = operation.name.split_once(' ').unwrap();
+                let mut request = self.documented(method, path, world, dice);
+                request.method = sent_as.into();
+                request
+            }
         }
     }
 
@@ -95,6 +105,7 @@ impl Catalog {
         let mut request = Request::new(&method.to_uppercase(), "");
         let mut target = path.to_owned();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let parameter = schemas.resolved(parameter);
             let name = parameter["name"].as_str().unwrap();
             let place = parameter["in"].as_str().unwrap();
             let known_as = name.to_ascii_lowercase();

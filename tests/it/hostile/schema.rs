@@ -25,6 +25,20 @@ impl<'a> Schemas<'a> {
         Self(document)
     }
 
+    /// A part of the document, or the component that it refers to.
+    pub(super) fn resolved<'b>(self, part: &'b Value) -> &'b Value
+    where
+        'a: 'b,
+    {
+        match part["$ref"].as_str() {
+            Some(target) => {
+                let found = self.0.pointer(target.trim_start_matches('#'));
+                found.unwrap_or_else(|| panic!("no component {target}"))
+            }
+            None => part,
+        }
+    }
+
     /// A value for the member of that name.
     pub(super) fn value(
         self,
@@ -33,11 +47,7 @@ impl<'a> Schemas<'a> {
         world: World<'_>,
         dice: &mut Dice,
     ) -> Value {
-        if let Some(target) = schema["$ref"].as_str() {
-            let schema = self.0.pointer(target.trim_start_matches('#'));
-            let schema = schema.unwrap_or_else(|| panic!("no schema {target}"));
-            return self.value(schema, name, world, dice);
-        }
+        let schema = self.resolved(schema);
         if let Some(options) = schema["oneOf"].as_array() {
             return self.value(dice.pick(options), name, world, dice);
         }

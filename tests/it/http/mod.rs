@@ -66,6 +66,7 @@ mod entries;
 mod errors;
 mod events;
 mod exactness;
+mod examples;
 mod expiry;
 mod headers;
 mod history;

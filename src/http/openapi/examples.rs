@@ -1,0 +1,128 @@
+//! Examples of each operation: one conversation after another, in an order in which a test sends them to a server.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::Modify;
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{Components, Content, OpenApi, Ref, RefOr};
+
+use super::operations;
+
+/// A request and its answer.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exchange {
+    /// The id of the operation.
+    operation: String,
+    /// The path, with the parameters in it, and the query.
+    path: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// JSON, or a text of the type in `headers`.
+    body: Option<Value>,
+    status: u16,
+    /// JSON, or the text of another body.
+    answer: Option<Value>,
+}
+
+/// Adds the examples: a command line to the description, and the bodies as components, which both families of paths
+/// refer to.
+pub(super) struct Examples;
+
+impl Modify for Examples {
+    fn modify(&self, document: &mut OpenApi) {
+        let exchanges: Vec<Exchange> = serde_json::from_str(include_str!("examples.json"))
+            .expect("the examples are a list of exchanges");
+        let mut examples = BTreeMap::new();
+        for item in document.paths.paths.values_mut() {
+            for (method, operation) in operations(item) {
+                let id = operation.operation_id.clone().unwrap_or_default();
+                let named = id.trim_end_matches("_by_id");
+                let Some(exchange) = exchanges.iter().find(|known| known.operation == named) else {
+                    continue;
+                };
+                let is_by_id = id != named;
+                describe(
+                    operation,
+                    &exchange.curl(method, operation.security.as_deref(), is_by_id),
+                );
+                let mut add = |content: &mut Content, part: &str, value: &Value| {
+                    let name = format!("{named}.{part}");
+                    let reference = Ref::new(format!("#/components/examples/{name}"));
+                    let reference = RefOr::Ref(reference);
+                    content.examples.insert("example".into(), reference);
+                    let example = ExampleBuilder::new().value(Some(value.clone()));
+                    examples.insert(name, RefOr::T(example.build()));
+                };
+                if let (Some(RefOr::T(body)), Some(value)) =
+                    (&mut operation.request_body, &exchange.body)
+                    && let Some(RefOr::T(content)) = body.content.values_mut().next()
+                {
+                    add(content, "request", value);
+                }
+                let answer = operation
+                    .responses
+                    .responses
+                    .get_mut(&exchange.status.to_string());
+                if let (Some(RefOr::T(response)), Some(value)) = (answer, &exchange.answer)
+                    && let Some(RefOr::T(content)) = response.content.values_mut().next()
+                {
+                    add(content, "answer", value);
+                }
+            }
+        }
+        let components = document.components.get_or_insert_with(Components::new);
+        components.examples.extend(examples);
+    }
+}
+
+impl Exchange {
+    /// The request as a command line.
+    fn curl(
+        &self,
+        method: &str,
+        security: Option<&[SecurityRequirement]>,
+        is_by_id: bool,
+    ) -> String {
+        let by = |scheme: &str| {
+            let wanted = SecurityRequirement::new(scheme, Vec::<String>::new());
+            security.is_some_and(|schemes| schemes.contains(&wanted))
+        };
+        let mut command = String::from("curl");
+        if method != "GET" && (method != "POST" || self.body.is_none()) {
+            command += &format!(" -X {method}");
+        }
+        if by("thread_id") && !is_by_id {
+            command += " -H \"x-thread-id: $SIGNED_ID\"";
+        } else if by("api_key") {
+            command += " -H \"authorization: Bearer $API_KEY\"";
+        }
+        let is_text = self.headers.contains_key("content-type");
+        if self.body.is_some() && !is_text {
+            command += " -H 'content-type: application/json'";
+        }
+        for (name, value) in &self.headers {
+            command += &format!(" -H '{name}: {value}'");
+        }
+        match &self.body {
+            Some(Value::String(text)) if is_text => command += &format!(" -d '{text}'"),
+            Some(json) => command += &format!(" -d '{json}'"),
+            None => {}
+        }
+        let path = match is_by_id {
+            true => self.path.replacen("/current", "/$ID", 1),
+            false => self.path.clone(),
+        };
+        format!("{command} \"http://127.0.0.1:8080{path}\"")
+    }
+}
+
+fn describe(operation: &mut Operation, curl: &str) {
+    let description = operation.description.take().unwrap_or_default();
+    let example = format!("{description}\n\n```sh\n{curl}\n```");
+    operation.description = Some(example.trim_start().to_owned());
+}

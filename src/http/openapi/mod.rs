@@ -1,0 +1,159 @@
+//! The OpenAPI document, and the page at `/docs` that shows it.
+//!
+//! The operations are described at their handlers. Modifiers then add what several of them share, in this order.
+
+mod callers;
+mod events;
+mod examples;
+mod page;
+mod parameters;
+pub(super) mod problems;
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use utoipa::OpenApi as _;
+use utoipa::openapi::path::{Operation, PathItem};
+
+use super::schemas::Problem;
+use super::{admin, events as event_streams, kv, scopes, threads, tools};
+
+use callers::Callers;
+use events::EventSchemas;
+use examples::Examples;
+use page::Metrics;
+pub(super) use page::routes;
+use parameters::SharedParameters;
+use problems::Problems;
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "threadkeep",
+        description = "Conversation state as a service. `/v1/threads/current` is the caller's own thread, found by the \
+            signed id in the header `x-thread-id` or in a cookie; without either, the answer carries a new one. \
+            `/v1/threads/{id}` names any thread, and needs an API key or the signed id of that thread. Values come back \
+            exactly as they were sent. HEAD answers wherever GET does."
+    ),
+    paths(
+        threads::lifecycle::create_thread,
+        threads::lifecycle::get_thread,
+        threads::lifecycle::patch_thread,
+        threads::lifecycle::delete_thread,
+        threads::state::get_state,
+        threads::writes::put_state,
+        threads::writes::patch_state,
+        threads::writes::delete_state,
+        threads::state::get_value,
+        threads::writes::put_value,
+        threads::writes::delete_value,
+        threads::writes::push_value,
+        threads::writes::increment_value,
+        threads::state::get_keys,
+        threads::history::append_history,
+        threads::history::get_history,
+        scopes::values::get_values,
+        scopes::values::set_values,
+        scopes::values::delete_key,
+        scopes::values::list_keys,
+        scopes::values::increment_key,
+        scopes::tasks::get_tasks,
+        scopes::tasks::set_tasks,
+        scopes::tasks::update_task,
+        scopes::lifecycle::describe_scope,
+        scopes::lifecycle::clear_scope,
+        scopes::lifecycle::end_scope,
+        tools::single::list_tools,
+        tools::single::call_tool,
+        tools::calls::call_tools,
+        tools::mcp_urls::create_mcp_url,
+        event_streams::of_thread::get_thread_events,
+        event_streams::all::get_events,
+        kv::namespaces::list_namespaces,
+        kv::namespaces::list_entries,
+        kv::namespaces::put_namespace,
+        kv::namespaces::delete_namespace,
+        kv::entries::get_entry,
+        kv::entries::put_entry,
+        kv::entries::delete_entry,
+        threads::archives::list_archives,
+        threads::archives::get_archive,
+        threads::history::get_final_history,
+        threads::archives::restore_archive,
+        admin::webhooks::create_webhook,
+        admin::webhooks::list_webhooks,
+        admin::webhooks::get_webhook,
+        admin::webhooks::patch_webhook,
+        admin::webhooks::delete_webhook,
+        admin::webhooks::get_failed,
+        admin::webhooks::replay_webhook,
+        admin::probes::healthz,
+        admin::probes::readyz,
+    ),
+    components(schemas(Problem)),
+    modifiers(&Callers, &EventSchemas, &Examples, &Problems, &SharedParameters, &Metrics),
+    tags(
+        (name = "threads", description = "Create, read, change and destroy threads"),
+        (name = "state", description = "The JSON state of a thread: read, write, merge, push, increment"),
+        (name = "history", description = "The append-only list of a thread"),
+        (name = "scopes", description = "Keys and tasks that tools, sessions and personalities keep. Without an API key, a \
+            caller opens only the scope of its own thread"),
+        (name = "tools", description = "Tools that models call to keep state"),
+        (name = "events", description = "Streams of changes, as they happen"),
+        (name = "kv", description = "Data of applications that outlives threads: entries in namespaces"),
+        (name = "archives", description = "Ended threads, readable and restorable for seven days"),
+        (name = "webhooks", description = "Endpoints that the server delivers events to"),
+        (name = "operations", description = "Probes and metrics"),
+    ),
+)]
+struct Document;
+
+/// The document as JSON text, with a line for each operation and each component.
+#[must_use]
+pub fn openapi_json() -> &'static str {
+    static JSON: OnceLock<String> = OnceLock::new();
+    JSON.get_or_init(|| {
+        let document = serde_json::to_value(Document::openapi());
+        let mut json = String::new();
+        write(
+            &document.expect("a document of text and numbers serializes"),
+            0,
+            &mut json,
+        );
+        json.push('\n');
+        json
+    })
+}
+
+/// Objects deeper than that are written in one line.
+const LINE_DEPTH: usize = 3;
+
+fn write(value: &Value, depth: usize, json: &mut String) {
+    let Some(object) = value.as_object().filter(|_| depth < LINE_DEPTH) else {
+        json.push_str(&value.to_string());
+        return;
+    };
+    json.push('{');
+    for (place, (name, member)) in object.iter().enumerate() {
+        let comma = if place > 0 { "," } else { "" };
+        json.push_str(&format!(
+            "{comma}\n{:depth$}{}:",
+            "",
+            Value::from(name.as_str())
+        ));
+        write(member, depth + 1, json);
+    }
+    json.push('}');
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    [
+        ("GET", &mut item.get),
+        ("PUT", &mut item.put),
+        ("POST", &mut item.post),
+        ("DELETE", &mut item.delete),
+        ("PATCH", &mut item.patch),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}

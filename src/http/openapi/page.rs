@@ -1,0 +1,90 @@
+//! Serves the document, and Swagger UI at `/docs`, whose parts are all in the program.
+
+use std::io::Write;
+use std::sync::OnceLock;
+
+use actix_web::http::header::{
+    AcceptEncoding, CONTENT_ENCODING, ContentType, Encoding, Header, VARY,
+};
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use utoipa::Modify;
+use utoipa::openapi::path::{HttpMethod, OperationBuilder};
+use utoipa::openapi::{ContentBuilder, OpenApi, ResponseBuilder};
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use super::openapi_json;
+use crate::http::methods::read_only;
+
+/// Adds both.
+pub(in crate::http) fn routes(config: &mut ServiceConfig) {
+    let page = Config::from("/openapi.json")
+        .validator_url("none")
+        .doc_expansion("none")
+        .default_models_expand_depth(0)
+        .display_request_duration(true);
+    config
+        .service(read_only("/openapi.json", document))
+        .service(web::redirect("/docs", "/docs/"))
+        .service(read_only("/docs/", index))
+        .service(SwaggerUi::new("/docs/{_:.*}").config(page));
+}
+
+async fn index() -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(ContentType::html())
+        .body(include_str!("docs.html"))
+}
+
+async fn document(request: HttpRequest) -> HttpResponse {
+    let mut response = HttpResponse::Ok();
+    response
+        .content_type(ContentType::json())
+        .insert_header((VARY, "accept-encoding"));
+    let offered = [Encoding::gzip(), Encoding::identity()];
+    let accepted = AcceptEncoding::parse(&request).ok();
+    match accepted.and_then(|accepted| accepted.negotiate(offered.iter())) {
+        Some(encoding) if encoding == Encoding::gzip() => response
+            .insert_header((CONTENT_ENCODING, "gzip"))
+            .body(compressed()),
+        _ => response.body(openapi_json()),
+    }
+}
+
+/// The document is the same for all, so it is compressed once.
+fn compressed() -> &'static [u8] {
+    static GZIP: OnceLock<Vec<u8>> = OnceLock::new();
+    GZIP.get_or_init(|| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let written = encoder.write_all(openapi_json().as_bytes());
+        let finished = written.and_then(|()| encoder.finish());
+        finished.expect("memory takes all that is written")
+    })
+}
+
+/// The path of metrics, which has no handler below `/v1`.
+pub(super) struct Metrics;
+
+impl Modify for Metrics {
+    fn modify(&self, document: &mut OpenApi) {
+        let text = ResponseBuilder::new()
+            .description("OpenMetrics text.")
+            .content(
+                "application/openmetrics-text",
+                ContentBuilder::new().build(),
+            );
+        let operation = OperationBuilder::new()
+            .tag("operations")
+            .operation_id(Some("metrics"))
+            .summary(Some("Read metrics for Prometheus"))
+            .description(Some(
+                "With `metrics_listen`, the server answers at that address only.",
+            ))
+            .response("200", text);
+        document
+            .paths
+            .add_path_operation("/metrics", vec![HttpMethod::Get], operation);
+    }
+}

@@ -1,0 +1,82 @@
+//! Parameters that several operations have: each is a component, which the operations refer to.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use utoipa::Modify;
+use utoipa::openapi::path::Parameter;
+use utoipa::openapi::schema::{KnownFormat, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{Components, OpenApi, Ref, RefOr, Schema};
+
+use super::operations;
+
+/// Moves them.
+pub(super) struct SharedParameters;
+
+impl Modify for SharedParameters {
+    fn modify(&self, document: &mut OpenApi) {
+        let mut uses: BTreeMap<String, Vec<(Parameter, usize)>> = BTreeMap::new();
+        for parameter in each(document) {
+            tidy(parameter);
+            let RefOr::T(parameter) = parameter else {
+                continue;
+            };
+            let variants = uses.entry(parameter.name.clone()).or_default();
+            match variants.iter_mut().find(|(known, _)| known == parameter) {
+                Some((_, count)) => *count += 1,
+                None => variants.push((parameter.clone(), 1)),
+            }
+        }
+        // of several parameters of a name, the one that most operations have gets the name
+        let mut shared = BTreeMap::new();
+        for (name, mut variants) in uses {
+            variants.sort_by_key(|(_, count)| Reverse(*count));
+            let repeated = variants.into_iter().filter(|(_, count)| *count > 1);
+            for (place, (parameter, _)) in repeated.enumerate() {
+                let name = match place {
+                    0 => name.clone(),
+                    _ => format!("{name}.{}", place + 1),
+                };
+                shared.insert(name, parameter);
+            }
+        }
+        for parameter in each(document) {
+            let RefOr::T(inline) = parameter else {
+                continue;
+            };
+            let known = shared.iter().find(|(_, known)| *known == inline);
+            if let Some((name, _)) = known {
+                *parameter = RefOr::Ref(Ref::new(format!("#/components/parameters/{name}")));
+            }
+        }
+        let components = document.components.get_or_insert_with(Components::new);
+        let shared = shared
+            .into_iter()
+            .map(|(name, parameter)| (name, parameter.into()));
+        components.parameters.extend(shared);
+    }
+}
+
+fn each(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Parameter>> {
+    let items = document.paths.paths.values_mut();
+    let operations = items.flat_map(operations);
+    operations.flat_map(|(_, operation)| operation.parameters.iter_mut().flatten())
+}
+
+/// Drops what the derived schemas say too much: an optional parameter is absent and never null, and a number has no
+/// bound of 64 bits, since a larger one means the same.
+fn tidy(parameter: &mut RefOr<Parameter>) {
+    if let RefOr::T(parameter) = parameter
+        && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema
+    {
+        if let SchemaType::Array(types) = &schema.schema_type {
+            let present = types.iter().find(|kind| **kind != Type::Null);
+            schema.schema_type = present
+                .cloned()
+                .map_or(SchemaType::AnyValue, SchemaType::Type);
+        }
+        if schema.format == Some(SchemaFormat::KnownFormat(KnownFormat::Int64)) {
+            schema.format = None;
+        }
+    }
+}
