@@ -198,6 +198,8 @@ up() {
                 THREADKEEP_SIGNING_KEY="${THREADKEEP_SIGNING_KEY:-}" \
                 THREADKEEP_API_KEYS_FILE="$dir/keys/api" \
                 THREADKEEP_TRUSTED_PROXIES=127.0.0.1 \
+                THREADKEEP_RATE_NEW_THREADS=60/1m \
+                THREADKEEP_RATE_WRITES=600/1m \
                 THREADKEEP_WORKERS=1 \
                 THREADKEEP_DRAIN_SECONDS=3 \
                 "$dir/bin/threadkeep"

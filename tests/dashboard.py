@@ -2,7 +2,7 @@
 
     dashboard.py DASHBOARD PROMETHEUS REPLICA...
 
-Each metric that a panel asks for has to be on the page of metrics of a replica, with each label that
+Each panel has to have a description. Each metric that a panel asks for has to be on the page of metrics of a replica, with each label that
 is named, and each label's value where it has to be equal. The Prometheus, which scrapes these
 replicas, then has to answer each query with something, and with the labels of its legend.
 """
@@ -110,6 +110,7 @@ def queries(dashboard):
         metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()
         yield f"${variable['name']}", f"count by ({label}) ({metric})", f"{{{{{label}}}}}"
     for panel in dashboard["panels"]:
+        assert panel["type"] == "row" or panel["description"], panel["title"]
         for target in panel.get("targets", ()):
             assert target["datasource"]["uid"] == "prometheus", panel["title"]
             yield panel["title"], target["expr"], target["legendFormat"]
