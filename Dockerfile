@@ -32,7 +32,7 @@ RUN sed -i '/^\[\[/,/^$/d' Cargo.toml \
 FROM empty AS build
 RUN cargo build --profile dist --locked && rm -r src
 COPY src src
-# Cargo goes by times of change, and those of the copies may be older than the empty package's.
+# Cargo compares times of change, and those of the copies may be older than the empty package's.
 RUN find src -name '*.rs' -exec touch {} + && cargo build --profile dist --locked --bin threadkeep
 
 FROM empty AS build-pgo

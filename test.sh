@@ -74,7 +74,7 @@ install_cargo_deny() {
     rm -rf target/tools/build
 }
 
-# What is shipped has to keep to deny.toml; all that is ever built has to come from crates.io.
+# Shipped code has to keep to deny.toml; all built code has to come from crates.io.
 dependencies() {
     deny=target/tools/bin/cargo-deny
     "$deny" --locked --exclude-dev check licenses bans || return 1
@@ -192,13 +192,13 @@ check 'Express peer' node --check benches/peers/express/server.js
 check 'FastAPI peer' \
     env PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py
 
-# Warnings are denied by an argument and not by RUSTFLAGS, which would build all dependencies anew.
+# An argument denies warnings, since RUSTFLAGS would build all dependencies again.
 check 'Lints' cargo clippy --locked --workspace --all-targets -- -D warnings
 # Half of what a test takes is waiting, so there are twice as many at once as there are cores. Those that look at
 # how long clients wait have the usual number: faults, budgets and hostile requests. The same names leave out and
 # pick, so that each test is run whatever it is called.
 at_once=$((2 * $(nproc)))
-# Runs tests, so many at once. One that hangs fails the run; libtest has named it by then.
+# Runs tests, THREADS at once. One that hangs fails the run; libtest has named it by then.
 tests() {
     threads=$1
     shift

@@ -1,5 +1,5 @@
-//! What an agent keeps besides the state: keys, a task list and a history. `cargo run --example agent`, then
-//! `curl -b jar -c jar -d 'water the plants' http://127.0.0.1:3000/tasks`.
+//! Keys, a task list and a history, which an agent keeps next to the state. `cargo run --example agent`, then `curl -b
+//! jar -c jar -d 'water the plants' http://127.0.0.1:3000/tasks`.
 
 use std::error::Error;
 
@@ -10,7 +10,7 @@ use threadkeep::{ApiError, Session, SessionId, Thread, Threads};
 
 #[post("/tasks")]
 async fn plan(thread: Thread, session: Session, text: String) -> Result<Json<Value>, ApiError> {
-    // beside the state of the caller's thread, and gone with it
+    // next to the state of the caller's thread, and deleted with it
     let task = NewTask {
         id: None,
         content: text,

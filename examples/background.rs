@@ -7,7 +7,7 @@ use std::{convert::Infallible, error::Error, time::Duration, time::Instant};
 use actix_web::{App, HttpServer, get, post};
 use threadkeep::{ApiError, RequestState, Session, Thread, Threads};
 
-/// What several parts of a request note and its end reads.
+/// A value that several parts of a request set and its end reads.
 struct Begun(Instant);
 
 #[post("/report")]

@@ -76,8 +76,8 @@ address() {
     sed -n 's/.*"listening","address":"\([^"]*\)".*/\1/p' "$pgo/serve.log" | grep .
 }
 
-# train [REDIS URL]: has the counting build serve the load test. What is set for a service, a test or a
-# proxy where this runs is not for them.
+# train [REDIS URL]: has the counting build serve the load test. Settings of the environment for a service, a test or a
+# proxy do not apply to them.
 train() {
     : >"$pgo/serve.log"
     (
@@ -122,7 +122,7 @@ pids=
 # sparse: of what the load test never runs, such as the other protocols, nothing is known then, and
 # it is optimized as ever; it would else be taken for what is hardly used
 "$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
-# cargo goes by flags, and would build nothing for another profile of that name
+# cargo compares flags, and would build nothing for another profile of that name
 rm -rf "$pgo/optimized"
 build optimized "-Cprofile-use=$pgo/threadkeep.profdata"
 cp "$pgo/optimized/$host/dist/threadkeep" "$pgo/threadkeep"

@@ -1,14 +1,14 @@
 #!/bin/sh
-# What docker-compose.yml has in containers, as processes of this Linux machine: a Redis with an
-# append-only file, three replicas that are found by DNS, and HAProxy with deploy/haproxy.cfg.
+# The services of docker-compose.yml as processes of this Linux machine: a Redis with an append-only file, three
+# replicas that are found by DNS, and HAProxy with deploy/haproxy.cfg.
 #
 #   scripts/cluster-local.sh up [--dir DIR] [--port PORT]   starts what does not run
 #   scripts/cluster-local.sh status [--dir DIR]             fails unless all of it does
 #   scripts/cluster-local.sh down [--dir DIR]               stops it, and leaves DIR as it is
 #
-# DIR, by default target/cluster of the project, has keys, data and logs. A threadkeep.toml in it is
-# read by the replicas. PORT is the balancer's, on the loopback address, by default 8080; 0 takes a
-# free one. THREADKEEP_BIN names another program than target/release/threadkeep.
+# DIR, by default target/cluster of the project, has keys, data and logs. A threadkeep.toml in it is read by the
+# replicas. PORT is the balancer's, on the loopback address, by default 8080; 0 takes a free one. THREADKEEP_BIN names
+# another program than target/release/threadkeep.
 #
 # Needs redis-server, haproxy, dnsmasq, curl and python3.
 set -eu
@@ -113,8 +113,8 @@ place_of() {
     echo "127.0.0.$((${1#replica} + 1))"
 }
 
-# ports COUNT [PORT]: prints so many ports that are free for TCP and UDP on the addresses used here,
-# from below those that Linux gives to outgoing connections, or PORT if that is free.
+# ports COUNT [PORT]: prints COUNT ports that are free for TCP and UDP on the addresses used here, below those that
+# Linux uses for outgoing connections, or PORT if that is free.
 ports() {
     python3 -c 'import random, socket, sys
 def is_free(port):

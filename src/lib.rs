@@ -9,10 +9,8 @@
 //! ```
 //!
 //! ```toml
-//! [dependencies]
-//! actix-web = "4"
-//! serde_json = "1"
-//! threadkeep = { version = "0.1", default-features = false, features = ["redis"] }
+//! [dependencies] actix-web = "4" serde_json = "1" threadkeep = { version = "0.1", default-features = false, features
+//! = ["redis"] }
 //! ```
 //!
 //! | feature | adds |
@@ -38,16 +36,14 @@
 //! # What a request costs
 //!
 //! A handler that neither reads nor writes costs nothing at the store. The state is fetched at the first read.
-//! Writes are queued, and go out as one merge before the response does, whether or not the state was read. The
+//! Writes are queued, and sent as one merge before the response, whether or not the state was read. The
 //! state is never written back as a whole, so when two requests push at the same moment, both values are kept.
 //!
 //! Calls of [`Kv`], [`Tasks`] and [`History`] are not queued: each goes to the store at once.
 //!
 //! # When something fails
 //!
-//! When a handler fails, by an error or a 5xx response, its queued writes are discarded, and that is logged. What
-//! it has [flushed](Thread::flush) stays. When the merge fails, the response becomes the error that the HTTP API
-//! would return, so a success is always a success. [`ApiError`] is such an error, and a handler can return it.
+//! If a handler fails, with an error or a 5xx response, its queued writes are discarded, and a line is logged. [Flushed](Thread::flush) writes stay. If the merge fails, the response becomes the error of the HTTP API, so a success is always a success. [`ApiError`] is such an error, and a handler can return it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

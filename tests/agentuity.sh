@@ -21,8 +21,8 @@ only=${1:-}
 start_redis
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
 
-# drive VERSION PROGRAM: has the app run by that program, beside the runtime that it imports. In the
-# background: most of it waits for others. Sets $driver.
+# drive VERSION PROGRAM: has that program run the app, next to the runtime that it imports. In the background, since
+# most of it waits for others. Sets $driver.
 drive() {
     install_npm @agentuity/runtime "$1" --omit=peer
     cp tests/agentuity/*.ts "$npm"

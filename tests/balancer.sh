@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 cluster_up
 current=$base/v1/threads/current
 
-# A second start makes no other keys and starts nothing anew.
+# A second start creates no other keys and starts nothing again.
 cp -r "$cluster/keys" "$cluster/run" "$dir"
 cluster_up
 diff -r "$dir/keys" "$cluster/keys" || fail "the keys were made again"
@@ -49,7 +49,7 @@ is_secure --header 'x-forwarded-proto: https' "$current" || fail "https was not 
 ! is_secure --interface 127.0.0.9 --header 'x-forwarded-proto: https' \
     "http://127.0.0.2:$replica_port/v1/threads/current" || fail "a stranger was believed"
 
-# What the replicas count is theirs to tell, however it is asked for here.
+# The metrics of replicas are not public, however the request spells the path.
 for path in metrics '%6detrics' '%6Detric%73'; do
     answers 200 "http://127.0.0.2:$replica_port/$path" || fail "the replicas have no /$path"
     answers 404 "$base/$path" || fail "/$path is seen from outside"
@@ -64,7 +64,7 @@ done
 ends replica1
 ! scripts/cluster-local.sh status --dir "$cluster" >/dev/null || fail "a replica is not missed at all"
 
-# What has ended is started again.
+# A process that has ended is started again.
 send KILL replica2
 ends replica2
 cluster_up

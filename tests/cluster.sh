@@ -1,7 +1,8 @@
-# A cluster of scripts/cluster-local.sh of a script's own: read in by the scripts beside this one,
-# from the directory of the project, after `set -eu`. It takes their trap for EXIT.
+# A private cluster by scripts/cluster-local.sh. Other test scripts source this file from the directory of the project,
+# after `set -eu`. It takes their trap for EXIT.
 #
 # The binary is target/debug's unless THREADKEEP_BIN names another.
+#
 # shellcheck shell=sh
 
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked

@@ -70,7 +70,7 @@ def selectors(node):
 
 
 def faults_of(expression, metrics):
-    """What is wrong with an expression for replicas that export these metrics."""
+    """The faults of an expression for replicas that export these metrics."""
     for kind, found in selectors(promql.parse(expression)):
         if kind == "labels":
             labels, inner = found
@@ -93,7 +93,7 @@ def faults_of(expression, metrics):
 
 
 def evaluate(prometheus, expression, legend):
-    """What is wrong with what Prometheus answers."""
+    """The faults of Prometheus' answer."""
     query = urllib.parse.urlencode({"query": expression})
     answer = json.loads(get(f"{prometheus}/api/v1/query?{query}"))
     series = answer["data"]["result"]

@@ -12,14 +12,14 @@ ELSEWHERE = {
     "docs/agentuity.md": "tests/agentuity.sh runs the apps",
     "docs/limits.md": "it takes an hour",
 }
-# what a reader is told to expect
+# the output that a page promises
 EXPECTED = {
     "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"', "'42'"],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/scopes.md": ['"id":"turn-1"'],
     "docs/webhooks-and-events.md": ["whsec_", '"archives":['],
 }
-# A server runs already. What fails is an answer of 4xx or 5xx.
+# A server runs already. An answer of 4xx or 5xx fails.
 PRELUDE = """
 set -euo pipefail
 cargo() { :; }

@@ -19,7 +19,7 @@ from requests_sse import EventSource
 
 WRITES = 100
 CUTS = 3
-PATIENCE = 120
+WAIT_LIMIT = 120
 
 
 class Link:
@@ -90,7 +90,7 @@ class Reader:
             self.error = error
 
     def all(self):
-        self.thread.join(PATIENCE)
+        self.thread.join(WAIT_LIMIT)
         if self.error:
             raise self.error
         assert not self.thread.is_alive(), "heard only %d events" % len(self.events)

@@ -1,5 +1,5 @@
-# Packages of others that scripts need: read in by the scripts beside this one, from the directory of
-# the project.
+# Installs packages that scripts need. Other test scripts source this file from the directory of the project.
+#
 # shellcheck shell=sh
 
 # locked COMMAND...: while no other script has one locked, since several may want the same package.

@@ -21,8 +21,7 @@ cd "$(dirname "$0")/.."
 install_python schemathesis 4.32.5
 start_server "${1:-memory}"
 
-# A stream of events does not end by itself, and a request of this tool ends with its answer. What a
-# stream refuses, HEAD refuses too.
+# A stream of events does not end by itself, and a request of this tool ends with its answer.
 streams='^get_(thread_)?events(_by_id)?$'
 
 # It keeps notes of its own where it is run.

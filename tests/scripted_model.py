@@ -29,8 +29,7 @@ def value(results):
     return results[-1]["value"] if results[-1].get("found") else None
 
 
-# What the model does at each step after a message of its user. It knows of earlier turns only what the
-# results say.
+# The model's action at each step after a message of its user. It knows earlier turns only from the results.
 SCRIPT = {
     "Remember that I like metric units.": [
         lambda results: ask("kv_write", key="user/units", value="metric"),
@@ -42,7 +41,7 @@ SCRIPT = {
         f" (question {results[1]['value']})",
     ],
     "Which units do I like?": [
-        # a slip, which it mends when it is told
+        # a slip, which it mends after the error
         lambda results: ask("kv_read", key="user units"),
         lambda results: ask("kv_list") if "namespaced" in results[-1]["error"] else "Lost.",
         lambda results: ask("kv_read", key=results[-1]["keys"][-1]),
@@ -156,7 +155,7 @@ def messages(body):
     )
     turn = body["messages"][[m["content"] for m in body["messages"]].index(question) + 1 :]
     blocks = [block for message in turn[1::2] for block in message["content"]]
-    # a mistake is told as plain text
+    # a mistake is answered as plain text
     results = [
         {"error": block["content"]} if block.get("is_error") else json.loads(block["content"])
         for block in blocks

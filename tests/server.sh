@@ -1,7 +1,8 @@
-# A server of a script's own, and packages for it: read in by the scripts beside this one, from the
-# directory of the project, after `set -eu`. It takes their trap for EXIT.
+# A private server, and packages for it. Other test scripts source this file from the directory of the project, after
+# `set -eu`. It takes their trap for EXIT.
 #
 # THREADKEEP_BIN names another program than target/debug/threadkeep.
+#
 # shellcheck shell=sh
 
 # shellcheck source=tests/packages.sh

@@ -75,7 +75,7 @@ def hold_definitions():
 
 
 def hold_schemas(schemas):
-    """What a schema takes and refuses is what the tool takes and refuses."""
+    """A schema accepts and rejects the same arguments as its tool."""
     for calls, is_right in [(CALLS, True), (WRONG, False)]:
         for name, arguments in calls:
             assert Draft202012Validator(schemas[name]).is_valid(arguments) == is_right, name

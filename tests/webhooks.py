@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 SERVER, API_KEY = sys.argv[1:3]
-PATIENCE = 30
+WAIT_LIMIT = 30
 
 received = []  # (headers, body)
 fail_next = [0]
@@ -46,7 +46,7 @@ def ask(method, path, body=None, key=True):
     if body is not None:
         data = json.dumps(body).encode()
         request.add_header("content-type", "application/json")
-    with urllib.request.urlopen(request, data, timeout=PATIENCE) as answer:
+    with urllib.request.urlopen(request, data, timeout=WAIT_LIMIT) as answer:
         return json.loads(answer.read() or b"null")
 
 
@@ -58,7 +58,7 @@ def live_and_end():
 
 def deliveries_of(threads):
     """Waits for both events of each thread, and gives them by thread."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + WAIT_LIMIT
     with lock:
         while True:
             found = {thread: [] for thread in threads}
@@ -119,7 +119,7 @@ def main():
     second = ask("PATCH", path, {"secret": None})["secret"]
     assert second != first
     # the replica that delivers notices it within seconds
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + WAIT_LIMIT
     while True:
         threads = [live_and_end()]
         headers, body = deliveries_of(threads)[threads[0]][0]

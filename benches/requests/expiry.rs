@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 16;
 /// Created threads a second, at the least that this waits for.
 const SLOWEST: u64 = 4_000;
 
-/// Makes so many threads that end in the same second, and waits until all of them are through.
+/// Creates `threads` threads that end in the same second, and waits until all of them have ended.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let server = product::start(super::OWN, "tk", Some(&redis), 1)?;

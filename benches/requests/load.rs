@@ -18,7 +18,7 @@ pub(super) struct Load<'a> {
     next: Cell<usize>,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Default)]
 pub(super) struct Outcome {
     /// How long it really took.

@@ -1,5 +1,5 @@
-//! What a request costs in CPU, the server's and Redis', against an actix handler that does
-//! nothing. `benches/run.sh` runs it, `benches/README.md` tells about it.
+//! The CPU cost of a request, the server's and Redis', compared with an actix handler that does nothing.
+//! `benches/run.sh` runs it, `benches/README.md` describes it.
 
 mod connection;
 mod expiry;

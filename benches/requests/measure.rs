@@ -17,12 +17,12 @@ use super::socket::Socket;
 const WARM_UP: Duration = Duration::from_secs(1);
 const SLICE: Duration = Duration::from_millis(500);
 
-/// What is to be measured.
+/// The measurements to make.
 pub(super) struct Plan {
     /// For each row and program.
     pub(super) time: Duration,
     pub(super) workers: u64,
-    /// A program beside the own, such as an earlier build.
+    /// Another program to measure, such as an earlier build.
     pub(super) other: Option<String>,
     /// Only rows with this in their names.
     pub(super) only: String,

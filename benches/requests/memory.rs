@@ -1,5 +1,4 @@
-//! What memory is for: connections, threads in Redis, threads in the process; and how soon a process
-//! is ready.
+//! The use of memory: connections, threads in Redis, threads in the process; and the start of a process.
 
 use std::error::Error;
 use std::fs;
@@ -27,7 +26,7 @@ const STATE_BYTES: usize = 10 * 1024;
 const STARTS: usize = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Measures with so many connections and threads.
+/// Measures with that many connections and threads.
 pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     println!("| what | measured |\n|---|---:|");
@@ -98,8 +97,7 @@ async fn is_ready(address: SocketAddr) -> bool {
     connection.exchange(&ready).await.is_ok()
 }
 
-/// Makes threads with a state of about so many bytes, messages and some other keys. Returns the bytes
-/// of all states.
+/// Creates threads with a state of about `bytes` bytes, messages and some other keys. Returns the bytes of all states.
 async fn make(server: SocketAddr, threads: usize, bytes: usize) -> io::Result<u64> {
     let shares = (0..MAKERS).map(|maker| async move {
         let mut connection = Connection::open(server).await?;
@@ -130,7 +128,7 @@ fn state(n: usize, bytes: usize) -> String {
     )
 }
 
-/// Connections that have asked once each and ask no more.
+/// Connections that have sent one request each, and are idle.
 async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
     let mut open = Vec::with_capacity(count);
     let health = request("GET /v1/threads/current", None, "");

@@ -20,7 +20,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it, and waits until it listens. What it prints is in a file of that name.
+    /// Starts it, and waits until it listens. Its output is in a file of that name.
     pub(super) fn start(command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
         let mut process = Self::spawn(command, address, name)?;
         let start = Instant::now();

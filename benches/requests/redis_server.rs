@@ -49,7 +49,7 @@ impl Redis {
         self.0.address()
     }
 
-    /// The lists of archived threads: every bucket has one beside its log.
+    /// The lists of archived threads: every bucket has one next to its log.
     pub(super) fn archive_lists(&self) -> io::Result<Vec<String>> {
         let script = "return table.concat(redis.call('KEYS', 'tk:{*}:e'), ' ')";
         let logs = self.ask(&format!("EVAL \"{script}\" 0"))?;

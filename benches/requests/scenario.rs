@@ -1,4 +1,4 @@
-//! What is asked.
+//! The requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ const THREADS: usize = 1_000;
 const MESSAGES: usize = 50;
 const MANY_MESSAGES: usize = 1_000;
 
-/// Threads whose state is about as large as one may be, and what is in it beside messages.
+/// Threads whose state has nearly the largest size, and its content in addition to messages.
 const LARGE_THREADS: usize = 20;
 const LARGE_BYTES: usize = 900 * 1024;
 
@@ -70,7 +70,7 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
             requests: push(&of_many, MANY_MESSAGES),
         },
         Scenario {
-            name: "push 200 bytes, window 50, beside 900 KiB".into(),
+            name: "push 200 bytes, window 50, next to 900 KiB".into(),
             requests: push(&of_much, MESSAGES),
         },
     ])
@@ -94,7 +94,7 @@ fn merge((n, id): (usize, &String)) -> Vec<u8> {
     request("PATCH /v1/threads/current/state", Some(id), &body)
 }
 
-/// What models and applications do beside the state of threads, which an earlier build need not know.
+/// Requests of models and applications outside of thread states, which an earlier build need not know.
 pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let ids = threads(server, THREADS, |_| String::new()).await?;
     let call = |line, body: &dyn Fn(usize) -> String| {
@@ -131,7 +131,7 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// What a process of Agentuity's runtime asks by its socket: names, and what comes after the ids.
+/// The requests of a process of Agentuity's runtime on its socket: names, and the text after the ids.
 pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, Vec<String>); 2]> {
     let ids = threads(server, THREADS, ten_values).await?;
     let id = |signed: &String| signed.split(';').next().unwrap_or_default().to_owned();
@@ -175,7 +175,7 @@ fn messages(n: usize, count: usize) -> String {
     format!(r#""messages":[{}]"#, messages.join(","))
 }
 
-/// Makes so many threads with these members as their states, and returns the signed ids.
+/// Creates threads with these members as their states, and returns the signed ids.
 async fn threads(
     server: SocketAddr,
     count: usize,

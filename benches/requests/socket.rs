@@ -48,8 +48,7 @@ impl Socket {
         Ok(this)
     }
 
-    /// Sends these requests in turn for that time, and waits for the last answers. Each is what comes
-    /// after the id.
+    /// Sends these requests in turn for that time, and waits for the last answers. Each is the text after the id.
     pub(super) async fn run(&mut self, requests: &[String], time: Duration) -> io::Result<Outcome> {
         let start = Instant::now();
         let mut latencies = Vec::new();

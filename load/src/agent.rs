@@ -12,7 +12,7 @@ use crate::run::Run;
 
 /// Somebody who uses the service: does one thing after the other until time is up.
 pub(crate) trait Agent: Sized + Send + 'static {
-    /// What the reports call it.
+    /// Its name in reports.
     const NAME: &'static str;
 
     fn new(run: &Run) -> Self;

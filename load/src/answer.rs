@@ -1,4 +1,4 @@
-//! What the service answered, and whether it may answer so.
+//! Answers of the service, and whether they are valid.
 
 use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap};
 use serde::Deserialize;
@@ -13,13 +13,13 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// What is wrong with an answer.
+/// A fault of an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {detail}")]
 pub(crate) struct Wrong {
     /// In few words, the same ones for the same fault.
     pub(crate) what: &'static str,
-    /// What was expected, and what came.
+    /// The expected and the actual value.
     pub(crate) detail: String,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// What a write answers.
+/// The receipt of a write.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Receipt {
     pub(crate) version: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Receipt {
     pub(crate) results: Option<Vec<OperationResult>>,
 }
 
-/// What one operation of a merge answers.
+/// The result of one operation of a merge.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct OperationResult {
     pub(crate) length: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the program is asked to do.
+//! The arguments of the program.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     )]
     pub(crate) hosts: Vec<Url>,
 
-    /// What the users do
+    /// The scenario of the users
     #[arg(long, env = "LOAD_SCENARIO", value_enum, default_value_t = Choice::Mixed)]
     pub(crate) scenario: Choice,
 
@@ -52,14 +52,14 @@ pub(crate) struct Args {
     )]
     pub(crate) timeout_ms: u64,
 
-    /// How long to wait for the service to be ready, and to repeat what may be repeated
+    /// How long to wait for the service to be ready, and to retry requests
     #[arg(
         long,
-        env = "LOAD_PATIENCE_SECONDS",
+        env = "LOAD_RETRY_SECONDS",
         value_name = "N",
         default_value_t = 30
     )]
-    pub(crate) patience_seconds: u64,
+    pub(crate) retry_seconds: u64,
 
     /// Count unanswered requests (503, time-outs, lost connections) without failing for them
     #[arg(long, env = "LOAD_TOLERATE_OUTAGES")]
@@ -104,7 +104,7 @@ pub(crate) enum Choice {
     Merge,
     /// States of hundreds of KiB, read whole and written in parts
     Large,
-    /// What models ask for: keys, counters and tasks
+    /// Tool calls of models: keys, counters and tasks
     Tools,
     /// All of these at once
     Mixed,
@@ -124,7 +124,7 @@ impl Choice {
 }
 
 impl Args {
-    /// The api key, wherever it stands. An empty setting is none.
+    /// The API key, from either source. An empty setting counts as missing.
     pub(crate) fn api_key(&self) -> Result<Option<Arc<str>>, LoadError> {
         let file = self.api_key_file.as_ref();
         let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else {

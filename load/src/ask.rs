@@ -11,7 +11,7 @@ use crate::run::Run;
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
-    /// What the reports call it.
+    /// Its name in reports.
     pub(crate) name: &'static str,
     /// Path and query.
     pub(crate) path: String,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use goose::GooseError;
 use reqwest::Url;
 
-/// What is wrong with the test itself, not with the service.
+/// A fault of the test itself, not of the service.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     /// The file with the api key.
@@ -21,8 +21,7 @@ pub(crate) enum LoadError {
     /// No client can be made.
     #[error("no client can be made")]
     Client(#[source] reqwest::Error),
-    /// The load library.
-    /// What the load library says; its own texts leave out what is wrong.
+    /// The load library. The error of the load library; its own texts leave out the cause.
     #[error("the load cannot be made: {0:?}")]
     Goose(Box<GooseError>),
     /// The reports.

@@ -40,10 +40,10 @@ impl Hosts {
     }
 
     /// Waits until each of them can serve.
-    pub(crate) async fn until_ready(&self, patience: Duration) -> Result<(), LoadError> {
+    pub(crate) async fn until_ready(&self, retry_time: Duration) -> Result<(), LoadError> {
         let client = Client::builder().timeout(Duration::from_secs(5)).build();
         let client = client.map_err(LoadError::Client)?;
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + retry_time;
         for (url, base) in self.urls.iter().zip(&self.bases) {
             loop {
                 let answer = client.get(format!("{base}/readyz")).send().await;

@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     },
     /// The answer was wrong; it is noted.
     Wrong {
-        /// Whether it was one of success all the same.
+        /// Whether it succeeded nevertheless.
         is_acknowledged: bool,
     },
 }
@@ -55,11 +55,11 @@ impl<'a> Http<'a> {
         ask: &Ask,
         check: impl Fn(&Answer) -> Result<T, Wrong> + Send + Sync,
     ) -> Result<T, Failure> {
-        let mut patience = self.run.patience;
+        let mut retry_time = self.run.retry_time;
         if ask.method != Method::GET {
-            patience = patience.min(KEY_LASTS);
+            retry_time = retry_time.min(KEY_LASTS);
         }
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + retry_time;
         let mut pause = FIRST_PAUSE;
         let mut may_be_done = false;
         loop {

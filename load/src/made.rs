@@ -9,7 +9,7 @@ use crate::http::{Failure, Http};
 use crate::place::SignedId;
 use crate::state::State;
 
-/// What is told of a thread that was made.
+/// The answer to the creation of a thread.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) id: SignedId,

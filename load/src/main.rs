@@ -59,7 +59,7 @@ async fn main() -> ExitCode {
 async fn test(args: Args) -> Result<bool, LoadError> {
     report::prepare(&args.report)?;
     let run = Arc::new(Run::new(&args)?);
-    run.hosts.until_ready(run.patience).await?;
+    run.hosts.until_ready(run.retry_time).await?;
     let progress = tokio::spawn(progress::show(Arc::clone(&run)));
     let ended = attack::run(&args, &run).await;
     progress.abort();

@@ -9,8 +9,8 @@ use serde::Deserialize;
 /// Compact JSON.
 pub(crate) type Text = Arc<str>;
 
-/// What values must survive: numbers that are no doubles, empty arrays against empty objects,
-/// lone surrogates, repeated keys.
+/// Values that must survive: numbers that are not doubles, empty arrays and empty objects, lone surrogates, repeated
+/// keys.
 const EXACT: [&str; 8] = [
     "9007199254740993",
     "1.0",
@@ -30,7 +30,7 @@ const WORDS: [&str; 16] = [
 /// Which push of a run a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Mark {
-    /// Who pushed, a number of its own for each writer of the run.
+    /// The writer, by a number that is unique in the run.
     pub(crate) writer: u32,
     /// The writer's pushes are counted from 0.
     pub(crate) number: u32,

@@ -9,7 +9,7 @@ pub(crate) enum Place {
     /// its host.
     Cookie {
         host: Arc<str>,
-        /// Once it was told.
+        /// Once an answer had it.
         told: Option<SignedId>,
     },
     /// By its signed id.

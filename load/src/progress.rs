@@ -1,4 +1,4 @@
-//! What is seen while it runs.
+//! Progress during the run.
 
 use std::sync::Arc;
 use std::time::Duration;

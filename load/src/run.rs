@@ -1,4 +1,4 @@
-//! What all users of a run share.
+//! The state that all users of a run share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub(crate) struct Run {
     pub(crate) account: Account,
     pub(crate) api_key: Option<Arc<str>>,
     /// How long a read that verifies is tried.
-    pub(crate) patience: Duration,
+    pub(crate) retry_time: Duration,
     /// How long an answer may take.
     pub(crate) timeout: Duration,
     /// The agents on the hot thread.
@@ -36,7 +36,7 @@ impl Run {
             hosts: Hosts::new(args.hosts.clone()),
             account: Account::default(),
             api_key: args.api_key()?,
-            patience: Duration::from_secs(args.patience_seconds),
+            retry_time: Duration::from_secs(args.retry_seconds),
             timeout: Duration::from_millis(args.timeout_ms),
             group: Group::default(),
             started: Instant::now(),

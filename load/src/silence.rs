@@ -25,7 +25,7 @@ impl Silence {
         }
     }
 
-    /// Whether it may have been done all the same.
+    /// Whether it may have been executed.
     pub(crate) fn may_be_done(&self) -> bool {
         match self {
             // 429 is said before anything is done

@@ -28,7 +28,7 @@ pub(crate) fn judge(tally: &Tally, tolerates_outages: bool) -> (Verdict, Vec<Str
     if tally.requests <= unanswered {
         reasons.push("nothing was answered".to_owned());
     }
-    // each is told as a finding, unless a user of the test did not come to its end
+    // each is a finding, unless a user of the test did not finish
     let told = tally.findings.get(&Kind::Unverified).copied();
     let left = tally.threads - tally.threads_verified - told.unwrap_or_default();
     if left > 0 {

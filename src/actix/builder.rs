@@ -24,7 +24,7 @@ const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
 /// The lifetimes that a thread may have.
 const TTLS: RangeInclusive<Duration> = TTL_MIN..=TTL_MAX;
 
-/// Puts [`Threads`] together. Whatever is not set has the default of the server's documentation.
+/// Puts [`Threads`] together. Settings that you leave out have the defaults of the server.
 ///
 /// ```no_run
 /// # #[cfg(feature = "redis")]
@@ -67,16 +67,16 @@ enum Source {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The signing keys are no keys.
-    #[error("the signing keys cannot be used")]
+    #[error("invalid signing keys")]
     SigningKeys(#[from] KeyRingError),
     /// The lifetime is out of bounds.
-    #[error("the ttl has to be 60 s to 365 days")]
+    #[error("the ttl must be from 60 s to 365 days")]
     Ttl,
     /// A browser would reject the cookie.
-    #[error("the cookie cannot be set")]
+    #[error("invalid cookie")]
     Cookie(#[from] CookieError),
     /// The store does not answer, or refuses to be used so.
-    #[error("the store cannot be opened")]
+    #[error("cannot open the store")]
     Store(#[from] StoreError),
 }
 
@@ -158,10 +158,10 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Starts nothing in the background. Threads still expire, but nobody is told, and
-    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. For apps beside others on the same
-    /// Redis, of which some handle events. Such an app takes no part in the agreement on a signing key: it has to
-    /// have a new key before any other replica names it.
+    /// Starts nothing in the background. Threads still expire, but the app gets no events, and
+    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. Use it for an app that shares Redis with others of
+    /// which some handle events. Such an app takes no part in the agreement on a signing key: give it a new key before
+    /// any other replica signs with it.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self
@@ -173,7 +173,7 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Takes ids from that provider in place of signed ids.
+    /// Takes ids from that provider instead of signed ids.
     pub fn provider(mut self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         self.provider = Some(provider);
         self

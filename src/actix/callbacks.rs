@@ -18,7 +18,7 @@ const ATTEMPTS: u32 = 5;
 /// From its first failure to the second call; each pause is twice the one before.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What came of the callbacks of an app.
+/// Counts of callbacks by their outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallbackCounts {
     /// Callbacks that succeeded.
@@ -29,7 +29,7 @@ pub struct CallbackCounts {
     pub given_up: u64,
 }
 
-/// What calls back, and counts.
+/// Runs callbacks, and counts their outcomes.
 #[derive(Debug, Clone)]
 pub(super) struct Callbacks {
     background: Background,
@@ -44,7 +44,7 @@ struct Counters {
     given_up: AtomicU64,
 }
 
-/// A callback that can be called again; its error is told as text.
+/// A callback that can run again. Its error is a text.
 pub(super) type Repeatable<T> =
     Box<dyn Fn(T) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
@@ -127,6 +127,6 @@ impl Callbacks {
 
     fn give_up(&self, error: &str) {
         self.counters.given_up.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(error, "a callback has failed for good");
+        tracing::error!(error, "callback failed for good");
     }
 }

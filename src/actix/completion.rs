@@ -1,4 +1,4 @@
-//! What waits for the end of a request: callbacks, and work after the response.
+//! Work at the end of a request: callbacks, and futures that run after the response.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub struct Completed {
     pub duration: Duration,
 }
 
-/// What is called back with the end of a request.
+/// A callback for the end of a request.
 pub(super) enum Callback {
     /// On the worker that serves it.
     Once(Box<dyn FnOnce(Completed) + Send>),

@@ -1,4 +1,4 @@
-//! What a request has from its start to its end.
+//! The context of a request, from its start to its end.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

@@ -16,7 +16,7 @@ use crate::service::{ScopeService, ServiceError, ThreadService, WriteOptions};
 use crate::store::{Found, StoreError};
 use crate::web::ApiError;
 
-/// What the store answered to a flush.
+/// The outcome of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     /// The thread's version afterwards.
@@ -38,7 +38,7 @@ pub(super) struct CurrentThread {
     pending: Mutex<PendingWrites>,
     /// Held by whoever talks to the store: a load between the two halves of a flush would see its
     /// writes once too often or not at all. The ledger's own lock is never held over an await.
-    turn: tokio::sync::Mutex<()>,
+    queue: tokio::sync::Mutex<()>,
 }
 
 impl CurrentThread {
@@ -55,7 +55,7 @@ impl CurrentThread {
             vain: Mutex::default(),
             is_answered: AtomicBool::new(false),
             pending: Mutex::new(PendingWrites::new(caller)),
-            turn: tokio::sync::Mutex::default(),
+            queue: tokio::sync::Mutex::default(),
         }
     }
 
@@ -97,7 +97,7 @@ impl CurrentThread {
 
     /// Writes what is queued as one merge; none when nothing is.
     pub(super) async fn flush(&self) -> Result<Option<Written>, ServiceError> {
-        let _turn = self.turn.lock().await;
+        let _queue = self.queue.lock().await;
         let id = self.id();
         let Some(batch) = self.pending().take()? else {
             return Ok(None);
@@ -119,7 +119,7 @@ impl CurrentThread {
     /// Ends the thread; the request goes on with a new one, or where a provider will name the same
     /// one again, with a new life of it.
     pub(super) async fn destroy(&self) -> Result<(), ServiceError> {
-        let _turn = self.turn.lock().await;
+        let _queue = self.queue.lock().await;
         let caller = self.pending().caller().clone();
         let options = WriteOptions::default();
         let next = match caller.source.successor() {
@@ -174,7 +174,7 @@ impl CurrentThread {
     }
 
     async fn load(&self) -> Result<(), ServiceError> {
-        let _turn = self.turn.lock().await;
+        let _queue = self.queue.lock().await;
         if self.pending().is_loaded() {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl CurrentThread {
     }
 
     async fn load_metadata(&self) -> Result<(), ServiceError> {
-        let _turn = self.turn.lock().await;
+        let _queue = self.queue.lock().await;
         if self.pending().metadata().is_some() {
             return Ok(());
         }
@@ -233,7 +233,7 @@ impl Drop for CurrentThread {
             tracing::error!(thread.id = ?thread, writes, "queued writes were lost: no flush followed");
         }
         if pending.is_in_flight() {
-            tracing::warn!(thread.id = ?thread, "a flush was cancelled: the store has its writes or not");
+            tracing::warn!(thread.id = ?thread, "flush cancelled: its writes may or may not be stored");
         } else if let Some(endings) = self.endings.as_ref().filter(|_| !pending.has_stored()) {
             for ticket in self.vain().drain(..) {
                 endings.forget(ticket);

@@ -1,4 +1,4 @@
-//! Who in this process waits for the ends of threads.
+//! The callbacks of this process for the ends of threads.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -38,8 +38,8 @@ pub(super) struct Ticket {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Whether the log is read for them. Who adds a callback reads this lock all the while, so that
-    /// no event is looked at between the moment from which on it counts and when it is added.
+    /// Whether the log is read for them. Adding a callback holds this lock for reading, so no event is dispatched
+    /// between the moment from which the callback counts and the moment at which it is added.
     is_reading: RwLock<bool>,
     list: Mutex<List>,
 }
@@ -53,7 +53,7 @@ struct List {
 
 struct Waiter {
     number: u64,
-    /// What was logged up to there is about an earlier life.
+    /// Events up to this place are about an earlier life.
     after: Position,
     callback: Repeatable<Notice>,
 }
@@ -93,7 +93,7 @@ impl Endings {
         Ok((ticket, exists))
     }
 
-    /// Calls back no more.
+    /// Removes a callback.
     pub(super) fn forget(&self, ticket: Ticket) {
         self.waiting.list().forget(ticket);
     }
@@ -152,7 +152,7 @@ impl Reader {
                     }
                 }
                 Ok(Some(GlobalItem::Reset { .. })) => {
-                    tracing::warn!("ends of threads may have been missed: the log was shortened");
+                    tracing::warn!("the log was shortened: ends of threads may have been missed");
                 }
                 Ok(None) => return,
                 Err(_) => sleep(PAUSE).await,

@@ -1,4 +1,4 @@
-//! What a handler can ask for of its request.
+//! Extractors.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;

@@ -67,7 +67,7 @@ impl History {
         Ok(written.appended)
     }
 
-    /// Items from a place on, at most so many, and never more than 1,000.
+    /// Reads up to `limit` items from a place on, at most 1,000.
     ///
     /// # Errors
     /// [`ApiError::Service`] or [`ApiError::Internal`].

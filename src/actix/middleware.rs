@@ -76,7 +76,7 @@ where
                 }
             };
             if caller.ignored_cookie {
-                tracing::info!(session.id = %session, "a thread cookie does not verify and is ignored");
+                tracing::info!(session.id = %session, "thread cookie ignored: its signature is wrong");
             }
             let thread = CurrentThread::new(
                 caller,

@@ -1,4 +1,4 @@
-//! What a request knows of its thread, and what it still has to write.
+//! A request's view of its thread, with the writes that it still has to send.
 
 use std::mem;
 
@@ -59,7 +59,7 @@ impl PendingWrites {
         }
     }
 
-    /// Whose thread it is.
+    /// The caller whose thread it is.
     pub(super) fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -69,7 +69,7 @@ impl PendingWrites {
         self.has_stored
     }
 
-    /// Notes a write beside the queue, if it was to the thread that this is about.
+    /// Notes a write outside the queue, if it was to this thread.
     pub(super) fn note_stored(&mut self, id: &ThreadId) {
         self.has_stored |= self.caller.id == *id;
     }
@@ -118,10 +118,10 @@ impl PendingWrites {
         self.metadata = Some(metadata);
     }
 
-    /// The state with all that is queued; none before it is loaded.
+    /// The state with the queued writes applied; none before it is loaded.
     ///
     /// # Errors
-    /// What the store would refuse the queue for, unless it holds other values by then.
+    /// The refusal that the store would give, unless its values change before the flush.
     pub(super) fn state(&mut self) -> Result<Option<&Document>, Refusal> {
         let Some(state) = &mut self.state else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! A response on its way out.
+//! A response before it is sent.
 
 use std::error::Error as StdError;
 
@@ -78,7 +78,7 @@ fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
         || is_refusal && is_unstored && !has_stored
 }
 
-/// The client is told that something broke, the log what.
+/// Logs the cause of a fault; the client gets only a general message.
 fn log_fault<B>(response: &ServiceResponse<B>, session: SessionId) {
     if !response.status().is_server_error() {
         return;

@@ -7,10 +7,9 @@ use super::tasks::Tasks;
 use crate::service::WriteOptions;
 use crate::web::ApiError;
 
-/// A scope that the app names: keys, a task list and a history, which all who name it share.
+/// A scope that the app names: keys, a task list and a history, shared by everyone who names it.
 ///
-/// A session, tool or personality comes into being at the first write. Who may open which scope is
-/// the app's to say.
+/// A session, tool or personality starts with its first write. The app decides who may open which scope.
 #[derive(Debug, Clone)]
 pub struct ScopeHandle {
     target: ScopeTarget,

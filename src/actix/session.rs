@@ -43,11 +43,11 @@ impl Session {
         ScopeHandle::of(ScopeTarget::Shared(Arc::clone(&self.0.thread), scope))
     }
 
-    /// Calls back once the response is ready, before it goes out; at once if it has gone. Not at
-    /// all if there is none, because the client went away or the handler panicked.
+    /// Calls back once the response is ready, before it is sent; at once if it was sent already. Never calls back if
+    /// there is no response, because the client went away or the handler panicked.
     ///
-    /// It runs on the worker that serves the request, so it must not block. Its panic is counted
-    /// in [`Threads::callbacks`](super::Threads::callbacks) and goes no further.
+    /// It runs on the worker that serves the request, so it must not block. Its panic is counted in
+    /// [`Threads::callbacks`](super::Threads::callbacks) and goes no further.
     pub fn on_completed(&self, callback: impl FnOnce(Completed) + Send + 'static) {
         let callback = Callback::Once(Box::new(callback));
         self.0.completion.on_completed(callback);

@@ -12,13 +12,12 @@ use crate::web::ApiError;
 
 /// The state of a [`Thread`](super::Thread).
 ///
-/// Reads fetch it once and show it with all that is queued; writes are queued and answer at once.
-/// What a queued write does to the state, and the limits, are judged when it is written, except
-/// that a read after it answers [`not_an_array`](crate::domain::Refusal::NotAnArray) and its like
-/// early.
+/// Reads fetch it once and show it with the queued writes applied; writes are queued and return at once. The store
+/// checks queued writes and limits when it writes them, except that a read after a queued write returns errors such as
+/// [`not_an_array`](crate::domain::Refusal::NotAnArray) early.
 ///
-/// Values are read as any type of serde. Number text beyond 64 bits, repeated keys and values
-/// nested deeper than 128 levels survive as `Box<serde_json::value::RawValue>` alone.
+/// Values are read as any type of serde. Number text beyond 64 bits, repeated keys and values nested deeper than 128
+/// levels survive only as `Box<serde_json::value::RawValue>`.
 #[derive(Clone)]
 pub struct ThreadState(pub(super) Arc<CurrentThread>);
 
@@ -147,7 +146,7 @@ impl ThreadState {
     ) -> Result<(), ApiError> {
         if max_records == 0 {
             return Err(ApiError::InvalidOperation {
-                detail: "a window has to keep at least 1 element".into(),
+                detail: "a window must keep at least 1 element".into(),
                 operation: None,
             });
         }

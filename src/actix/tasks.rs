@@ -51,7 +51,7 @@ impl Tasks {
         Ok(view.tasks.tasks().to_vec())
     }
 
-    /// Puts a whole new list in place of the old one.
+    /// Replaces the whole list.
     ///
     /// # Errors
     /// [`ApiError::Service`] or [`ApiError::Internal`].

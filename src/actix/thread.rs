@@ -19,11 +19,10 @@ use crate::web::ApiError;
 
 /// The caller's own thread: the extractor of [`Threads`](super::Threads).
 ///
-/// A handle that is cheap to clone and may be sent to other tasks; all clones share one queue of
-/// writes. What is queued when the handler returns is written before the response goes out. After
-/// that, in streaming bodies and [`Session::wait_until`](super::Session::wait_until), a write
-/// wants a [`flush`](Self::flush); what is never flushed is lost with the last handle, and logged
-/// as an error.
+/// A handle that is cheap to clone and may be sent to other tasks; all clones share one queue of writes. The queue is
+/// written before the response is sent. Later writes, in streaming bodies and
+/// [`Session::wait_until`](super::Session::wait_until), need a [`flush`](Self::flush); writes that are never flushed
+/// are lost with the last handle, and logged as an error.
 #[derive(Clone)]
 pub struct Thread(pub(super) Arc<CurrentThread>);
 
@@ -40,8 +39,7 @@ impl Thread {
         ThreadState(Arc::clone(&self.0))
     }
 
-    /// Its keys, which tools keep beside the state. Needs
-    /// [`Threads::with_scopes`](super::Threads::with_scopes).
+    /// Its keys, which tools keep next to the state. Needs [`Threads::with_scopes`](super::Threads::with_scopes).
     #[must_use]
     pub fn kv(&self) -> Kv {
         Kv::of(self.target())
@@ -89,7 +87,7 @@ impl Thread {
         let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
         if !metadata.is_object() {
             return Err(ApiError::InvalidParameter(
-                "The metadata has to be an object".into(),
+                "The metadata must be an object".into(),
             ));
         }
         self.0.pending().queue_metadata(metadata);
@@ -105,14 +103,13 @@ impl Thread {
         Ok(!has_state && self.0.metadata().await? == Json::empty_object())
     }
 
-    /// Destroys the thread at once. What is queued is dropped.
+    /// Destroys the thread at once. Drops the queue.
     ///
-    /// The response carries a fresh id, and what the request does afterwards is about the thread
-    /// of that id, which is empty. Where ids come from a provider the id stays, and begins a new
-    /// life with the next write.
+    /// The response carries a new id, and from then on the request works on the empty thread of that id. If ids come
+    /// from a provider, the id stays, and the next write begins a new life.
     ///
     /// # Errors
-    /// [`ApiError::Service`]; what was queued stays so.
+    /// [`ApiError::Service`]; the queue stays.
     pub async fn destroy(&self) -> Result<(), ApiError> {
         Ok(self.0.destroy().await?)
     }
@@ -142,20 +139,18 @@ impl Thread {
         self.0.on_destroyed(repeatable(callback)).await
     }
 
-    /// Writes what is queued as one merge, now. None when nothing is queued.
+    /// Writes the queue as one merge now. Returns none if the queue is empty.
     ///
-    /// Reads of this request go on seeing the state that they saw, with its own writes; what
-    /// others write meanwhile is not among it.
+    /// Reads of this request continue to see the same state with its own writes, without concurrent writes of others.
     ///
-    /// Dropping the future before it is done leaves open whether the merge was, so the next flush,
-    /// that before the response included, fails with [`StoreError::Interrupted`].
+    /// If you drop the future before it is done, the merge may or may not have happened, so the next flush, including
+    /// the one before the response, fails with [`StoreError::Interrupted`].
     ///
     /// [`StoreError::Interrupted`]: crate::store::StoreError::Interrupted
     ///
     /// # Errors
-    /// [`ApiError::Service`]. What was queued is then gone from the queue: a refused merge has
-    /// changed nothing, and whether an ambiguous one was done, a repeat cannot tell. The next read
-    /// fetches the state anew.
+    /// [`ApiError::Service`]. The queue is empty afterwards: a rejected merge changed nothing, and an ambiguous one
+    /// must not be repeated. The next read fetches the state again.
     pub async fn flush(&self) -> Result<Option<Receipt>, ApiError> {
         Ok(self.0.flush().await?.map(Receipt::from))
     }

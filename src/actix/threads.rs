@@ -128,13 +128,13 @@ impl Threads {
         }
     }
 
-    /// The events of the store, unless there are none: to subscribe to, and to stop with the app.
+    /// The events of the store, if there are any: subscribe to them, and stop them with the app.
     #[must_use]
     pub fn events(&self) -> Option<&Events> {
         self.events.as_ref()
     }
 
-    /// What came of the callbacks of all requests so far.
+    /// Counts of the callbacks of all requests so far, by outcome.
     #[must_use]
     pub fn callbacks(&self) -> CallbackCounts {
         self.callbacks.counts()
@@ -156,7 +156,7 @@ impl Threads {
     pub async fn shutdown(&self, limit: Duration) -> usize {
         let left = self.background.shutdown(limit).await;
         if left > 0 {
-            tracing::error!(left, "work after the response did not end in time");
+            tracing::error!(left, "work after the response did not finish in time");
         }
         left
     }

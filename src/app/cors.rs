@@ -1,4 +1,4 @@
-//! What pages of other origins may do.
+//! Cross-origin requests.
 
 use actix_cors::Cors;
 use actix_web::http::header::{

@@ -42,7 +42,7 @@ pub use server_info::ServerInfo;
 use worker::Shared;
 
 /// How often it is looked whether those who have left are served.
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A server that listens and does not answer yet.
 pub struct Application {
@@ -61,10 +61,10 @@ pub struct Application {
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The address cannot be listened on.
-    #[error("{0} cannot be listened on")]
+    #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] io::Error),
     /// The store does not answer, or refuses to be used so.
-    #[error("the store cannot be opened")]
+    #[error("cannot open the store")]
     Store(#[from] StoreError),
     /// Something of the operating system failed.
     #[error("the server failed")]
@@ -257,7 +257,7 @@ impl fmt::Debug for Application {
 /// connections ends at once, and what it does with it.
 async fn until_none_is_left(sockets: &SocketCounters) {
     while sockets.left() > 0 {
-        sleep(GLANCE).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -92,7 +92,7 @@ impl Shared {
 }
 
 impl Worker {
-    /// Adds all paths to an app. The router tries what comes first before all else.
+    /// Adds all paths to an app. The router tries them in this order.
     pub(super) fn configure(&self, config: &mut ServiceConfig) {
         self.api.configure(config);
         self.agentuity.configure(config);

@@ -1,4 +1,4 @@
-//! What the arguments ask for. The flags of settings are made from the default file.
+//! Reads the command line. The flags of settings are made from the default file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

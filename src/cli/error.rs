@@ -16,33 +16,33 @@ pub(super) enum CliError {
     Environment(String),
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    #[error("no signing key is configured: set signing_keys or signing_keys_file")]
+    #[error("no signing key is set: set signing_keys or signing_keys_file")]
     NoSigningKey,
-    #[error("this is no thread id to sign")]
+    #[error("invalid thread id")]
     ThreadId(#[from] ThreadIdError),
-    #[error("a key's name has to be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`")]
+    #[error("the name of a key must be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`")]
     KeyName,
-    #[error("it does not verify")]
+    #[error("the signature is wrong")]
     NotVerified,
     #[error(transparent)]
     Log(#[from] LogError),
     #[error(transparent)]
     App(#[from] AppError),
-    #[error("no api key is configured: set api_keys or api_keys_file")]
+    #[error("no API key is set: set api_keys or api_keys_file")]
     NoApiKey,
-    #[error("the server's URL has to be one such as http://127.0.0.1:8080")]
+    #[error("the URL of the server must be like http://127.0.0.1:8080")]
     ServerUrl,
-    #[error("the server cannot be asked")]
+    #[error("cannot reach the server")]
     Unreachable(#[source] reqwest::Error),
-    #[error("the server refuses, {status} {code}: {detail}")]
+    #[error("the server answered {status} {code}: {detail}")]
     Refused {
         status: u16,
         code: String,
         detail: String,
     },
-    #[error("the server's answer is not of this version")]
+    #[error("the server has another version: its answer cannot be read")]
     Answer(#[source] serde_json::Error),
-    #[error("the output cannot be written")]
+    #[error("cannot write the output")]
     Output(#[source] io::Error),
 }
 

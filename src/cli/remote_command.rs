@@ -1,8 +1,8 @@
-//! What a running server is asked for.
+//! Commands that ask a running server.
 
 use clap::{Arg, ArgAction, ArgMatches};
 
-/// What a server is asked for.
+/// A command for a running server.
 #[derive(Debug)]
 pub(super) enum RemoteCommand {
     Events { types: Vec<String> },
@@ -81,7 +81,7 @@ pub(super) fn commands() -> [clap::Command; 3] {
     ]
 }
 
-/// What a server is asked for by a command of two words, which are those of [`commands`].
+/// Reads a command of two words, which are those of [`commands`].
 pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCommand {
     let text = |name| matches.get_one::<String>(name).cloned();
     let id = || text("id").unwrap_or_default();

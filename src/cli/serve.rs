@@ -1,4 +1,4 @@
-//! The server, until it is told to stop.
+//! Runs the server until a signal stops it.
 
 use std::io::{self, IsTerminal as _, Write as _};
 

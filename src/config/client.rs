@@ -1,4 +1,4 @@
-//! What the commands need that ask a running server.
+//! Settings of the commands that ask a running server.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Whose pages may call.
+//! The origins of pages that may call.
 
 use actix_web::http::Uri;
 

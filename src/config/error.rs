@@ -25,7 +25,7 @@ pub enum SettingsError {
         name: String,
         /// Where the value comes from.
         origin: String,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         fault: Fault,
     },
@@ -41,33 +41,33 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
-/// What is wrong with a setting or a file.
+/// An error in a setting or a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// It is not what it has to be.
-    #[error("it has to be {0}")]
+    #[error("it must be {0}")]
     Expected(&'static str),
     /// Two settings say the same thing.
-    #[error("`{0}` is set too, and one of them has to go")]
+    #[error("`{0}` is set too; remove one of them")]
     Both(&'static str),
     /// Another setting asks for it.
-    #[error("it is needed {0}")]
+    #[error("it is required {0}")]
     Needed(&'static str),
     /// A key in a list of keys is wrong.
     #[error("key {number}: {rule}")]
     Key {
         /// Its place, from 1; its text may hold a secret.
         number: usize,
-        /// What it has to be.
+        /// The broken rule.
         rule: &'static str,
     },
     /// A file could not be read.
-    #[error("{} cannot be read", .0.display())]
+    #[error("cannot read {}", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
     /// The file is not TOML.
     #[error("{0}")]
     Toml(String),
-    /// What its own room says.
+    /// The source's own text.
     #[error(transparent)]
     Other(Box<dyn Error + Send + Sync>),
 }

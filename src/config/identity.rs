@@ -37,7 +37,7 @@ pub(super) fn signing_keys(
         if !is_loopback {
             return Err(given.refuse(Fault::Key {
                 number: index + 1,
-                rule: "its secret has to have at least 32 bytes",
+                rule: "its secret must have at least 32 bytes",
             }));
         }
         warnings.push(Warning::ShortSigningKey);
@@ -74,7 +74,7 @@ pub(super) fn api_keys(
     if let Some(index) = keys.iter().position(|key| !is_visible(key.secret)) {
         return Err(given.refuse(Fault::Key {
             number: index + 1,
-            rule: "its secret has to be visible ASCII, as it is sent in a header",
+            rule: "its secret must be visible ASCII, as it is sent in a header",
         }));
     }
     let is_loopback = listen.ip().to_canonical().is_loopback();

@@ -13,7 +13,7 @@ use super::nearest::nearest;
 use super::values::Values;
 use super::{CONFIG, DEFAULT, PREFIX};
 
-/// What a process was started with.
+/// The sources of settings of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     /// The file that a flag names.

@@ -6,8 +6,8 @@
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// The crates of this program that log with `tracing`: the only names that match something when they
-/// stand alone. Modules of any crate are told from levels by their `::`.
+/// The crates of this program that log with `tracing`: the only names that match something without a `::`, which
+/// modules of all crates have.
 const CRATES: [&str; 8] = [
     "actix_http",
     "actix_router",

@@ -29,9 +29,9 @@ fn mem_total(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1_024)
 }
 
-/// The files that bound the groups of a process, each of which bounds those below it: `0::/path` in
-/// version 2, `7:memory:/path` in version 1. In a container, the path may be that of the host, and the
-/// root of the mount the group itself. A limit that is none is not a number, or one past all memory.
+/// The files that limit the groups of a process, each of which limits those below it: `0::/path` in version 2,
+/// `7:memory:/path` in version 1. In a container, the path may be that of the host, and the root of the mount the
+/// group itself. If there is no limit, the file has no number, or one larger than any memory.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

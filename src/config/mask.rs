@@ -1,5 +1,5 @@
-//! Values as they may be shown. What is secret follows from a setting's name, so that a new
-//! secret does not depend on somebody's thinking of it here.
+//! Values without their secrets. The name of a setting decides whether it is secret, so a new secret needs no entry
+//! here.
 
 const MASK: &str = "***";
 

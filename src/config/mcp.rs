@@ -17,7 +17,7 @@ const RULE: &str = "`*`, or hosts with or without a port, such as threads.exampl
 /// The names of this host for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Who may call the MCP endpoint.
+/// The callers that may use the MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpSettings {
     /// Hosts, with a port or for all ports; empty: all.

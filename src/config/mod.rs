@@ -39,7 +39,7 @@ pub use settings::{LogFormat, LogSettings, Settings, StoreSettings};
 pub use values::{Provenance, Values};
 pub use warning::Warning;
 
-/// What the names of environment variables begin with.
+/// The prefix of environment variables.
 pub const PREFIX: &str = "THREADKEEP_";
 
 /// The variable that names the settings file, and is no setting.

@@ -1,6 +1,6 @@
 //! The setting that a misspelt name was probably meant to be.
 
-/// How alike two names must be, from 0 to 1: what the parser of flags goes by too.
+/// The similarity from which a name is suggested, from 0 to 1, as in the parser of flags.
 const ALIKE: f64 = 0.7;
 
 /// The known name that is most like this one, if any is.

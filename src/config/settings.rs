@@ -20,7 +20,7 @@ use crate::domain::{
 use crate::identity::{ApiKeys, CookieSettings, Jwks, ThreadIdProvider, TrustedProxies};
 use crate::webhooks::Endpoint;
 
-/// What a server is started with. Its debug form holds no secret.
+/// The settings of a server. The debug form contains no secret.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Address and port to listen on.
@@ -51,7 +51,7 @@ pub struct Settings {
     pub rates: RateLimits,
     /// Whether the ends of requests are events too.
     pub session_events: bool,
-    /// What links to this service begin with; empty: they are paths alone.
+    /// The beginning of links to this service; if empty, links are paths.
     pub public_url: String,
     /// Endpoints that events go to.
     pub webhooks: Vec<Endpoint>,
@@ -65,19 +65,19 @@ pub struct Settings {
     pub api_keys: ApiKeys,
     /// How the cookie is set.
     pub cookie: CookieSettings,
-    /// What takes the place of signed ids, if anything does.
+    /// The provider that replaces signed ids, if there is one.
     pub provider: Option<Arc<dyn ThreadIdProvider>>,
     /// The key set that it fetches, which is to be kept fresh.
     pub jwks: Option<Jwks>,
-    /// Whose word on scheme and client counts.
+    /// The proxies whose headers about scheme and client count.
     pub proxies: TrustedProxies,
-    /// Whose pages may call.
+    /// The origins of pages that may call.
     pub cors: CorsOrigins,
-    /// Who may call the MCP endpoint.
+    /// The callers that may use the MCP endpoint.
     pub mcp: McpSettings,
-    /// What is logged, and how.
+    /// The filter and form of the log.
     pub log: LogSettings,
-    /// What may be used but should not.
+    /// Settings that work but should be changed.
     pub warnings: Vec<Warning>,
 }
 
@@ -86,7 +86,7 @@ pub struct Settings {
 pub struct StoreSettings {
     /// The Redis server; none: this process' memory.
     pub redis_url: Option<RedisUrl>,
-    /// What every key in Redis begins with.
+    /// The prefix of all keys in Redis.
     pub key_prefix: String,
     /// How long a call may take.
     pub timeout: Duration,
@@ -94,7 +94,7 @@ pub struct StoreSettings {
     pub max_in_flight: usize,
     /// How many calls wait there for their turn at most.
     pub max_waiting: usize,
-    /// How long what is over is kept.
+    /// Lifetimes of ended threads and their events.
     pub retention: Retention,
     /// Bytes that the embedded store may take.
     pub memory_max_bytes: u64,
@@ -102,7 +102,7 @@ pub struct StoreSettings {
     pub wait_replicas: u16,
 }
 
-/// What is logged, and how.
+/// The filter and form of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
     /// Directives of [`EnvFilter`](tracing_subscriber::EnvFilter), checked.

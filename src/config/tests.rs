@@ -53,7 +53,7 @@ fn load(layers: &Layers) -> Result<Settings, SettingsError> {
     layers.merge().and_then(Settings::parse)
 }
 
-/// The error with its sources, as it is told.
+/// The error with its sources, as the program prints it.
 fn refusal(layers: &Layers) -> String {
     let error = load(layers).unwrap_err();
     let mut text = error.to_string();
@@ -179,7 +179,7 @@ fn a_value_that_cannot_be_used_is_refused_by_name_and_source() {
         ("LOG", "threadkeep=loud", "`threadkeep=loud` is not"),
         ("LOG_FORMAT", "xml", "json or text"),
         ("IDENTITY", "none", "signed, header or jwt"),
-        ("SIGNING_KEYS", SECRET, "key 1: it has to be `name:secret`"),
+        ("SIGNING_KEYS", SECRET, "key 1: it must be `name:secret`"),
         ("SIGNING_KEYS", "a b:x", "key 1: its name"),
         ("API_KEYS", "a:x,a:y", "key 2: its name is taken"),
         ("API_KEYS", "a:", "key 1: its secret is empty"),
@@ -207,7 +207,7 @@ fn only_a_loopback_address_goes_without_a_strong_signing_key() {
 
     assert_eq!(warnings("a:short"), [Warning::ShortSigningKey]);
     assert_eq!(warnings(&strong), []);
-    assert!(refusal(&environment(&[listen])).contains("needed to listen"));
+    assert!(refusal(&environment(&[listen])).contains("required to listen"));
     assert!(refusal(&environment(&[listen, ("SIGNING_KEYS", "a:short")])).contains("32 bytes"));
     assert!(load(&environment(&[listen, ("SIGNING_KEYS", &strong)])).is_ok());
 }
@@ -301,7 +301,7 @@ fn the_key_that_signs_is_one_of_the_keys() {
         assert!(!refusal.contains(SECRET), "{refusal}");
     }
     let alone = environment(&[("SIGNING_KEY", "new")]);
-    assert!(refusal(&alone).contains("needed as `signing_key` names one"));
+    assert!(refusal(&alone).contains("required as `signing_key` names one"));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_provider_needs_what_it_goes_by() {
     assert!(refusal(&environment(&[header, proxies, name])).contains("at least 32 bytes"));
     assert!(refusal(&environment(&[header, secret, name])).contains("`trusted_proxies` is empty"));
     assert!(refusal(&environment(&[header, secret, proxies])).contains("the name of a header"));
-    assert!(refusal(&environment(&[jwt, secret])).contains("needed as `identity` is jwt"));
+    assert!(refusal(&environment(&[jwt, secret])).contains("required as `identity` is jwt"));
     assert!(provider(environment(&[header, secret, proxies, name])).is_some());
     assert!(provider(environment(&[jwt, secret, key])).is_some());
     assert!(provider(Layers::default()).is_none());
@@ -370,8 +370,8 @@ fn endpoints_have_a_secret_each_and_several_while_it_is_replaced() {
     assert_eq!(b.secret().expose(), ONE);
     assert!(!format!("{settings:?}").contains(&ONE[6..20]));
     for (webhooks, secrets, said) in [
-        ("a", &*both, "1: it has to be a name"),
-        ("a https://a.example", &*both, "1: it has to be a name"),
+        ("a", &*both, "1: it must be a name"),
+        ("a https://a.example", &*both, "1: it must be a name"),
         ("a ftp://a.example thread.created", &*both, "its URL"),
         ("a https://a.example thread.read", &*both, "event type"),
         ("ä https://a.example thread.created", &*both, "its name"),

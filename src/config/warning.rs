@@ -4,12 +4,12 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     /// No signing key is configured.
-    #[error("no signing key is configured: thread ids are signed with a random one for this run")]
+    #[error("no signing key is set: this run signs thread ids with a random one")]
     RandomSigningKey,
     /// A signing key is short.
-    #[error("a signing key is shorter than 32 bytes: no address but a loopback one takes it")]
+    #[error("a signing key is shorter than 32 bytes: only loopback addresses accept it")]
     ShortSigningKey,
     /// An api key is short.
-    #[error("an api key is shorter than 32 bytes, and sees all threads")]
+    #[error("an API key is shorter than 32 bytes, and opens all threads")]
     ShortApiKey,
 }

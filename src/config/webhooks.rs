@@ -8,7 +8,7 @@ use super::values::Values;
 use crate::domain::{EventType, EventTypes, is_name};
 use crate::webhooks::{Endpoint, EndpointUrl, Secret};
 
-const FORM: &str = "it has to be a name, a URL and event types, with spaces between";
+const FORM: &str = "it must be a name, a URL and event types, with spaces between";
 
 /// An endpoint as the list has it.
 struct Item<'a> {
@@ -56,11 +56,11 @@ fn item(text: &str, allow_private: bool) -> Result<Item<'_>, &'static str> {
         return Err(FORM);
     };
     if !is_name(name, 64) {
-        return Err("its name has to be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`");
+        return Err("its name must be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`");
     }
     let url: EndpointUrl = url
         .parse()
-        .map_err(|_| "its URL has to be http or https, with a host and without user or comma")?;
+        .map_err(|_| "its URL must be http or https, with a host and without user or comma")?;
     if url.is_private() && !allow_private {
         return Err("its URL has a private address, and `webhook_allow_private` is false");
     }
@@ -86,11 +86,11 @@ fn secrets<'a>(
     let read = |(index, text): (usize, &'a str)| {
         let (name, secret) = text
             .split_once(':')
-            .ok_or_else(|| fault(given, index, "it has to be `name:whsec_..`"))?;
+            .ok_or_else(|| fault(given, index, "it must be `name:whsec_..`"))?;
         if !items.iter().any(|item| item.name == name) {
             return Err(fault(given, index, "its name is that of no endpoint"));
         }
-        let rule = "its secret has to be `whsec_` and base64 of 24 to 64 bytes";
+        let rule = "its secret must be `whsec_` and base64 of 24 to 64 bytes";
         let secret = secret.parse().map_err(|_| fault(given, index, rule))?;
         Ok((name, secret))
     };

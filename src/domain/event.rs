@@ -1,4 +1,4 @@
-//! What happens to threads, as the log keeps it.
+//! Events, as the log keeps them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +39,7 @@ pub struct EventId {
 pub struct Event {
     /// Which event this is.
     pub id: EventId,
-    /// Whose: a thread's, or, of a change of keys or tasks, that of any scope.
+    /// The thread, or for a change of keys or tasks any scope.
     pub subject: ScopeId,
     /// When it happened, in milliseconds of the Unix epoch. An end that was found late has the time
     /// at which the thread was over.
@@ -52,11 +52,11 @@ pub struct Event {
     /// Counts the events of a subject that were logged, from 1; 0 for a request about a thread that
     /// does not exist.
     pub sequence: u64,
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// The kind of event, with its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
     /// A first write, or a restoration from the archive.
@@ -162,7 +162,7 @@ impl Event {
         }
     }
 
-    /// What tells its subject from others in a small place.
+    /// A short digest that tells its subject from others.
     #[doc(hidden)]
     #[must_use]
     pub fn subject_digest(&self) -> Fingerprint {

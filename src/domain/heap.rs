@@ -18,7 +18,7 @@ pub(crate) const fn block(bytes: usize) -> u64 {
     }
 }
 
-/// A block for so many `T`.
+/// The bytes of a block for `capacity` elements of `T`.
 pub(crate) const fn array<T>(capacity: usize) -> u64 {
     block(capacity * size_of::<T>())
 }
@@ -28,7 +28,7 @@ pub(crate) const fn table<T>(capacity: usize) -> u64 {
     block(capacity * 8 / 7 * (size_of::<T>() + 1))
 }
 
-/// A B-tree of so many `T`: nodes have room for 11, and at least 5 but for the root.
+/// The bytes of a B-tree with `len` elements of `T`: nodes have room for 11 and hold at least 5, except the root.
 pub(crate) const fn tree<T>(len: usize) -> u64 {
     let nodes = match len {
         0 => 0,

@@ -1,4 +1,4 @@
-//! What a repeated write is recognized by.
+//! The identity of a repeated write.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(crate) const NEWEST: u64 = 64;
 pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
 /// How many answers are remembered at most; then a write with a new key waits.
 pub(crate) const MOST: u64 = 65_536;
-/// What the remembered answers cost at most: the bytes of their metadata, and 8 for each result.
+/// The limit of remembered answers: the bytes of their metadata, and 8 for each result.
 pub(crate) const MOST_COST_BYTES: u64 = 16 * 1_048_576;
 
 /// A client's idempotency key and what the request was.

@@ -19,14 +19,14 @@ pub(super) struct Members<K, V> {
     heap_bytes: u64,
 }
 
-/// What operations have made of members so far, beside them. To drop it changes nothing.
+/// The changes that operations have made to members so far. Dropping it changes nothing.
 pub(super) struct Draft<'a, K, V> {
     base: &'a Members<K, V>,
     changes: Changes<K, V>,
     len: u32,
 }
 
-/// What a draft came to.
+/// The result of a draft.
 pub(super) struct Changes<K, V> {
     is_cleared: bool,
     /// None: removed.
@@ -137,7 +137,7 @@ impl<K, V> Heap for Members<K, V> {
 }
 
 impl<'a, K: Ord + Clone + Heap, V: Member<K>> Draft<'a, K, V> {
-    /// What the changes are beside.
+    /// The members before the changes.
     pub(super) fn base(&self) -> &'a Members<K, V> {
         self.base
     }

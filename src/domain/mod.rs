@@ -1,5 +1,5 @@
-//! What a thread is and what its operations mean. No async, no I/O: every rule that two stores
-//! must agree on lives here, and the embedded store runs it as it stands.
+//! Threads and the meaning of their operations. No async, no I/O: every rule that two stores must agree on lives here,
+//! and the embedded store runs it as it is.
 
 mod event;
 mod excerpt;

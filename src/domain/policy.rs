@@ -1,4 +1,4 @@
-//! What a keyed document may grow to, and how long it lives.
+//! The limits and lifetime of a document.
 
 use std::time::Duration;
 

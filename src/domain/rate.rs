@@ -6,12 +6,11 @@ use std::str::FromStr;
 const PERIOD_SECONDS_MAX: u64 = 86_400;
 const COUNT_MAX: u64 = 1_000_000;
 
-/// So many at once, and then one more after each interval: the generic cell rate algorithm
-/// ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)), whose state is a single time.
+/// A rate as the generic cell rate algorithm ([ITU-T I.371](https://www.itu.int/rec/T-REC-I.371)) defines it: a burst,
+/// and then one more after each interval. Its state is a single time.
 ///
-/// That time, `full_us`, is when all that was taken will be given out anew. No window has a border,
-/// so no moment sees twice as many; a period after a rest sees at most what was saved up and what it
-/// gives by itself.
+/// That time, `full_us`, is when the whole burst will be available again. There are no windows, so no moment can see
+/// two bursts in a row; a period after a rest sees at most the saved burst and its own share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     interval_us: u64,
@@ -30,7 +29,7 @@ pub enum RateName {
     NewThreads,
     /// Writes of a client address.
     Writes,
-    /// Writes to a thread, or to a scope that is none of a thread.
+    /// Writes to a thread, or to a scope without a thread.
     ThreadWrites,
 }
 
@@ -55,7 +54,7 @@ pub struct RateLimits {
     pub new_threads: Option<Rate>,
     /// Writes of a client address.
     pub writes: Option<Rate>,
-    /// Writes to a thread, or to a scope that is none of a thread.
+    /// Writes to a thread, or to a scope without a thread.
     pub thread_writes: Option<Rate>,
 }
 
@@ -73,19 +72,19 @@ impl Rate {
             return Err(RateError);
         }
         Ok(Self {
-            // rounded up, so that no more is given out than was said
+            // rounded up, so that the rate is never exceeded
             interval_us: (period_seconds * 1_000_000).div_ceil(count),
             burst,
         })
     }
 
-    /// What one costs.
+    /// The time that one write uses up.
     #[must_use]
     pub fn interval_us(&self) -> u64 {
         self.interval_us
     }
 
-    /// What may be used up.
+    /// The time that a burst may use up.
     #[must_use]
     pub fn tolerance_us(&self) -> u64 {
         self.interval_us * self.burst
@@ -186,7 +185,7 @@ impl RateLimited {
 }
 
 impl RateLimits {
-    /// Whether there is none.
+    /// Whether no limit is set.
     #[must_use]
     pub fn are_off(&self) -> bool {
         *self == Self::default()
@@ -201,7 +200,7 @@ mod tests {
 
     const NOW_US: u64 = 1_700_000_000_000_000;
 
-    /// What a limit comes to at these moments: which were let through.
+    /// The writes at these moments that a limit lets through.
     fn play(rate: &Rate, moments: &[u64]) -> Vec<u64> {
         let mut full_us = 0;
         let taken = moments.iter().filter(|now_us| {

@@ -19,19 +19,19 @@ pub enum Refusal {
         operation: usize,
     },
     /// An increment met, or would make, an integer past 64 bits signed.
-    #[error("the integer does not fit 64 bits")]
+    #[error("the sum does not fit in 64 bits")]
     IntegerOverflow {
         /// Index of the operation.
         operation: usize,
     },
     /// The state would pass its limit.
-    #[error("the state would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    #[error("the state would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
     StateTooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// What the state has.
+        /// The size of the state.
         size_bytes: u64,
-        /// What it would have had.
+        /// The size that it would have had.
         attempted_bytes: u64,
     },
     /// The values of a scope would pass their limit.
@@ -39,35 +39,35 @@ pub enum Refusal {
     KvTooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// What they would have had.
+        /// The size that they would have had.
         attempted_bytes: u64,
     },
     /// There would be too many keys, or a merge patch names too many.
-    #[error("there are at most {limit_keys} keys, and a merge patch names at most as many")]
+    #[error("a state may have {limit_keys} keys, and a merge patch may name as many")]
     TooManyKeys {
         /// The limit.
         limit_keys: u32,
     },
     /// The metadata would pass its limit.
-    #[error("the metadata would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    #[error("the metadata would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
     MetadataTooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// What it would have had.
+        /// The size that it would have had.
         attempted_bytes: u64,
     },
     /// The history of a scope would pass its limit.
-    #[error("the history would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    #[error("the history would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
     HistoryTooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// What it has.
+        /// The size of the history.
         size_bytes: u64,
-        /// What it would have had.
+        /// The size that it would have had.
         attempted_bytes: u64,
     },
     /// The id of an item stands for another item already.
-    #[error("the id of an item was used for another item")]
+    #[error("the id of an item was used for another value")]
     ItemIdReused {
         /// Index of the item.
         item: usize,
@@ -75,22 +75,22 @@ pub enum Refusal {
     /// The thread, the scope or the entry is not as the precondition says.
     #[error("the version is {}", current.version)]
     VersionMismatch {
-        /// What it is; version 0: it does not exist.
+        /// The current version; 0 if it does not exist.
         current: Stamp,
     },
-    /// What the write was worked out from has changed; it is to be worked out anew.
-    #[error("what the write was worked out from has changed")]
+    /// The data that the write is based on has changed; compute the write again.
+    #[error("the data that the write is based on has changed")]
     Changed,
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,
     /// The scope must have been made, and was not, or is over.
-    #[error("there is no such scope")]
+    #[error("the scope does not exist")]
     ScopeNotFound,
     /// There is a scope of that id.
-    #[error("the scope exists")]
+    #[error("the scope exists already")]
     ScopeExists,
-    /// The scope takes no more writes: its run has ended.
+    /// The scope rejects writes, since its run has ended.
     #[error("the scope has ended")]
     ScopeEnded,
     /// The scope's thread does not exist; it is to be made first.
@@ -100,7 +100,7 @@ pub enum Refusal {
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
     /// So many idempotency keys are remembered that there is no room for a new one.
-    #[error("too many idempotency keys at once")]
+    #[error("too many idempotency keys; retry later")]
     TooManyIdempotencyKeys {
         /// When the oldest one may be forgotten.
         retry_after_ms: u64,
@@ -111,7 +111,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The same refusal in a list that has so many operations before.
+    /// The same refusal in a list with that many operations before it.
     #[must_use]
     pub fn after(mut self, before: usize) -> Self {
         if let Self::NotAnArray { operation }

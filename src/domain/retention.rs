@@ -1,18 +1,17 @@
-//! How long what is over is kept.
+//! Lifetimes of ended threads and events.
 
 use std::time::Duration;
 
 /// How much longer than [`Retention::log`] an event stays that a durable consumer has not handled.
 pub const LOG_HARD_FACTOR: u32 = 7;
 
-/// How long a deployment keeps what is over.
+/// The lifetimes of a deployment's ended threads and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// How long an expired thread waits to be ended with its data. Kept with each thread, so that
     /// a change of the setting revives nobody.
     pub grace: Duration,
-    /// How long a final state can be got from the archive; zero: not at all, it stays only until
-    /// its event has left the log.
+    /// How long the archive keeps a final state. With zero, a state stays only until its event has left the log.
     pub archive: Duration,
     /// How long an event stays in the log; seven times as long while a durable consumer has not
     /// handled it.

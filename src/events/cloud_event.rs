@@ -92,7 +92,7 @@ fn head(event: &Event) -> String {
     json
 }
 
-/// What the thread of an end left.
+/// The archive of an ended thread.
 pub(super) async fn final_state(
     archives: &dyn Archives,
     event: &Event,
@@ -167,7 +167,7 @@ mod tests {
 
     const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 
-    /// What one thread left.
+    /// The archive of one thread.
     #[derive(Debug)]
     struct Left(Option<Archive>);
 

@@ -1,4 +1,4 @@
-//! What happened here, in numbers.
+//! Counters of events.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use super::lag::Lag;
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
-/// What the events of this replica came to, since it was started.
+/// Counters of this replica's events, since its start.
 #[derive(Debug, Default)]
 pub struct EventCounters {
     /// Events read from the log, once for each that reads it.
@@ -30,7 +30,7 @@ pub struct EventCounters {
     pub global_streams: Count,
     /// Streams whose reader was too slow.
     pub streams_cut_off: Count,
-    /// Readers that were told that they have missed something.
+    /// Resets sent to readers that missed events.
     pub resets: Count,
     /// Ends of requests that were not logged, as there were too many or the store failed.
     pub sessions_dropped: Count,
@@ -42,7 +42,7 @@ pub struct EventCounters {
     pub subscribers: DeliveryCounters,
 }
 
-/// What deliveries came to.
+/// Counters of deliveries by outcome.
 #[derive(Debug, Default)]
 pub struct DeliveryCounters {
     /// Events that were taken.
@@ -51,7 +51,7 @@ pub struct DeliveryCounters {
     pub failed: Count,
     /// Events that were given up for now.
     pub parked: Count,
-    /// What waits.
+    /// The lag of deliveries.
     pub lag: Lag,
 }
 

@@ -32,17 +32,17 @@ const AFTER_FAILURE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark(pub u64);
 
-/// What a reader of all events gets.
+/// An item of the stream of all events.
 #[derive(Debug, Clone)]
 pub enum GlobalItem {
     /// Something happened.
     Event {
-        /// What.
+        /// The event.
         event: Event,
         /// How far the reader is with it.
         cursor: Watermark,
     },
-    /// Something happened that is not in the log, or no more.
+    /// An event was not logged, or has left the log.
     Reset {
         /// How far the reader is with it.
         cursor: Watermark,
@@ -64,7 +64,7 @@ pub struct GlobalStream {
     ready: VecDeque<GlobalItem>,
     /// When all logs were last read to their end, by their clock.
     arrived_ms: u64,
-    /// Up to when the reader was told that something is missing, by that clock.
+    /// The time up to which the reader knows that events are missing, by that clock.
     told_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
@@ -81,7 +81,7 @@ struct Changes {
     again: Instant,
 }
 
-/// What a stream is made of.
+/// The parts of a stream.
 pub(super) struct Parts {
     pub(super) log: Arc<dyn Backend>,
     pub(super) follower: Follower,
@@ -201,8 +201,8 @@ impl GlobalStream {
         }
     }
 
-    /// Has the changes of all threads logged for a while longer, from time to time. A break since
-    /// the last time is told. When it fails it is tried again soon, as it lasts for longer.
+    /// Keeps the changes of all threads in the log for a while longer, from time to time. Reports a gap since the last
+    /// time. If this fails, it is retried soon, before the time runs out.
     async fn watch_again(&mut self) {
         let Some(changes) = &mut self.changes else {
             return;
@@ -295,7 +295,7 @@ impl GlobalStream {
         behind
     }
 
-    /// Whether more was trimmed than the reader was told of: each log may have been.
+    /// Whether a log was trimmed further than the reader knows.
     async fn is_trimmed(&self, logs: &[(u16, Position)]) -> Result<bool, StoreError> {
         let buckets: Vec<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
         let horizons = self.log.log_horizons(&buckets).await?;

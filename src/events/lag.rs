@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// Nothing waits.
 const NOTHING: u64 = u64::MAX;
 
-/// What waits the longest among all that deliver events for one purpose.
+/// The lag of all deliveries for one purpose.
 #[derive(Debug, Default)]
 pub struct Lag(Mutex<Vec<Weak<Oldest>>>);
 

@@ -60,8 +60,7 @@ pub use thread_stream::{ThreadCursor, ThreadItem, ThreadStream};
 /// How the events of a replica are handled.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
-    /// What links to this service begin with, such as `https://threads.example.com`; empty: they
-    /// are paths alone.
+    /// The beginning of links to this service, such as `https://threads.example.com`; if empty, links are paths.
     pub public_url: String,
     /// Whether the ends of requests are logged too.
     pub session_events: bool,
@@ -74,7 +73,7 @@ pub struct EventSettings {
     /// The times that durable consumers go by.
     #[doc(hidden)]
     pub timing: Timing,
-    /// What they take the time of.
+    /// The clock.
     #[doc(hidden)]
     pub clock: Clock,
 }
@@ -190,7 +189,7 @@ impl Events {
         self.0.tasks.wait().await;
     }
 
-    /// What happened here, in numbers.
+    /// The counters of this replica.
     #[must_use]
     pub fn counters(&self) -> &Arc<EventCounters> {
         &self.0.counters
@@ -210,7 +209,7 @@ impl Events {
         &self.0.backend
     }
 
-    /// Who this replica is among those that share work.
+    /// This replica's identity among those that share work.
     #[doc(hidden)]
     #[must_use]
     pub fn holder(&self) -> &Arc<str> {
@@ -283,7 +282,7 @@ impl Events {
         }
     }
 
-    /// What links to this service begin with.
+    /// The beginning of links to this service.
     #[doc(hidden)]
     #[must_use]
     pub fn public_url(&self) -> &str {

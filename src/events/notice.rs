@@ -7,18 +7,17 @@ use crate::store::{Archive, Archives, StoreError};
 /// An event, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// What the thread left, of an end: its final state and metadata. None of any other event, and
-    /// when they are lost.
+    /// The final state and metadata, if the event is the end of a thread and they are not lost.
     pub left: Option<Archive>,
 }
 
 impl Notice {
-    /// The event with what the archives have of it.
+    /// The event with its archive.
     ///
     /// # Errors
-    /// [`StoreError`]; what is lost is told as lost only when it is.
+    /// [`StoreError`]. The archive is reported as lost only if it is.
     #[doc(hidden)]
     pub async fn of(archives: &dyn Archives, event: &Event) -> Result<Self, StoreError> {
         let left = match &event.kind {

@@ -1,4 +1,4 @@
-//! Work in the background that fails now and then: said once, tried again with growing pauses.
+//! Background work that fails at times: one line in the log, and retries with growing pauses.
 
 use std::error::Error;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Whether a kind of work fails at the moment.
+/// The failures of one kind of work.
 #[derive(Debug)]
 pub(crate) struct Outage {
     what: &'static str,
@@ -14,26 +14,26 @@ pub(crate) struct Outage {
 }
 
 impl Outage {
-    /// None yet. `what` says in the log what is the matter when it fails.
+    /// Work that does not fail yet. `what` names it in the log, such as "reading the log of events".
     pub(crate) fn new(what: &'static str) -> Self {
         Self { what, failures: 0 }
     }
 
-    /// It has failed; how long to wait before the next attempt.
+    /// Notes a failure. Returns the pause before the next attempt.
     pub(crate) fn goes_on(&mut self, error: &(dyn Error + 'static)) -> Duration {
         if self.failures == 0 {
             let source = error.source().map(tracing::field::display);
-            tracing::warn!(%error, source, "{}; it is tried again and again", self.what);
+            tracing::warn!(%error, source, "{} failed; retrying", self.what);
         }
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(16));
         self.failures = self.failures.saturating_add(1);
         pause.min(LONGEST_PAUSE)
     }
 
-    /// It works.
+    /// Notes a success.
     pub(crate) fn is_over(&mut self) {
         if self.failures > 0 {
-            tracing::info!("no more: {}", self.what);
+            tracing::info!("recovered: {}", self.what);
         }
         self.failures = 0;
     }

@@ -47,7 +47,7 @@ pub(super) struct Reaper {
     pub(super) behind_since: Option<Instant>,
 }
 
-/// What a round came to.
+/// The outcome of a round.
 enum Round {
     /// Nothing was due.
     Idle,
@@ -55,14 +55,14 @@ enum Round {
     Done,
     /// More is due.
     More,
-    /// The clocks differ by so many milliseconds.
+    /// The clocks differ by this many milliseconds.
     Skewed(i64),
 }
 
 impl Reaper {
     /// Goes on until it is dropped.
     pub(super) async fn run(mut self) {
-        let mut outage = Outage::new("threads that are due cannot be ended");
+        let mut outage = Outage::new("ending expired threads");
         let mut pause = SHORTEST_PAUSE;
         loop {
             pause = match self.round().await {
@@ -134,7 +134,7 @@ impl Reaper {
         outage.is_over();
         self.note_lag(false);
         if self.counters.reaper_stopped.get() > 0 {
-            tracing::info!("the clocks agree, threads that are due are ended again");
+            tracing::info!("clocks agree again: expired threads are ended");
             self.counters.reaper_stopped.set(0);
         }
     }

@@ -1,4 +1,4 @@
-//! The ends of requests on their way to the log, off the path of requests.
+//! The ends of requests, queued for the log off the path of requests.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Sessions {
                 log: Arc::clone(log),
                 counters: Arc::clone(counters),
                 queue,
-                outage: Outage::new("the ends of requests cannot be logged"),
+                outage: Outage::new("logging the ends of requests"),
             };
             tasks.spawn(writer.run(stop.clone()));
             sender
@@ -95,8 +95,8 @@ impl Writer {
         let _ = timeout(FAREWELL, last).await;
     }
 
-    /// Waits for a store that is away; the queue fills meanwhile. What may have been written is not
-    /// written again: it would be counted twice.
+    /// Waits for an unavailable store; the queue fills meanwhile. An event that may have been written is not written
+    /// again: it would count twice.
     async fn write(&mut self, id: &ThreadId, completed: &Completed, stop: &CancellationToken) {
         loop {
             match self.log.log_completed(id, completed).await {

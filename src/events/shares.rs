@@ -25,14 +25,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The buckets of these slots, of so many in all.
+    /// The buckets of these slots, of `buckets` in all.
     pub(crate) fn buckets_of(&self, slots: &[u16], buckets: u16) -> Vec<u16> {
         let is_in = |bucket: &u16| slots.contains(&(bucket % self.slots));
         (0..buckets).filter(is_in).collect()
     }
 
-    /// Holds the fair share of this pool until `stop`, and tells `held` which slots those are. A
-    /// slot that could not be renewed in time is held no more.
+    /// Holds the fair share of this pool until `stop`, and publishes its slots through `held`. A slot that could not
+    /// be renewed in time is released.
     pub(crate) async fn hold(
         self,
         leases: Arc<dyn Leases>,
@@ -41,7 +41,7 @@ impl Pool {
         stop: CancellationToken,
     ) {
         let hold = async {
-            let mut outage = Outage::new("leases of work cannot be renewed");
+            let mut outage = Outage::new("renewing leases");
             let mut ends = None;
             loop {
                 // the time before the call: the lease runs from a moment within it
@@ -50,8 +50,8 @@ impl Pool {
                 match call.await {
                     Ok(slots) => {
                         outage.is_over();
-                        // what ran out may have been another's meanwhile, so that all who work on
-                        // it have to begin anew: they get it the next time
+                        // another replica may have held an expired lease meanwhile, so all its workers have to start
+                        // again: they get it the next time
                         let ran_out = ends.is_some_and(|ends| Instant::now() >= ends);
                         let is_stale = ran_out && !held.borrow().is_empty();
                         ends = Some(asked + self.lasts);
@@ -75,7 +75,7 @@ impl Pool {
         tell(&held, Vec::new());
         let farewell = timeout(FAREWELL, leases.release(&self.name, &holder));
         if let Ok(Err(error)) = farewell.await {
-            tracing::warn!(%error, pool = self.name, "leases could not be given back");
+            tracing::warn!(%error, pool = self.name, "leases not released: they expire by themselves");
         }
     }
 }

@@ -20,11 +20,11 @@ const GROUP_BYTES: usize = 60;
 /// Why nobody was subscribed.
 #[derive(Debug, thiserror::Error)]
 pub enum SubscribeError {
-    /// The group's name is none.
-    #[error("a group is named by 1 to 60 of A-Z, a-z, 0-9, `.`, `_` and `-`")]
+    /// An invalid name of a group.
+    #[error("the name of a group is 1 to 60 of A-Z, a-z, 0-9, `.`, `_` and `-`")]
     Group,
     /// The group has a subscriber in this process.
-    #[error("the group has a subscriber in this process")]
+    #[error("the group has a subscriber in this process already")]
     Taken,
     /// The store failed.
     #[error(transparent)]

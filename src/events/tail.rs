@@ -19,11 +19,10 @@ const MOST: usize = 128;
 /// How often it is asked where all logs end, which costs more than to look whether they go on.
 const HEADS_EVERY: Duration = Duration::from_secs(1);
 
-/// The end of the log as this replica knows it. Clones share it.
+/// The end of the log, as this replica knows it. Clones share it.
 ///
-/// There are two ways to wait. One who reads the log itself, from a place of its own, follows it,
-/// and is told that it has gone on. One who wants the events of a single thread listens to that,
-/// and is handed them.
+/// There are two ways to wait. A reader of the log follows it from a place of its own, and is woken when the log goes
+/// on. A listener wants the events of a single thread, and receives them.
 #[derive(Debug, Clone)]
 pub struct Tail(Arc<Shared>);
 
@@ -85,7 +84,7 @@ impl Tail {
 
     /// Looks every `pause` whether there is more, while anybody waits for it, until it is dropped.
     pub(super) async fn run(self, pause: Duration) {
-        let mut outage = Outage::new("the log of events cannot be read");
+        let mut outage = Outage::new("reading the log of events");
         let mut poller = Poller {
             shared: &self.0,
             looked: None,
@@ -104,7 +103,7 @@ impl Tail {
     }
 }
 
-/// What a look at the log came to.
+/// The outcome of reading the log.
 enum Seen {
     /// Nobody wants to know.
     Nobody,
@@ -206,8 +205,7 @@ pub(super) async fn horizons(
 }
 
 impl Follower {
-    /// Where the logs ended when this replica last looked: everything up to there can be read. What
-    /// came later will end [`Self::moved`].
+    /// The ends of the logs at the last look: all events up to there can be read. Later ones end [`Self::moved`].
     pub fn heads(&mut self) -> Arc<Heads> {
         Arc::clone(&self.heads.borrow_and_update())
     }

@@ -22,7 +22,7 @@ pub(super) async fn run(
     pool: Pool,
     mut held: watch::Receiver<Vec<u16>>,
 ) {
-    let mut outage = Outage::new("what is past its retention cannot be deleted");
+    let mut outage = Outage::new("deleting data past its retention");
     loop {
         let buckets = {
             let slots = held.borrow_and_update();

@@ -20,7 +20,7 @@ const AT_ONCE: usize = 100;
 
 /// Asks for all threads that are listened to, until it is dropped.
 pub(super) async fn run(log: Arc<dyn EventLog>, tail: Tail, counters: Arc<EventCounters>) {
-    let mut outage = Outage::new("threads that are listened to cannot be watched");
+    let mut outage = Outage::new("watching threads with listeners");
     loop {
         let pause = match watch_all(&*log, &tail, &counters).await {
             Ok(()) => {

@@ -33,10 +33,10 @@ impl Bound {
         nanos: 3_000,
     };
 
-    /// Runs code on an input of so many bytes.
+    /// Runs code on an input of `input_bytes` bytes.
     ///
     /// # Panics
-    /// When the code costs more than the bound, or panics itself.
+    /// If the code costs more than the bound, or panics.
     pub(crate) fn hold<T>(self, input_bytes: usize, code: impl Fn() -> T) -> T {
         let input_bytes = input_bytes as u64;
         let most = CONSTANT_TIME + Duration::from_nanos(self.nanos * input_bytes);

@@ -1,17 +1,16 @@
 //! Fuzz targets: code that reads what strangers send, run on inputs that were made to break it.
 //!
-//! A target is a unit test beside the code that it covers, so that it reaches private parts, and
-//! so that it runs wherever the tests run: cargo-fuzz needs a nightly compiler. It calls [`fuzz`]
-//! with a name and a property. The property gets every file of `tests/corpus/<name>`, then small
-//! mutations of these, then mutations stretched to hundreds of kilobytes. It checks what the code
-//! answers, and wraps the code in [`Bound::hold`], which fails when the code allocates or works out
-//! of proportion to its input.
+//! A target is a unit test next to the code that it covers, so that it reaches private parts and runs wherever the
+//! tests run: cargo-fuzz needs a nightly compiler. It calls [`fuzz`] with a name and a property. The property gets
+//! every file of `tests/corpus/<name>`, then small mutations of these, then mutations stretched to hundreds of
+//! kilobytes. It checks the answer of the code, and wraps the code in [`Bound::hold`], which fails if the code
+//! allocates or works out of proportion to its input.
 //!
-//! An input that fails is shrunk and written to the corpus as `failed-<digest>`. Commit it under a
-//! better name together with the fix. The files are raw bytes, so other fuzzers can read them too.
+//! An input that fails is shrunk and written to the corpus as `failed-<digest>`. Commit it under a better name
+//! together with the fix. The files are raw bytes, so other fuzzers can read them too.
 //!
-//! Runs repeat: the default seed is fixed, so a change fails only for what it changed. To look for
-//! faults, run longer with other seeds:
+//! Runs repeat: the default seed is fixed, so a change fails only for what it changed. To look for faults, run longer
+//! with other seeds:
 //!
 //! ```sh
 //! FUZZ_ROUNDS=100000 FUZZ_SEED=$RANDOM cargo test --locked --lib fuzz:: -- --nocapture
@@ -36,7 +35,7 @@ use mutator::Mutator;
 
 /// Inputs of each target in an ordinary test run: all targets take some 20 s of one core together.
 const ROUNDS: u64 = 1_000;
-/// Of so many inputs one is stretched, which costs as much as the others together.
+/// One of this many inputs is stretched, which costs as much as the others together.
 const ROUNDS_PER_STRETCHED: u64 = 20;
 
 /// Runs a property on the corpus of a target and on mutations of it.
@@ -73,5 +72,5 @@ pub(crate) fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
 fn variable<T: FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok()?;
     let value = text.parse().ok();
-    Some(value.unwrap_or_else(|| panic!("{name} has to be a whole number")))
+    Some(value.unwrap_or_else(|| panic!("{name} must be a whole number")))
 }

@@ -127,7 +127,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Makes one part of an input longer by about so many bytes.
+    /// Makes one part of an input longer by about `bytes` bytes.
     fn stretch(&mut self, input: &mut Vec<u8>, bytes: usize) {
         match self.below(6) {
             0 => {
@@ -161,8 +161,8 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// A text as often as it has room in so many bytes: as it is, so that keys repeat, or numbered, so
-    /// that they differ.
+    /// A text repeated until it has about `bytes` bytes: unchanged, so that keys repeat, or numbered, so that they
+    /// differ.
     fn repeated(&mut self, text: &[u8], bytes: usize) -> Vec<u8> {
         let times = bytes / text.len().max(1);
         match self.below(2) {
@@ -245,7 +245,7 @@ fn digits_after(input: &[u8], from: usize) -> Option<Range<usize>> {
     Some(start..start + len)
 }
 
-/// A part so many times, with a number in each that is not in the others: behind its first word.
+/// A part repeated `times` times, each with another number after its first word.
 fn numbered(part: &[u8], times: usize) -> Vec<u8> {
     let word = part.iter().position(u8::is_ascii_alphanumeric).unwrap_or(0);
     let rest = part[word..]

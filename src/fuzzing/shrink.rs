@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// A shorter input helps a reader, and a corpus stays small; more time than this is not worth it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The shortest input that still fails, of those that come from leaving pieces out.
 pub(super) fn shrink(mut input: Vec<u8>, fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
@@ -12,7 +12,7 @@ pub(super) fn shrink(mut input: Vec<u8>, fails: impl Fn(&[u8]) -> bool) -> Vec<u
     while piece > 0 {
         let mut at = 0;
         while at < input.len() {
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIME_LIMIT {
                 return input;
             }
             let end = (at + piece).min(input.len());

@@ -9,8 +9,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Kept with a connection: whether its client is to send the head of a request. Whoever watches the
-/// connection cannot tell, and clients may take their time only while nothing of theirs has begun.
+/// Kept with a connection: whether its client is expected to send the head of a request. The stream of the connection
+/// cannot tell, and clients may take their time only between requests.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 
@@ -46,8 +46,8 @@ impl ConnectionState {
         (state.phase == Phase::Head).then_some(state.requests)
     }
 
-    /// Whether anybody waits for what the client sends. What it sends at other times is behind the request
-    /// that is being answered.
+    /// Whether the server waits for the client. Bytes that arrive at other times follow the request that is being
+    /// answered.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
         self.0.get().phase != Phase::Answer
@@ -116,7 +116,7 @@ impl Taken {
     }
 }
 
-/// What is streamed, and whose turn it is not meanwhile.
+/// A streamed body, with the state of its connection.
 struct Streamed {
     body: BoxBody,
     _taken: Taken,

@@ -1,5 +1,4 @@
-//! What every request and response share: session, body, problem object, and the headers that
-//! say whose answer this is.
+//! Shared by all requests and responses: session, body, problem object, and the headers that name the thread.
 
 use std::time::Instant;
 
@@ -143,7 +142,7 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
         if is_page(path) {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
         }
-        // nobody's in particular, but for what the headers of CORS allow
+        // the same for all clients, except for the headers of CORS
         headers.insert(VARY, HeaderValue::from_static("origin"));
         return;
     }

@@ -39,24 +39,24 @@ pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
 pub use request::rate_subject::count_by_address;
 
-/// What the handlers work with.
+/// The dependencies of the handlers.
 #[derive(Debug, Clone)]
 pub struct Api {
     /// The threads.
     pub service: ThreadService,
-    /// What models, tools and applications keep.
+    /// Keys, tasks and histories.
     pub scopes: ScopeService,
-    /// What is left of threads that are over.
+    /// Archives of ended threads.
     pub archives: ArchiveService,
     /// Data of applications that outlives threads.
     pub namespaces: NamespaceService,
-    /// What happens to threads.
+    /// Events.
     pub events: Events,
     /// Where events go.
     pub webhooks: Webhooks,
-    /// Who is asking.
+    /// Finds the thread of a caller.
     pub identity: Identity,
-    /// Who may name any thread.
+    /// Keys of callers that may name any thread.
     pub api_keys: ApiKeys,
     /// Whether requests are still wanted here.
     pub readiness: Readiness,

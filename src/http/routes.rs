@@ -30,7 +30,7 @@ impl Api {
     }
 }
 
-/// What a path below a thread does, the most used first: the router tries them in order.
+/// The operations on a path below a thread, the most used first: the router tries them in order.
 fn thread_routes(config: &mut ServiceConfig, thread: &str) {
     let path = |rest: &str| format!("{thread}{rest}");
     config
@@ -117,8 +117,7 @@ fn entry_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// What is about the scope that a body names. The paths below it are all written to, in that what
-/// is asked is in a body.
+/// Operations on the scope that a body names. The paths below it take POST, since the request is in a body.
 fn scope_routes(config: &mut ServiceConfig) {
     let mut add = |path: &str, route: Route| {
         let resource = web::resource(path).route(route);
@@ -164,7 +163,7 @@ fn scope_routes(config: &mut ServiceConfig) {
     );
 }
 
-/// What is for back ends alone.
+/// Operations for back ends.
 fn back_end_routes(config: &mut ServiceConfig) {
     config
         .service(

@@ -44,7 +44,7 @@ impl ApiKeys {
         Self(keys.into())
     }
 
-    /// Whether there is none, so that nobody is a back end.
+    /// Whether there are no keys, so that no caller is a back end.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

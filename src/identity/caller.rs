@@ -1,4 +1,4 @@
-//! Whose thread a request is about.
+//! The thread of a request.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Whom a caller goes on as when its thread has ended; none where a provider will name the same
-    /// thread again, which then has to begin a new life at once.
+    /// The caller's thread after this one has ended; none if a provider will name the same thread again, which then
+    /// has to begin a new life at once.
     #[must_use]
     pub fn successor(self) -> Option<Caller> {
         (self != Self::Provider).then(|| Caller::of(ThreadId::random(), Self::Minted))

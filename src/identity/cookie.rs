@@ -52,20 +52,18 @@ pub enum Secure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CookieError {
     /// Empty, or with a character that no cookie name has (RFC 6265, section 4.1.1).
-    #[error("the cookie's name has to be a token of visible ASCII")]
+    #[error("the name of a cookie must be a token of visible ASCII")]
     Name,
     /// A prefix of the name promises what the other settings do not keep.
     #[error(
-        "a cookie named `__Host-` has to be secure always and without a domain, one named `__Secure-` secure always"
+        "a cookie named `__Host-` must be secure always and without a domain, one named `__Secure-` secure always"
     )]
     Prefix,
     /// `SameSite=None` and `Partitioned` count for secure cookies alone.
-    #[error(
-        "browsers take a cookie with SameSite=None or Partitioned only if `cookie_secure` is always"
-    )]
+    #[error("browsers accept SameSite=None and Partitioned only if `cookie_secure` is always")]
     Insecure,
     /// A domain with characters that end the attribute.
-    #[error("the cookie's domain has to be a host name")]
+    #[error("the domain of a cookie must be a host name")]
     Domain,
 }
 
@@ -114,7 +112,7 @@ impl CookieSettings {
         Ok(())
     }
 
-    /// What comes after the value.
+    /// The attributes after the value.
     fn attributes(&self, is_https: bool) -> String {
         let same_site = match self.same_site {
             SameSite::Strict => "Strict",

@@ -32,7 +32,7 @@ enum Keys {
 #[derive(Debug, thiserror::Error)]
 pub enum JwtError {
     /// A PEM text without a key that is known.
-    #[error("the PEM text holds no public key of RSA, EC or Ed25519")]
+    #[error("the PEM text has no public key of RSA, EC or Ed25519")]
     Pem(#[source] jsonwebtoken::errors::Error),
     /// Key material that everybody may have, and could sign with if it were a shared secret.
     #[error(

@@ -1,4 +1,4 @@
-//! Who is asking: the signed thread id of a request, and the headers that hand it back.
+//! The caller: the signed thread id of a request, and the headers that return it.
 
 mod api_keys;
 mod caller;
@@ -61,7 +61,7 @@ pub struct Identity {
     provider: Option<Arc<dyn ThreadIdProvider>>,
 }
 
-/// A request whose thread cannot be told. No part of the answer says which thing was wrong.
+/// A request whose thread cannot be determined. No part of the answer reveals the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The header `x-thread-id` is malformed, unsigned or tampered with.
@@ -69,13 +69,13 @@ pub enum IdentityError {
     InvalidSignature,
     /// A write by cookie, or by another credential that browsers add by themselves, that a page of
     /// another origin made.
-    #[error("the origin may not write in its user's name")]
+    #[error("the origin may not write by cookie")]
     OriginNotAllowed,
     /// The provider in place does not know the caller.
-    #[error("the caller is not known")]
+    #[error("the caller is unknown")]
     UnknownCaller(#[source] ProviderError),
     /// The provider in place cannot tell at the moment.
-    #[error("callers cannot be verified at the moment")]
+    #[error("the server cannot verify callers at the moment")]
     Unavailable(#[source] ProviderError),
 }
 
@@ -127,7 +127,7 @@ impl Identity {
         }
     }
 
-    /// Takes thread ids from a provider, in place of header, cookie and new ids.
+    /// Takes thread ids from a provider, instead of header, cookie and new ids.
     #[must_use]
     pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl Identity {
         &self.ring
     }
 
-    /// Whose reports on scheme and client are believed.
+    /// The proxies whose reports on scheme and client count.
     #[must_use]
     pub fn proxies(&self) -> &TrustedProxies {
         &self.proxies
@@ -181,8 +181,7 @@ impl Identity {
         Ok(caller)
     }
 
-    /// What to wait for before [`Self::identify`], if the provider in place needs something for this
-    /// request first.
+    /// The wait before [`Self::identify`], if the provider needs something for this request first.
     #[must_use]
     pub fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         self.provider.as_ref()?.prepare(request)

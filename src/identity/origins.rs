@@ -1,8 +1,8 @@
-//! Whose pages may write in a user's name.
+//! The origins whose pages may write in a user's name.
 //!
-//! A browser adds a cookie to a request whichever page made it, and `SameSite` stops only pages of
-//! other sites: those of a neighbouring subdomain or port are of the same site. So a write counts
-//! only if the browser says that a page of this host, or of an allowed origin, made it.
+//! A browser adds a cookie to a request of any page, and `SameSite` stops only pages of other sites: those of a
+//! neighbouring subdomain or port are of the same site. So a write counts only if the browser says that a page of this
+//! host, or of an allowed origin, made it.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, HeaderName, ORIGIN};

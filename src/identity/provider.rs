@@ -21,8 +21,8 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
         true
     }
 
-    /// What to wait for before [`Self::thread_id`] is asked, such as for a key to be fetched. It has
-    /// to end within the time that a request may take.
+    /// The wait before [`Self::thread_id`], such as for fetching a key. It has to end within the time limit of a
+    /// request.
     fn prepare(&self, _request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         None
     }
@@ -42,12 +42,12 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// The request says nothing of who is asking.
-    #[error("the request does not say who is asking")]
+    #[error("the request has no credential")]
     Missing,
     /// It says so in a way that is not believed.
-    #[error("the request's word on who is asking is not believed")]
+    #[error("the credential of the request is rejected")]
     Untrusted(#[source] Option<Box<dyn Error + Send + Sync>>),
     /// It cannot be checked now, but perhaps in a moment: the request is then refused with 503.
-    #[error("what callers are verified with is not there yet")]
+    #[error("the keys that verify callers are not loaded yet")]
     Unavailable,
 }

@@ -10,7 +10,7 @@ static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto"
 static FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Addresses and ranges of proxies; by default there is none.
+/// Addresses and ranges of proxies; by default none are trusted.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Vec<IpNet>);
 

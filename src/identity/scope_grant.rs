@@ -9,7 +9,7 @@ use crate::domain::{KeyRing, TAG_BYTES};
 
 const PURPOSE: &str = "threadkeep url of a scope";
 
-/// What stands for itself in no query, or perhaps not in every reader's eyes.
+/// Characters that queries reserve, or that some readers treat as reserved.
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -63,7 +63,7 @@ impl ScopeGrant {
     }
 }
 
-/// What is signed. No number is empty, so that none and one are told apart.
+/// The signed parts. A number is never empty, so none differs from any number.
 fn parts<'a>(scope: &'a str, expires: Option<&'a str>) -> [&'a [u8]; 2] {
     [scope.as_bytes(), expires.unwrap_or_default().as_bytes()]
 }

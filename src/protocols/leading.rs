@@ -6,9 +6,9 @@ use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-/// The first elements of a list, at most so many: one more than a list may have, to tell that it has
-/// too many. What comes after them is checked to be JSON and not kept, since a type may take a
-/// hundred times the bytes that a client sends for it.
+/// The first elements of a list: at most one more than it may have, to detect that it has too many. The elements after
+/// them are checked to be JSON and not kept, since a type may take a hundred times the bytes that a client sends for
+/// it.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A value that is read from an object alone. What is derived takes lists too.
+/// A value that is read only from an object. The derived reader also accepts lists.
 #[derive(Debug)]
 pub(super) struct Object<T>(pub(super) T);
 

@@ -1,4 +1,4 @@
-//! The archive: what is left of threads that are over.
+//! The archive of ended threads.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl ArchiveService {
         }
     }
 
-    /// What a life of a thread left, or the last one that ended.
+    /// The archive of a life, or of the one that ended last.
     ///
     /// # Errors
     /// [`ServiceError::ArchiveNotFound`] or [`ServiceError::Store`].
@@ -38,8 +38,8 @@ impl ArchiveService {
         archive.ok_or(ServiceError::ArchiveNotFound)
     }
 
-    /// Archives after a place, at most so many, in the order in which they were archived. There is
-    /// a place to go on from unless there are no more. A page with over 4 MiB of metadata ends early.
+    /// Up to `limit` archives after a place, in the order in which they were made, and the place of the next page if
+    /// there is one. A page with over 4 MiB of metadata ends early.
     ///
     /// # Errors
     /// [`ServiceError::Store`].

@@ -4,11 +4,11 @@ use crate::domain::scope::TaskError;
 use crate::domain::{Refusal, Stamp};
 use crate::store::{StoreError, WriteError};
 
-/// What a caller can tell apart.
+/// Errors that a caller can tell apart.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The state has no such key.
-    #[error("the state has no such key")]
+    #[error("the key does not exist")]
     KeyNotFound {
         /// Version and life of the thread.
         stamp: Stamp,
@@ -20,20 +20,20 @@ pub enum ServiceError {
         stamp: Stamp,
     },
     /// A thread of that id exists.
-    #[error("the thread exists")]
+    #[error("the thread exists already")]
     ThreadExists,
     /// Nothing is left of such a thread, or not any more.
-    #[error("there is no such archive")]
+    #[error("the archive does not exist")]
     ArchiveNotFound,
     /// The namespace has no such entry.
-    #[error("there is no such entry")]
+    #[error("the entry does not exist")]
     EntryNotFound,
     /// The body of an entry is too large.
-    #[error("the entry would have {attempted_bytes} bytes, its limit is {limit_bytes}")]
+    #[error("the entry would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
     EntryTooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// What it would have had.
+        /// The size that it would have had.
         attempted_bytes: u64,
     },
     /// There are more namespaces than are put in that order.

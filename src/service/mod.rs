@@ -1,4 +1,4 @@
-//! What the product does with threads: no HTTP, no Redis.
+//! The services over threads, without HTTP and Redis.
 
 mod archives;
 mod copies;
@@ -44,9 +44,9 @@ pub struct ThreadService {
 /// Conditions of a write.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WriteOptions {
-    /// What the thread must be.
+    /// The condition on the thread.
     pub precondition: Option<Precondition>,
-    /// What a repeat is recognized by.
+    /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
 }
 

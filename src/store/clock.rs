@@ -1,4 +1,4 @@
-//! The time that expiry goes by.
+//! The clock of expiry.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use std::error::Error;
 
@@ -22,20 +22,20 @@ pub enum StoreError {
     #[error("the store did not answer within {0} ms")]
     Timeout(u64),
     /// It was done, but fewer copies of the store had it in time than are to.
-    #[error("{confirmed} replicas of {wanted} have confirmed the write in time")]
+    #[error("{confirmed} of {wanted} replicas confirmed the write in time")]
     Unconfirmed {
         /// Those that have.
         confirmed: u64,
         /// As many were to.
         wanted: u16,
     },
-    /// What is stored is not what this version writes.
-    #[error("the store holds what cannot be read: {0}")]
+    /// The stored data was not written by this version.
+    #[error("unreadable data in the store: {0}")]
     Corrupt(&'static str),
 }
 
 impl StoreError {
-    /// Whether a write may have been done all the same.
+    /// Whether a write may have happened despite the error.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         matches!(

@@ -47,8 +47,7 @@ impl HeldScope {
         }
     }
 
-    /// Does a write, or nothing. What is remembered by idempotency keys is for the caller to look
-    /// up before.
+    /// Performs a write, or nothing. The caller looks up remembered answers before.
     pub(super) fn write(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -81,7 +80,7 @@ impl HeldScope {
         })
     }
 
-    /// What is asked for of it.
+    /// The requested parts of it.
     pub(super) fn view(
         &mut self,
         parts: &ScopeParts<'_>,
@@ -140,7 +139,7 @@ impl Heap for HeldScope {
     }
 }
 
-/// What a write has done.
+/// The effect of a write.
 #[derive(Debug)]
 pub(super) struct ScopeDone {
     pub(super) written: ScopeWritten,
@@ -153,7 +152,7 @@ pub(super) struct ScopeDone {
 }
 
 impl ScopeDone {
-    /// What there is to be told of it.
+    /// The events about it.
     pub(super) fn events(&self) -> impl Iterator<Item = EventKind> {
         let kv = (!self.keys.is_empty()).then(|| EventKind::KvUpdated {
             keys: names(&self.keys),

@@ -49,12 +49,12 @@ pub use traits::registry::Registry;
 pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes};
 pub use traits::upkeep::{Due, Reaped, Upkeep};
 
-/// What a read found, and at which version.
+/// The result of a read, with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found<T> {
     /// Version and life when it was read.
     pub stamp: Stamp,
-    /// What was asked for.
+    /// The requested content.
     pub content: T,
 }
 
@@ -79,15 +79,15 @@ pub struct Whole {
 /// The end of a thread, and on what conditions.
 #[derive(Debug, Clone, Copy)]
 pub struct Destroy {
-    /// What the thread must be.
+    /// The condition on the thread.
     pub precondition: Option<Precondition>,
-    /// What a repeat is recognized by.
+    /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
     /// How long the id refuses writes afterwards.
     pub tombstone: Duration,
 }
 
-/// What destroying a thread answers, or answered when it was first done.
+/// The answer of destroying a thread, or of its first run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Destroyed {
     /// Whether there was a thread.
@@ -96,17 +96,16 @@ pub struct Destroyed {
     pub replayed: bool,
 }
 
-/// A back end for threads.
+/// A store of threads.
 ///
-/// Reading or writing a living thread moves its end to now + TTL in the same step. A thread whose
-/// end has passed reads as never written, at the very millisecond. Expiry goes by the store's own
-/// clock.
+/// Reading or writing a living thread moves its end to now + TTL in the same step. A thread whose end has passed reads
+/// as never written, at the very millisecond. Expiry follows the store's own clock.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The whole state as compact JSON, its keys sorted by their bytes. None: no such thread.
+    /// The whole state as compact JSON, with keys in the order of their bytes; none if the thread does not exist.
     ///
     /// # Errors
-    /// [`StoreError`]; never an empty state in place of one that could not be loaded.
+    /// [`StoreError`]; a state that cannot be loaded is never reported as empty.
     async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError>;
 
     /// State and metadata at one version. None: no such thread.

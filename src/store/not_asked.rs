@@ -7,15 +7,15 @@ use std::sync::Arc;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NotAsked {
     /// The server could not be connected to of late.
-    #[error("the server cannot be reached")]
+    #[error("the server is unreachable")]
     Unreachable(#[source] Arc<dyn Error + Send + Sync>),
     /// The server has answered nothing of late.
     #[error("the server does not answer")]
     Silent,
     /// As many calls as may wait for their turn do.
-    #[error("too many calls wait for their turn")]
+    #[error("too many calls wait for a permit")]
     Full,
     /// The time was up before its turn came.
-    #[error("the call had no turn in time")]
+    #[error("the call got no permit before its deadline")]
     Late,
 }

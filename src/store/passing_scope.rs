@@ -23,7 +23,7 @@ pub struct PassingScope {
 }
 
 impl PassingScope {
-    /// An empty one. The time of its keys goes by that clock.
+    /// An empty scope, whose keys expire by that clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let held = HeldScope::new(Life::random(), clock.now_ms());
@@ -83,7 +83,7 @@ impl Scopes for PassingScope {
         Ok(stamp.version > 0)
     }
 
-    /// There is none.
+    /// Always none.
     async fn read_final_history(
         &self,
         _: &ThreadId,

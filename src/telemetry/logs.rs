@@ -19,7 +19,7 @@ pub enum LogError {
     Started(#[from] SetGlobalDefaultError),
 }
 
-/// Logs what passes the filter, one JSON object a line, fields beside `message`.
+/// Logs the events that pass the filter, one JSON object per line, with fields next to `message`.
 ///
 /// # Errors
 /// [`LogError`].

@@ -1,4 +1,4 @@
-//! What operators see: logs and metrics.
+//! Logs and metrics.
 
 mod chain;
 mod connections;

@@ -24,14 +24,14 @@ use crate::protocols::modelrelay::RelayError;
 use crate::store::NotAsked;
 use crate::web::ApiError;
 
-/// The code of errors that are told in the words of another protocol, without one of ours.
+/// The code of errors in the format of another protocol, without a code of this API.
 const NO_CODE: &str = "other";
 
 /// The route of requests that match none.
 const UNMATCHED: &str = "unmatched";
 
-/// What one worker has looked up of the metrics, so that a request costs no label and no lock
-/// that workers share but those of the numbers.
+/// One worker's handles of the metrics, so that a request looks up no label and takes no lock that workers share,
+/// except those of the numbers.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
@@ -157,7 +157,7 @@ impl Observer {
     }
 }
 
-/// What went wrong, of the rooms that answer requests.
+/// The cause of an error, from the protocols that answer requests.
 fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
     fn known<E: ResponseError + std::error::Error + 'static>(
         error: &Error,
@@ -194,7 +194,7 @@ fn log(
     if caller.is_some_and(|caller| caller.ignored_cookie) {
         tracing::info!(
             request.id = request_id,
-            "a cookie does not verify and is ignored"
+            "cookie ignored: its signature is wrong"
         );
     }
     // an unavailable store has been logged once already

@@ -1,4 +1,4 @@
-//! What becomes of threads by requests, and how large they are.
+//! Threads created and destroyed by requests, and the sizes of states.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
@@ -46,7 +46,7 @@ impl ThreadMetrics {
         metrics
     }
 
-    /// Counts a write. An answer that was given before is none.
+    /// Counts a write, unless it is a replay.
     pub(super) fn written(&self, written: &Written) {
         if written.replayed {
             return;

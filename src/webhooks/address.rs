@@ -36,8 +36,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// The IPv4 address within one that is mapped (`::ffff:0:0/96`), or translated on its way
-/// (`64:ff9b::/96`), as it is in networks that have IPv6 alone.
+/// The IPv4 address within a mapped one (`::ffff:0:0/96`), or within a translated one (`64:ff9b::/96`), as in networks
+/// with only IPv6.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {

@@ -14,7 +14,7 @@ use crate::store::StoreError;
 
 /// Looks again and again which endpoints there are, until it is dropped or nobody has them.
 pub(super) async fn run(webhooks: Weak<Inner>) {
-    let mut outage = Outage::new("webhook endpoints cannot be looked up");
+    let mut outage = Outage::new("looking up webhook endpoints");
     let mut unreadable = HashSet::new();
     loop {
         let Some(inner) = webhooks.upgrade() else {
@@ -41,7 +41,7 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
             }
             None if unreadable.insert(name.clone()) => {
                 inner.events.counters().unreadable.inc();
-                tracing::error!(webhook.id = name, "an endpoint cannot be read");
+                tracing::error!(webhook.id = name, "unreadable webhook endpoint skipped");
             }
             None => {}
         }
@@ -88,7 +88,7 @@ fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
             Ok(()) => {
                 running.insert(id, delivery);
             }
-            Err(_) => tracing::error!(consumer, "it is delivered to already"),
+            Err(_) => tracing::error!(consumer, "another subscriber of the group delivers already"),
         }
     }
 }

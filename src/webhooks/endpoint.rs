@@ -24,7 +24,7 @@ pub struct Endpoint {
     pub(super) secrets: Secrets,
 }
 
-/// The form in which an endpoint is stored, but for its id, which is the name of the record.
+/// The stored form of an endpoint, without its id, which is the name of the record.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     /// The number of this format.

@@ -37,7 +37,7 @@ pub struct EndpointChange {
     pub url: Option<EndpointUrl>,
     /// Which go there.
     pub types: Option<EventTypes>,
-    /// What they are signed with; the former secret signs for another 24 hours.
+    /// The new secret; the old one signs for another 24 hours.
     pub secret: Option<Secret>,
 }
 
@@ -167,7 +167,7 @@ impl Webhooks {
         }
     }
 
-    /// What could not be delivered, after that event, at most so many.
+    /// Up to `limit` failed deliveries after that event.
     ///
     /// # Errors
     /// [`WebhookError`].

@@ -9,7 +9,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::address::is_public;
 
-/// What looks names up.
+/// Looks up names.
 pub(super) type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 

@@ -1,4 +1,4 @@
-//! What deliveries are signed with.
+//! The secrets that sign deliveries.
 
 use std::fmt;
 use std::str::FromStr;

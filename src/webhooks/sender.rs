@@ -30,13 +30,13 @@ pub(super) enum SendError {
     Private,
     #[error("it answered {0}")]
     Status(u16),
-    #[error("it answered {0}, and redirects are not followed")]
+    #[error("it answered {0}; redirects are not followed")]
     Redirect(u16),
     #[error("it did not answer within {} s", TIMEOUT.as_secs())]
     Timeout,
-    #[error("the host could not be found")]
+    #[error("the host was not found")]
     Name,
-    #[error("the host could not be connected to")]
+    #[error("the connection failed")]
     Connect,
     #[error("the connection ended before the answer")]
     Broken,
@@ -99,7 +99,7 @@ impl Sender {
     }
 }
 
-/// A machine without certificate authorities can deliver by http all the same.
+/// A machine without certificate authorities can still deliver by http.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,

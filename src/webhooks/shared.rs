@@ -1,4 +1,4 @@
-//! What those who change endpoints and those who deliver to them share.
+//! State shared by changes of endpoints and deliveries.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

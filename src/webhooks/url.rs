@@ -24,13 +24,13 @@ pub struct EndpointUrl {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointUrlError {
     /// It is no URL with a host, or too long.
-    #[error("it has to be an absolute URL of at most 2,048 bytes")]
+    #[error("it must be an absolute URL of at most 2,048 bytes")]
     Malformed,
     /// It has another scheme.
-    #[error("its scheme has to be http or https")]
+    #[error("its scheme must be http or https")]
     Scheme,
     /// It has a user or a password.
-    #[error("it has a user or password: deliveries are known by their signature")]
+    #[error("it has a user or password; verify the signature of deliveries instead")]
     Credentials,
     /// Its host is an address that deliveries may not go to.
     #[error("its host is a private or reserved address")]
@@ -56,7 +56,7 @@ impl EndpointUrl {
         &self.url
     }
 
-    /// The address that its host is, if it is none that has to be looked up.
+    /// The address of its host, if that is an address.
     fn address(&self) -> Option<IpAddr> {
         let host = self.url.host_str()?;
         let inner = host

@@ -90,7 +90,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ),
 ];
 
-/// Names that only some rooms may say. What ends in `::` is a crate.
+/// Names that only some modules may use. A name that ends in `::` is a crate.
 const NAMES: [(&str, &[&str]); 11] = [
     // which store there is, is known where it is chosen
     ("RedisStore", &["store", "app", "actix"]),

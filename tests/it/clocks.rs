@@ -1,4 +1,4 @@
-//! What becomes of what is kept when the clock of Redis is set.
+//! Stored data while the clock of Redis is set.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use threadkeep::store::Clock;
 use crate::conformance::room::{redis_on, set};
 use crate::support::redis::RedisServer;
 
-/// What the logs look like when the clock was an hour ahead until just now: the newest event of
-/// each has a later place than any that is to come would have by the clock.
+/// Makes the logs look as if the clock had been an hour ahead until just now: the newest event of each has a later
+/// place than the clock gives to any new one.
 fn log_an_hour_ahead(connection: &mut Connection) {
     let logs: Vec<String> = redis::cmd("KEYS").arg("*:e").query(connection).unwrap();
     for log in logs {

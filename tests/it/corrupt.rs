@@ -161,7 +161,7 @@ async fn lists_leave_out_what_cannot_be_read() {
     assert!(entries.contains(r#""a""#) && !entries.contains(r#""b""#));
     deployment
         .server
-        .await_log(|line| line.contains("cannot be read"));
+        .await_log(|line| line.contains("unreadable record skipped"));
     let skipped = "threadkeep_unreadable_records_total";
     // an archive, a namespace and an entry, once for each list
     assert_eq!(deployment.server.metric(skipped).await, 3);

@@ -1,4 +1,4 @@
-//! What one request or one thread may cost Redis: time, room, connections.
+//! The cost of one request or one thread at Redis: time, memory, connections.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,8 +51,7 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
     assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
 }
 
-/// Keys that are still there by the clock of a test, but for what each log leaves: an empty stream
-/// and its horizon.
+/// Keys that exist by the clock of a test, without the remains of each log: an empty stream and its horizon.
 fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
     keys.retain(|key| {
@@ -111,8 +110,8 @@ async fn what_is_past_its_retention_leaves_nothing() {
     room.reap().await;
     assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // what was restored is in no list, so that it goes by its own expiry: the longest for which its
-    // event may be in the log, and an hour
+    // a restored archive is in no list, so it follows its own expiry: the longest time for which its event may be in
+    // the log, and an hour
     room.advance(4_500 * SECOND);
     room.tidy().await;
 
@@ -257,7 +256,7 @@ async fn one_large_item_takes_the_place_of_many_in_a_few_steps() {
     let page = scope.page(HistoryFrom::After(0), 1_000).await.unwrap();
     assert_eq!(page.summary.len(), page.items.len() as u64);
     assert_eq!(page.summary.first_seq, page.items[0].seq);
-    // it stands for what was dropped no more
+    // it no longer stands for dropped items
     let again = [item("1", "2"), item("900", "900")];
     assert_eq!(scope.add(&again).await, [(902, false), (900, true)]);
 }

@@ -65,7 +65,7 @@ fn after_any_list_a_scope_in_redis_is_as_the_domain_says() {
     });
 }
 
-/// Plays so many lists, each with new players, who must agree after each step.
+/// Plays `lists` lists, each with new players, which must agree after each step.
 fn check(lists: u32, runtime: &Runtime, clock: &Clock, players: impl Fn(Policy) -> Vec<Player>) {
     run(lists, list(), |list| {
         let mut players = players(list.policy);
@@ -85,7 +85,7 @@ fn check_scopes(
     });
 }
 
-/// Tries so many random lists.
+/// Tries `lists` random lists.
 fn run<S: Strategy>(lists: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let seed = std::env::var(SEED).map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let config = Config {

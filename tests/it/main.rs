@@ -1,4 +1,4 @@
-//! Black-box tests: they start the binary, and know no more of it than the contract says.
+//! Black-box tests: they start the binary, and know only the contract.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 

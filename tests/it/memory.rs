@@ -1,4 +1,4 @@
-//! What only the embedded store promises: what has passed is ended and freed without being asked.
+//! Promises of the embedded store alone: expired threads are ended and freed without a request.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ fn fill_with(bytes: usize) -> Operation {
     set("k", &format!("\"{}\"", "x".repeat(bytes)))
 }
 
-/// Fills a store with threads that live, until it takes no more. The first of them.
+/// Fills a store with threads until it rejects more. Returns the first of them.
 async fn fill(room: &Room) -> Subject {
     let first = room.subject();
     first.merge(&[set("a", "1"), set("b", "[1,2]")]).await;

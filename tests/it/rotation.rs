@@ -30,7 +30,7 @@ enum Keeps {
     Header,
 }
 
-/// Conversations that go on until they are told to stop.
+/// Conversations that continue until they are stopped.
 struct Load {
     fleet: Arc<Fleet>,
     is_over: Arc<AtomicBool>,

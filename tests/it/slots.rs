@@ -166,7 +166,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
     declared.iter().any(|known| {
         let is_archive = known.contains("}:a:");
         match key.strip_prefix(known.as_str()) {
-            // and what is asked for to see whether the slot is on its way
+            // and the key that tests whether the slot is moving
             Some("" | ":") => true,
             Some(rest) => is_archive && is_life(rest),
             None if is_archive || known.contains("}:t:") => of_thread(known),
@@ -175,7 +175,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
     })
 }
 
-/// What Redis itself takes for the keys of a command.
+/// The keys of a command, as Redis itself sees them.
 fn keys_of(connection: &mut Connection, command: &[String]) -> Vec<String> {
     if command.len() == 1 {
         return Vec::new();
@@ -227,7 +227,7 @@ async fn do_everything(room: &Room) {
     keep_a_ledger(room).await;
 }
 
-/// What happens to a thread beside requests.
+/// Ends and restores a thread outside of requests.
 async fn end_and_restore(room: &Room, thread: &Subject) {
     let (backend, id) = (&room.backend, &thread.id);
     let bucket = backend.bucket_of(id);
@@ -258,7 +258,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     backend.log_heads().await.unwrap();
 }
 
-/// What is kept in the scope of a thread and in another, and lists of them.
+/// Stores data in the scope of a thread and in another, and in lists of them.
 async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
     let backend = &room.backend;
     let name = format!("session:{}", thread.id);
@@ -350,7 +350,7 @@ async fn keep_entries(room: &Room, name: &str) {
     assert_eq!(space.destroy().await, 2);
 }
 
-/// What is counted of an address and of a scope.
+/// Counts writes of an address and of a scope.
 async fn count(room: &Room, thread: &Subject) {
     let (digest, scope) = (Fingerprint(rand::random()), ScopeId::Thread(thread.id));
     let rates = RateName::ALL.map(|name| (name, "1/1m".parse().unwrap()));

@@ -1,13 +1,13 @@
-//! What is wrong with the service.
+//! Faults of the service.
 
 use serde::Serialize;
 
 /// Something that may not be.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
-    /// What it is.
+    /// The kind of fault.
     pub(crate) kind: Kind,
-    /// Who found it.
+    /// The scenario that found it.
     pub(crate) scenario: &'static str,
     /// The request whose answer it was.
     pub(crate) request: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! What the service has said, and what was found to be so: the account of a run.
+//! The account of a run: the service's answers, compared with its stored data.
 
 mod finding;
 mod pushes;
@@ -11,7 +11,7 @@ pub(crate) use finding::{Finding, Kind};
 pub(crate) use pushes::{Comparison, Pushes};
 pub(crate) use tally::Tally;
 
-/// Findings that are told one by one; all are counted.
+/// Findings that are listed one by one; all are counted.
 const TOLD: usize = 50;
 
 /// The account of a run, kept by all its users.
@@ -88,7 +88,7 @@ impl Account {
     }
 }
 
-/// What is behind a lock, also after a panic of another user.
+/// The value behind a lock, also after a panic of another user.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -29,12 +29,12 @@ enum Fate {
     Unacknowledged,
 }
 
-/// What a list holds, against what was pushed to it.
+/// The content of a list, compared with the pushes to it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// Acknowledged pushes that are there, or were when they were read.
     pub(crate) verified: u64,
-    /// Acknowledged pushes that are not there, each with its version if that was told.
+    /// Acknowledged pushes that are missing, each with its version if the receipt had one.
     pub(crate) missing: Vec<(Mark, Option<u64>)>,
     /// Pushes that are there more often than once.
     pub(crate) double: Vec<Mark>,
@@ -49,7 +49,7 @@ pub(crate) struct Comparison {
 }
 
 impl Pushes {
-    /// Those to a list that keeps so many elements.
+    /// The pushes to a list that keeps `window` elements.
     pub(crate) fn with_window(window: usize) -> Self {
         Self {
             sent: Vec::new(),
@@ -72,7 +72,7 @@ impl Pushes {
         });
     }
 
-    /// Notes that the newest ones, so many, were read as they had to be.
+    /// Notes that the `count` newest ones were read as expected.
     pub(crate) fn see_newest(&mut self, count: usize) {
         let first = self.sent.len().saturating_sub(count);
         self.see(first);

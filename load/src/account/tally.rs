@@ -6,7 +6,7 @@ use super::Counts;
 use super::finding::Kind;
 use super::pushes::Comparison;
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Tally {
     /// Requests that were sent.
@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     pub(crate) threads: u64,
     /// Those of them whose content was compared with what was written, and deleted.
     pub(crate) threads_verified: u64,
-    /// What is wrong.
+    /// The findings.
     pub(crate) findings: Counts<Kind>,
 }
 
@@ -56,7 +56,7 @@ impl Tally {
         self.unanswered.values().sum()
     }
 
-    /// What is wrong, all kinds together.
+    /// The number of findings of all kinds.
     pub(crate) fn all_findings(&self) -> u64 {
         self.findings.values().sum()
     }

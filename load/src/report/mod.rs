@@ -1,4 +1,4 @@
-//! What a run leaves: a page, a JSON file, and a few lines.
+//! The results of a run: a page, a JSON file, and a few lines.
 
 mod html;
 mod row;
@@ -31,7 +31,7 @@ pub(crate) struct Report {
     /// From the first request to the last one, of the verification.
     seconds: f64,
     verdict: Verdict,
-    /// What is wrong; of a good run nothing.
+    /// The reasons for a bad verdict; empty for a good one.
     reasons: Vec<String>,
     requests_per_second: f64,
     account: Tally,
@@ -86,7 +86,7 @@ pub(crate) fn prepare(directory: &Path) -> Result<(), LoadError> {
     fs::create_dir_all(directory).map_err(|error| LoadError::Report(directory.to_owned(), error))
 }
 
-/// What the load library has measured, until the page is made of it.
+/// The load library's measurements, until the page is made of them.
 pub(crate) fn measured_in(args: &Args) -> PathBuf {
     let name = format!(".{}.measured.json", args.scenario.name());
     args.report.join(name)

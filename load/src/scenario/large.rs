@@ -14,7 +14,7 @@ use crate::story::{Ended, Story, quoted};
 /// Keys, and bytes of each: 320 KiB together.
 const DOCUMENTS: u32 = 20;
 const BYTES: usize = 16 * 1024;
-/// Bytes of a value that does not fit beside them into the 1,048,576 of a state.
+/// Bytes of a value that, with the others, does not fit into the 1,048,576 of a state.
 const TOO_MANY: usize = 1_000_000;
 /// Rounds until another thread is used.
 const ROUNDS: u32 = 30;
@@ -162,7 +162,7 @@ async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
     story.write(http, &ask.once(http.run), ops, None).await
 }
 
-/// What does not fit is refused, and nothing changes: the next read shows it.
+/// A write that does not fit is rejected and changes nothing: the next read shows it.
 async fn be_too_large(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     let value = quoted(&"x".repeat(TOO_MANY));
     let mut after = story.state().clone();

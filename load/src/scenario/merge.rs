@@ -11,7 +11,7 @@ use crate::story::{Ended, Story, quoted};
 
 /// Merges until another thread is written to.
 const MERGES: u32 = 200;
-/// One in so many is sent again although it was answered.
+/// One in this many is sent again although it was answered.
 const REPEATED: u32 = 20;
 
 /// A job after the other.

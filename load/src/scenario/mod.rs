@@ -1,4 +1,4 @@
-//! What users do.
+//! The scenarios.
 
 mod chat;
 mod hot;

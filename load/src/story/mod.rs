@@ -274,7 +274,7 @@ fn told_id(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
     }
 }
 
-/// What each step answers: in a list for a merge, in the receipt for one alone.
+/// Checks the result of each step: in a list for a merge, in the receipt for a single one.
 fn check_results(receipt: &Receipt, expected: &[OperationResult]) -> Result<(), Wrong> {
     match (&receipt.results, expected) {
         (Some(results), expected) => same("results of a merge", &results[..], expected),

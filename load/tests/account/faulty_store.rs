@@ -1,5 +1,5 @@
-//! A store that is right but for one push in a thousand, and hides it as well as it can: version,
-//! size and length in its answer are those of a push that was done.
+//! A store that is right except for one push in a thousand, which it hides as well as it can: version, size and length
+//! in its answer are those of a push that was stored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +9,12 @@ use bytes::Bytes;
 use threadkeep::domain::{Answer, Key, Operation, Slice, Thread, ThreadId, Write, Written};
 use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
-/// One in so many.
+/// One in this many.
 const RARELY: u64 = 1_000;
 /// The first of them, so that most machines get there in the first run.
 const FIRST: u64 = 100;
 
-/// What it does wrong.
+/// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Nothing.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::server::Server;
 
-/// What a run of the load test has come to.
+/// The result of a run of the load test.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,

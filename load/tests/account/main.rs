@@ -67,7 +67,7 @@ fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// Such a push is there although nobody was told so, or is repeated with its idempotency key.
+/// Such a push is stored although nobody received its answer, or is repeated with its idempotency key.
 #[test]
 fn a_push_without_an_answer_is_no_fault_of_the_account() {
     let server = Server::start(Fault::Mute);

@@ -22,7 +22,7 @@ use threadkeep::webhooks::{WebhookSettings, Webhooks};
 
 use super::faulty_store::{Fault, FaultyStore};
 
-/// What opens all threads.
+/// The key that opens all threads.
 pub(crate) const API_KEY: &str = "an-api-secret-of-the-tests-that-is-long-enough";
 
 /// A service that listens until the value goes.
@@ -87,15 +87,15 @@ impl Drop for Server {
 
 fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
     // as long as a busy machine may take
-    let patience = Duration::from_secs(30);
+    let timeout = Duration::from_secs(30);
     let backend: Arc<dyn Backend> = Arc::new(MemoryStore::new(Clock::system()));
     let store = FaultyStore::new(Arc::clone(&backend) as _, fault, faults);
-    let service = ThreadService::new(Arc::new(store), Policy::THREAD, patience);
+    let service = ThreadService::new(Arc::new(store), Policy::THREAD, timeout);
     let events = Events::start(Arc::clone(&backend), EventSettings::default());
     let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
     let scopes = Arc::clone(&backend) as _;
     Api {
-        scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, patience),
+        scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, timeout),
         service,
         archives: ArchiveService::new(Arc::clone(&backend) as _, Policy::THREAD),
         namespaces: NamespaceService::new(backend as _, EntryPolicy::DEFAULT),

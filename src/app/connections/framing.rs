@@ -27,7 +27,7 @@ pub(super) enum Framing {
 
 /// The head of a request is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the head of a request has over {HEAD_BYTES} bytes")]
+#[error("the head of a request has more than {HEAD_BYTES} bytes")]
 pub(super) struct HeadTooLarge;
 
 /// A head, as far as it has come.
@@ -111,7 +111,7 @@ impl Framing {
         Ok(end)
     }
 
-    /// Whether the request is whole, and what comes next belongs to another.
+    /// Whether the request is complete, so that the next byte belongs to another one.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self, Self::Whole)
     }
@@ -155,7 +155,7 @@ impl Head {
         self.read(&line, line_bytes)
     }
 
-    /// Reads the beginning of a line of so many bytes.
+    /// Reads the first `line_bytes` bytes of a line.
     fn read(&mut self, line: &[u8], line_bytes: usize) -> Result<bool, HeadTooLarge> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
@@ -232,7 +232,7 @@ impl Chunks {
                             left_bytes: size.saturating_add(2),
                         }),
                         (_, Some(digit)) if *is_number => {
-                            // actix rejects what does not fit
+                            // actix rejects a larger number
                             *size = size.saturating_mul(16).saturating_add(digit);
                             None
                         }

@@ -24,7 +24,7 @@ pub(super) struct Idleness {
     alarm: Alarm,
 }
 
-/// What a client is waited for.
+/// The reasons to wait for a client.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     /// How many requests there were before.
@@ -67,7 +67,7 @@ impl Idleness {
         self.wait(true);
     }
 
-    /// Notes that the client has not got all of its answer yet: its time begins anew.
+    /// Notes that the client has received only a part of its answer: its time starts again.
     pub(super) fn restart(&mut self) {
         self.waiting = None;
     }
@@ -81,12 +81,12 @@ impl Idleness {
         let Some(waiting) = self.waiting else {
             return Poll::Pending;
         };
-        let end = waiting.since + self.patience(&waiting);
+        let end = waiting.since + self.time_limit(&waiting);
         let is_over = self.alarm.poll(cx, end);
         is_over.map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    fn patience(&self, waiting: &Waiting) -> Duration {
+    fn time_limit(&self, waiting: &Waiting) -> Duration {
         match waiting.has_begun {
             true => HEAD,
             // actix answers 408 to a first head that does not come

@@ -30,7 +30,7 @@ const BACKLOG: i32 = 1_024;
 /// that the answer is not lost with it.
 const LINGERING: Duration = Duration::from_secs(5);
 
-/// What connections are served by.
+/// The service of connections.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionSettings {
     /// Threads; none: one for each core.
@@ -152,7 +152,7 @@ impl Listener {
 
 fn prepare(stream: TcpStream, keep_alive: Duration, outbox: Outbox) -> PacedStream {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection holds small answers back");
+        tracing::debug!(%error, "cannot set TCP_NODELAY on a connection");
     }
     give_up_on_silence(&stream);
     let idleness = Idleness::new(ConnectionState::default(), keep_alive);

@@ -15,22 +15,21 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// What is held at most for one connection. More goes to the system at once.
+/// Bytes held for one connection at most. More go to the system at once.
 const HELD_BYTES: usize = 16_384;
-/// How long what is left of a connection that is served no more may take.
+/// Time for writing the rest of a connection that is no longer served.
 const LAST: Duration = Duration::from_secs(5);
 /// With so much for all of them, it is time to send: nobody waits for a hundred others.
 const FULL_BYTES: usize = 65_536;
 
-/// Connections of a worker that are served no more and are read from for as long: they no longer count among the
-/// connections that a worker serves, so strangers could hold any number of them.
+/// Connections of a worker that are no longer served but still read from. They do not count among the connections that
+/// a worker serves, so without this limit strangers could hold any number of them.
 const LINGERING: usize = 64;
 
 /// Small writes of a worker's connections, held until all else that is ready has run.
 ///
-/// Whoever reads the answers, a proxy on the same machine for one, is woken by the first, and still
-/// awake when the rest arrive; one by one, each would wake it, and it would take the processor from
-/// the server to ask for more.
+/// The first answer wakes the reader, such as a proxy on the same machine, which is still awake when the rest arrive.
+/// Sent one by one, each answer would wake it, and it would take the processor from the server to send more requests.
 #[derive(Clone, Default)]
 pub(super) struct Outbox(Rc<Shared>);
 
@@ -40,12 +39,12 @@ struct Shared {
     is_held: Notify,
 }
 
-/// What is to be sent, and where each part of it goes and ends.
+/// The bytes to send, with the connection and the end of each part.
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
     parts: Vec<(Rc<Outlet>, usize)>,
-    /// Connections that are served no more, of which something may be left to write.
+    /// Connections that are no longer served and may have bytes to write.
     left: Vec<Rc<Outlet>>,
 }
 
@@ -54,9 +53,9 @@ pub(super) struct Outlet {
     pub(super) stream: RefCell<TcpStream>,
     /// Bytes that are held for it.
     held: Cell<usize>,
-    /// What was held and the system did not take.
+    /// Bytes that were held and that the system did not accept.
     rest: RefCell<Vec<u8>>,
-    /// Who writes the rest.
+    /// The task that writes the rest.
     writer: RefCell<Option<Waker>>,
 }
 
@@ -141,7 +140,7 @@ impl Outlet {
         self.held.get() > 0
     }
 
-    /// What was held and is still to be written, by who is the writer, before all that comes after.
+    /// The held bytes that the writing task must send before anything else.
     pub(super) fn take_rest(&self) -> Vec<u8> {
         self.rest.take()
     }

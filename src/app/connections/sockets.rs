@@ -1,4 +1,4 @@
-//! What is asked of the system for each connection.
+//! Options of the system's sockets.
 
 #[cfg(target_os = "linux")]
 use std::time::Duration;
@@ -10,14 +10,14 @@ use socket2::SockRef;
 /// How long sent data may wait for a client that takes nothing. A stream of events has no end at
 /// which that would show, and its buffers would be held for as long as the client likes.
 #[cfg(target_os = "linux")]
-const PATIENCE: Duration = Duration::from_secs(60);
+const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Has the system end a connection whose client takes nothing for too long
 /// (`TCP_USER_TIMEOUT`, `tcp(7)`).
 #[cfg(target_os = "linux")]
 pub(super) fn give_up_on_silence(stream: &TcpStream) {
-    if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(PATIENCE)) {
-        tracing::debug!(%error, "a connection has no time limit for what it sends");
+    if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(SEND_TIMEOUT)) {
+        tracing::debug!(%error, "cannot set TCP_USER_TIMEOUT on a connection");
     }
 }
 
@@ -40,6 +40,6 @@ mod tests {
         give_up_on_silence(&stream);
 
         let limit = SockRef::from(&stream).tcp_user_timeout().unwrap();
-        assert_eq!(limit, Some(PATIENCE));
+        assert_eq!(limit, Some(SEND_TIMEOUT));
     }
 }

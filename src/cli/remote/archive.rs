@@ -1,4 +1,4 @@
-//! What is left of threads that are over.
+//! Commands about archives.
 
 use reqwest::Method;
 

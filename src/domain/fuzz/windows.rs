@@ -3,7 +3,7 @@
 use crate::domain::{Document, Json, Key, Mismatch, Operation, Policy, Slice, Value, elements};
 use crate::fuzzing::{Bound, fuzz};
 
-/// Each push works out a chunk anew and has an answer; the shortest is `- 0` on a line.
+/// Each push recomputes a chunk and has an answer; the shortest is `- 0` on a line.
 const BATCH: Bound = Bound {
     held: 200,
     allocated: 3_000,

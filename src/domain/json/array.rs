@@ -171,7 +171,7 @@ impl Heap for Array {
 
 /// Turns element text, each with a line feed before it, into a JSON array in place.
 ///
-/// The text begins at `start` of `out` and gets no longer but for an empty one.
+/// The text begins at `start` of `out` and gets no longer unless it is empty.
 pub(crate) fn close_array(start: usize, out: &mut Vec<u8>) {
     if out.len() == start {
         out.extend_from_slice(b"[]");
@@ -197,8 +197,7 @@ impl Chunk {
     fn push(&mut self, element: &str) {
         let (len, bytes) = (self.text.len(), element.len() + 1);
         if self.text.capacity() - len < bytes {
-            // not to the byte, which would move the text once for each element; an eighth is no more
-            // than allocators round up by
+            // not to the byte, which would move the text once for each element; allocators round up by about an eighth
             let ahead = (len / 8).min(CHUNK_BYTES.saturating_sub(len));
             self.text.reserve_exact(bytes.max(ahead));
         }

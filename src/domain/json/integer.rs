@@ -3,7 +3,7 @@
 /// Why a value cannot be counted up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerError {
-    /// Not `-?` and digits: `1.0`, `1e2` and strings are none.
+    /// A number that is not `-?` and digits, such as `1.0` or `1e2`, or a string.
     NotAnInteger,
     /// The value or the sum is past 64 bits signed.
     Overflow,

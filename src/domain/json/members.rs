@@ -25,13 +25,14 @@ pub enum ObjectFault {
     TooManyKeys(u32),
 }
 
-/// Reads an object as keys and values of a state, its keys by the rule of `/v1`. Of a key given twice the last value counts.
+/// Reads an object as keys and values of a state, with keys by the rule of `/v1`. If a key is repeated, its last value
+/// counts.
 ///
-/// What has too many keys is given up at the first one too many: it cannot fit, and working it out
-/// would cost the store more than it cost the client.
+/// Stops at the first key beyond `max_keys`: the object cannot fit, and reading it would cost the store more than it
+/// cost the client.
 ///
 /// # Errors
-/// [`ObjectFault`] when it is no object, or has an illegal key, or too many.
+/// [`ObjectFault`] if it is not an object, has an invalid key, or too many keys.
 pub fn keyed_values(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
     keyed_by(text, max_keys, Key::from_json)
 }
@@ -126,7 +127,7 @@ pub(crate) fn has_more_values(text: &str, most: usize) -> bool {
     count > most
 }
 
-/// A place in compact JSON text. What it steps over is valid by construction.
+/// A place in compact JSON text, which is valid by construction.
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,

@@ -1,4 +1,4 @@
-//! What the bytes of an entry are, as HTTP says it.
+//! The type and encoding of an entry's bytes, in the terms of HTTP.
 
 /// The media type of an entry's body, which is kept as it came: `type/subtype` (RFC 9110, section
 /// 8.3.1) with whatever parameters, at most 255 bytes of printable ASCII.
@@ -14,13 +14,13 @@ pub struct ContentEncoding(Box<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
     /// No media type, or too long.
-    #[error("a content type is `type/subtype`, perhaps with parameters, of at most 255 bytes")]
+    #[error("a content type is `type/subtype` with optional parameters, at most 255 bytes")]
     Type,
     /// No list of names, or too long.
     #[error("a content encoding is a list of names of at most 64 bytes")]
     Encoding,
     /// A header with other bytes than text has, or more than one.
-    #[error("content type and encoding are printable ASCII, and given once")]
+    #[error("content type and encoding must be printable ASCII, given once")]
     Header,
 }
 
@@ -41,7 +41,7 @@ impl ContentType {
         Ok(Self(text.into()))
     }
 
-    /// What a body is of which nobody says more: `application/octet-stream`.
+    /// The type of a body without a content type: `application/octet-stream`.
     #[must_use]
     pub fn unknown() -> Self {
         Self("application/octet-stream".into())

@@ -20,10 +20,10 @@ pub enum EntryKeyError {
     #[error("a key has 1 to 1024 bytes")]
     Length,
     /// U+0000 to U+001F or U+007F to U+009F.
-    #[error("a key holds no control characters")]
+    #[error("a key must not contain control characters")]
     ControlCharacter,
     /// A path segment that does not decode to UTF-8.
-    #[error("a key is UTF-8")]
+    #[error("a key must be UTF-8")]
     Utf8,
 }
 

@@ -11,7 +11,7 @@ pub enum Lifetime {
     For(Duration),
 }
 
-/// What an entry may have, and how long it lives when nobody says.
+/// The default and the bounds of an entry's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPolicy {
     /// Bytes of a body.
@@ -33,9 +33,8 @@ impl Lifetime {
         }
     }
 
-    /// So many seconds, of which 0 are for ever, for those who ask for more or less than there is:
-    /// less than a minute is a minute then, more than [`Self::LONGEST`] that. None for what is no
-    /// finite number.
+    /// A lifetime of that many seconds, rounded into the bounds: 0 means for ever, less than a minute becomes a
+    /// minute, more than [`Self::LONGEST`] becomes that. None if the number is not finite.
     #[must_use]
     pub fn clamped(seconds: f64) -> Option<Self> {
         let longest = Self::LONGEST.as_secs_f64();

@@ -17,10 +17,10 @@ pub enum NamespaceError {
     #[error("a namespace has 1 to 64 characters")]
     Length,
     /// White space or a control character.
-    #[error("a namespace holds no white space and no control characters")]
+    #[error("a namespace must not contain white space or control characters")]
     Invisible,
     /// A path segment that does not decode to UTF-8.
-    #[error("a namespace is UTF-8")]
+    #[error("a namespace must be UTF-8")]
     Utf8,
 }
 

@@ -34,7 +34,7 @@ struct Entry {
     expires_ms: Option<u64>,
 }
 
-/// What a write that was done came to.
+/// The result of an accepted write.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied {
     /// One for each operation.
@@ -96,7 +96,7 @@ impl ScopeDocument {
         self.tasks_version
     }
 
-    /// What whoever made the scope keeps with it.
+    /// The data that the creator of the scope keeps with it.
     #[must_use]
     pub fn record(&self) -> Option<&Bytes> {
         self.record.as_ref()
@@ -108,7 +108,7 @@ impl ScopeDocument {
         &self.history
     }
 
-    /// Whether it takes no more writes.
+    /// Whether it rejects writes.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.is_sealed

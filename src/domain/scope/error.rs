@@ -1,4 +1,4 @@
-//! What is no scope, no key, no task.
+//! Errors of scopes, keys and tasks.
 
 /// A text that is no scope, or no part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -8,10 +8,10 @@ pub enum ScopeError {
         "a scope is thread:<id>, state:<uuid>, session:<id>, run:<uuid>, tool:<name>, personality:<id> or request"
     )]
     Kind,
-    /// The id of a session, a tool or a personality is none.
+    /// An invalid id of a session, tool or personality.
     #[error("the id of a session, tool or personality has 1 to 128 visible characters")]
     Name,
-    /// The id of a thread, a state handle or a run is none.
+    /// A malformed id of a thread, state handle or run.
     #[error("the id of that scope is malformed")]
     Id,
     /// A key outside the namespaced rule.
@@ -29,13 +29,13 @@ pub enum ScopeError {
         /// The limit.
         limit_bytes: usize,
     },
-    /// The id of an item of a history is none.
+    /// An invalid id of an item of a history.
     #[error("the id of an item has 1 to 128 visible ASCII characters")]
     ItemId,
 }
 
 impl ScopeError {
-    /// What it is about.
+    /// The part of a scope that it is about.
     #[must_use]
     pub fn part(&self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl ScopeError {
     }
 }
 
-/// A change of a task list that is none, or that the list does not allow.
+/// A change of a task list that is empty, or that the list does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
     /// A task without content.
@@ -72,7 +72,7 @@ pub enum TaskError {
         limit_bytes: usize,
     },
     /// No such task.
-    #[error("there is no such task")]
+    #[error("the task does not exist")]
     NotFound,
     /// Work that is not completed would be dropped.
     #[error("unfinished tasks would be dropped: {count}")]

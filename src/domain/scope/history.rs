@@ -9,11 +9,10 @@ use crate::domain::heap::{self, Heap};
 use crate::domain::{Fingerprint, Json, Refusal};
 
 const ID_MAX_BYTES: usize = 128;
-/// What an item costs beside its id and its value.
+/// The size of an item in addition to its id and its value.
 pub(crate) const ITEM_BYTES: u64 = 64;
 
-/// What a client recognizes an item by, so that adding it again is harmless: 1 to 128 visible ASCII
-/// characters.
+/// The id of an item, which makes adding it again harmless: 1 to 128 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ItemId(Box<str>);
 
@@ -35,11 +34,11 @@ pub struct Kept {
     pub id: ItemId,
     /// When it was added, in milliseconds of the Unix epoch, by the store's clock.
     pub at_ms: u64,
-    /// What was added.
+    /// The value.
     pub value: Json,
 }
 
-/// What became of an item that was to be added.
+/// The outcome of appending an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     /// Its place.
@@ -48,12 +47,12 @@ pub struct Appended {
     pub repeated: bool,
 }
 
-/// What a history may grow to. An item counts with the bytes of its id and its value, and 64 more.
+/// The limits of a history. An item counts with the bytes of its id and its value, and 64 more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimit {
     /// Bytes of all items.
     pub max_bytes: u64,
-    /// Whether the oldest items make room; else what is too much is refused.
+    /// Whether the oldest items make room; otherwise an append over the limit is rejected.
     pub drops_oldest: bool,
 }
 
@@ -105,14 +104,14 @@ impl fmt::Display for ItemId {
 }
 
 impl HistoryItem {
-    /// What it counts for.
+    /// Its size.
     #[doc(hidden)]
     #[must_use]
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(&self.id, &self.value)
     }
 
-    /// What the value is recognized by.
+    /// The digest that identifies the value.
     #[doc(hidden)]
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
@@ -176,7 +175,7 @@ impl History {
         self.summary
     }
 
-    /// Items after a place, or before it, the nearest first, at most so many.
+    /// Up to `limit` items after a place, or before it, nearest first.
     #[must_use]
     pub fn read(&self, from: u64, backwards: bool, most: usize) -> Vec<Kept> {
         let place =
@@ -203,7 +202,7 @@ impl History {
         }
     }
 
-    /// What adding these items comes to, or why it cannot be. Nothing has changed yet.
+    /// Plans to append these items, without changing anything yet.
     ///
     /// # Errors
     /// [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].

@@ -22,7 +22,7 @@ pub enum Scope {
 /// A scope that outlives the request. Its text is the kind, `:` and the id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeId {
-    /// `thread:<thread id>`: beside the thread's state, and ends with the thread.
+    /// `thread:<thread id>`: next to the thread's state. It ends with the thread.
     Thread(ThreadId),
     /// `state:<uuid>`: a state handle, which must have been made.
     State(Uuid),

@@ -11,7 +11,7 @@ pub const VALUE_MAX_BYTES: usize = 32_768;
 const NAMESPACED_MAX_BYTES: usize = 128;
 const FREE_MAX_BYTES: usize = 1_024;
 
-/// What a key may look like.
+/// The rule of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRule {
     /// At most 128 bytes: segments of `[A-Za-z0-9][A-Za-z0-9_.-]*`, parted by `/`.

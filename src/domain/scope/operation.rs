@@ -11,7 +11,7 @@ pub enum KvOperation {
     Set {
         /// Which.
         key: ScopeKey,
-        /// What.
+        /// The value.
         value: ScopeValue,
         /// How long it lives; none: as long as the scope. At least a second.
         ttl: Option<Duration>,
@@ -27,14 +27,14 @@ pub enum KvOperation {
     Increment {
         /// Which.
         key: ScopeKey,
-        /// What is added.
+        /// The number to add.
         by: i64,
     },
     /// Deletes all keys.
     Clear,
 }
 
-/// What a step answers once the write is done.
+/// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KvAnswer {
     /// Of set: whether it was set; false only of one that was to be set if absent.

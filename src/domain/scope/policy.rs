@@ -1,4 +1,4 @@
-//! What a scope may grow to, and how long it lives.
+//! The limits and lifetime of a scope.
 
 use std::time::Duration;
 
@@ -29,13 +29,13 @@ pub enum Lifetime {
 /// The rules of a kind of scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopePolicy {
-    /// What its keys look like, where no wire has a stricter rule.
+    /// The rule of its keys, unless a protocol has a stricter one.
     pub keys: KeyRule,
     /// How long it lives.
     pub lifetime: Lifetime,
     /// Whether it must have been made before it is written to.
     pub is_made: bool,
-    /// What its history may grow to.
+    /// The limits of its history.
     pub history: HistoryLimit,
 }
 
@@ -46,13 +46,12 @@ pub struct ScopePolicies {
     pub session_ttl: Duration,
     /// How long a run lives after its last use.
     pub run_ttl: Duration,
-    /// What a history may grow to. In that of a run, which tells of its state, the oldest items
-    /// always make room.
+    /// The limits of its history. In the history of a run, which records its state, the oldest items always make room.
     pub history: HistoryLimit,
 }
 
 impl ScopePolicies {
-    /// The documented defaults: 30 days, 7 days, and 8 MiB that refuse what is too much.
+    /// The documented defaults: 30 days, 7 days, and 8 MiB, beyond which appends are rejected.
     pub const DEFAULT: Self = Self {
         session_ttl: Duration::from_secs(30 * 86_400),
         run_ttl: Duration::from_secs(7 * 86_400),

@@ -28,13 +28,13 @@ pub enum TaskStatus {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// What it is known by within its list: 1 to 64 visible ASCII characters.
+    /// The id within its list: 1 to 64 visible ASCII characters.
     pub id: String,
-    /// What is to be done; not empty.
+    /// The task; not empty.
     pub content: String,
     /// How far it is.
     pub status: TaskStatus,
-    /// What is being done while it is worked on.
+    /// The task while it is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_form: Option<String>,
 }
@@ -69,7 +69,7 @@ pub enum TaskRef {
     Index(usize),
 }
 
-/// What is changed of one task.
+/// The changes to one task.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskChange {
     /// A new status.
@@ -146,7 +146,7 @@ impl TaskList {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -242,7 +242,7 @@ impl TaskList {
     }
 }
 
-/// What tasks say stays out of logs.
+/// Keeps the texts of tasks out of logs.
 impl fmt::Debug for TaskList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TaskList({} tasks)", self.0.len())

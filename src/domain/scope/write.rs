@@ -24,9 +24,9 @@ pub struct ScopeWrite<'a> {
     pub tasks: Option<&'a TasksChange>,
     /// A new record.
     pub record: Option<&'a RecordChange>,
-    /// Whether the history begins anew, before items are added.
+    /// Whether the history is cleared before items are appended.
     pub clears_history: bool,
-    /// What is added to the history, at most 1,000 items.
+    /// The items to append to the history, at most 1,000.
     pub history: &'a [HistoryItem],
     /// Whether this is the last write that the scope takes.
     pub seals: bool,
@@ -34,9 +34,9 @@ pub struct ScopeWrite<'a> {
     ///
     /// [`Kept`]: super::Lifetime::Kept
     pub ttl: Option<Duration>,
-    /// What the scope must be.
+    /// The condition on the scope.
     pub precondition: Option<Precondition>,
-    /// What a repeat is recognized by.
+    /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
     /// Limits and lifetime.
     pub policy: &'a ScopePolicy,
@@ -111,13 +111,13 @@ pub struct TasksChange {
 /// A new record, and what it was worked out from.
 #[derive(Debug, Clone)]
 pub struct RecordChange {
-    /// What whoever made the scope keeps with it. At most 64 KiB.
+    /// The data that the creator of the scope keeps with it, at most 64 KiB.
     pub new: Bytes,
     /// The record that it was worked out from; none: whatever it is.
     pub expected: Option<Bytes>,
 }
 
-/// What an accepted write answers, or answered when it was first done.
+/// The answer of an accepted write, or of its first run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeWritten {
     /// Version and life afterwards.

@@ -127,8 +127,8 @@ impl Heap for Document {
     }
 }
 
-/// The size of a state whose members have so many bytes: braces, with one comma fewer than
-/// members, and `{}` when there is none.
+/// The size of a state whose members have `member_bytes` bytes: braces, and one comma fewer than members; `{}` without
+/// members.
 fn size_bytes(member_bytes: u64) -> u64 {
     if member_bytes == 0 {
         2

@@ -26,10 +26,10 @@ pub enum KeyError {
     #[error("a key has at most 65,536 bytes")]
     TooLong,
     /// U+0000 to U+001F or U+007F.
-    #[error("a key holds no control characters")]
+    #[error("a key must not contain control characters")]
     ControlCharacter,
     /// A path segment that does not decode to UTF-8.
-    #[error("a key is UTF-8")]
+    #[error("a key must be UTF-8")]
     Utf8,
 }
 
@@ -105,7 +105,7 @@ impl Key {
     }
 }
 
-/// What the escape of a byte adds to it (RFC 8259, section 7).
+/// The number of bytes that escaping a byte adds (RFC 8259, section 7).
 fn escape_bytes(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 1,

@@ -15,7 +15,7 @@ pub(crate) struct NamedSecret<'a> {
 
 /// An item of a list that is no named secret. It does not show the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("key {number} is not legal: {rule}")]
+#[error("key {number} is invalid: {rule}")]
 pub struct NamedSecretError {
     /// Which item, from 1 on.
     pub number: usize,
@@ -36,10 +36,10 @@ pub(crate) fn named_secrets<'a>(
         };
         let (name, secret) = item
             .split_once(':')
-            .ok_or_else(|| fault("it has to be `name:secret`"))?;
+            .ok_or_else(|| fault("it must be `name:secret`"))?;
         if !is_name(name, 64) {
             return Err(fault(
-                "its name has to be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`",
+                "its name must be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`",
             ));
         }
         if secret.is_empty() {

@@ -29,14 +29,14 @@ pub enum Operation {
         value: Json,
         /// How many elements stay; none: all.
         max_records: Option<u64>,
-        /// What it does that meets something else than an array.
+        /// The effect on a value that is not an array.
         mismatch: Mismatch,
     },
     /// Adds to an integer; an absent one counts as 0.
     Increment {
         /// Which.
         key: Key,
-        /// What is added.
+        /// The number to add.
         by: i64,
     },
 }
@@ -55,7 +55,7 @@ impl Operation {
     }
 }
 
-/// What a push does that meets something else than an array.
+/// The effect of a push on a value that is not an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
     /// It is refused, and with it the whole merge.
@@ -64,7 +64,7 @@ pub enum Mismatch {
     Skip,
 }
 
-/// What an operation answers once the merge is done.
+/// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Of set and clear.

@@ -1,4 +1,4 @@
-//! What a thread is beside its state.
+//! The metadata of a thread.
 
 use std::fmt;
 use std::time::Duration;

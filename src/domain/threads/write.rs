@@ -15,17 +15,17 @@ use crate::domain::policy::Policy;
 pub struct Write<'a> {
     /// Steps on the state, in order.
     pub operations: &'a [Operation],
-    /// What the operations were worked out from.
+    /// The values that the operations are based on.
     pub guards: &'a [Guard],
     /// New metadata.
     pub metadata: Option<&'a MetadataChange>,
     /// A new idle TTL.
     pub ttl: Option<Duration>,
-    /// What the thread must be.
+    /// The condition on the thread.
     pub precondition: Option<Precondition>,
     /// Whether it is a late one after the thread was destroyed.
     pub tombstone: Tombstone,
-    /// What a repeat is recognized by.
+    /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
     /// Whether the answer has the whole thread object.
     pub describe: bool,
@@ -63,7 +63,7 @@ impl<'a> Write<'a> {
     }
 }
 
-/// What a thread must be for a write to be done.
+/// A condition on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
     /// It exists.
@@ -89,7 +89,7 @@ impl Precondition {
     }
 }
 
-/// What the tombstone of a thread that was destroyed means to a write.
+/// The effect of a destroyed thread's tombstone on a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tombstone {
     /// It is refused, unless a new life has begun.
@@ -101,16 +101,16 @@ pub enum Tombstone {
     HeededAfter(Life),
 }
 
-/// What a value must still be for a write that was worked out from it.
+/// A value that must be unchanged for a write that is based on it.
 #[derive(Debug, Clone)]
 pub struct Guard {
     /// Which.
     pub key: Key,
-    /// What it must be.
+    /// The expected value.
     pub expected: Expected,
 }
 
-/// What a merge patch has read of a value.
+/// The part of a value that a merge patch has read.
 #[derive(Debug, Clone)]
 pub enum Expected {
     /// This object, to the byte.
@@ -128,7 +128,7 @@ pub struct MetadataChange {
     pub old: Option<Json>,
 }
 
-/// What an accepted write answers, or answered when it was first done.
+/// The answer of an accepted write, or of its first run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Version and life afterwards.

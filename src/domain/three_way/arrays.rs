@@ -17,7 +17,7 @@ pub(super) struct Elements {
     ends: Vec<usize>,
 }
 
-/// What the client knew of the array that it has changed.
+/// The base of an array that the client changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Base {
     /// It was given an array of that digest and length.
@@ -28,16 +28,16 @@ pub(super) enum Base {
     Unknown,
 }
 
-/// What comes of an array that a client has sent, and what is stored.
+/// The merge of an array that a client sent with the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Merged {
     /// The client's array.
     Ours,
-    /// What is stored.
+    /// The stored array.
     Theirs,
-    /// What is stored, and then the client's elements from there on.
+    /// The stored array, and then the client's elements from this index on.
     TheirsThen(usize),
-    /// What is stored from there on, and then the client's elements from the second place on.
+    /// The stored elements from the first index on, and then the client's from the second.
     TheirsFrom(usize, usize),
 }
 
@@ -192,8 +192,8 @@ fn with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements
     Merged::Ours
 }
 
-/// What both begin with is taken for what the client knew, since it may have read nothing at all: an
-/// array that others have filled is not replaced by one that only seems new.
+/// Takes the common beginning of both as the base, since the client may have read nothing: it must not replace an
+/// array that others have filled.
 fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
     let common = ours.common_prefix(theirs);
     if common == ours.len() {
@@ -205,8 +205,8 @@ fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
     }
 }
 
-/// What comes of an array whose first `len` elements the client knew, if it has dropped some of them
-/// at the front. What it has kept is taken as it is stored.
+/// Merges an array whose first `len` elements the client knew, and of which it may have dropped some at the front.
+/// Elements that it kept are taken as they are stored.
 fn after_sliding(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
     let dropped = theirs.slid(len, ours)?;
     Some(Merged::TheirsFrom(dropped, len - dropped))
@@ -226,7 +226,7 @@ mod tests {
         Base::Array(seen.digest, seen.len.unwrap())
     }
 
-    /// What comes out, as a list.
+    /// The result, as a list.
     fn merged(base: Base, ours_text: &str, theirs_text: &str) -> String {
         let (ours, theirs) = (array(ours_text), array(theirs_text));
         let our: Vec<_> = ours_text.split_whitespace().collect();

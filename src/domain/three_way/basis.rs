@@ -7,12 +7,12 @@ use super::seen::{NEWEST, Seen};
 use super::snapshot::{Snapshot, look_at};
 use crate::domain::{Fingerprint, Key, KeyedValues, Value};
 
-/// A state that a client sends, beside those that it was given.
+/// A state that a client sends, compared with the snapshots that it received.
 ///
-/// A client that works on several copies of a thread at once does not say which of them it sends
-/// back. It is the one that it was given last, but for two cases. An array goes on from an earlier
-/// one, and has none of the newest elements that the last one has beside that: then it is the earlier
-/// one of which most was kept. Or nothing is left of the last one, and the client may have had nothing.
+/// A client that works on several copies of a thread at once does not say which one it sends back. It is the newest
+/// snapshot, with two exceptions. If an array continues an earlier snapshot and lacks the newest elements of the
+/// latest one, the earlier snapshot that shares most is the base. If nothing of the latest is left, the client may
+/// have had none.
 #[derive(Debug)]
 pub struct Sent<'a> {
     state: &'a KeyedValues,
@@ -33,8 +33,7 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// The place of the given state that this one was made of. The one that was given last is the
-    /// first; where the client got nothing, there is none.
+    /// The index of the snapshot that this state is based on, newest first; none if the client received no snapshot.
     #[must_use]
     pub fn basis(&self, given: &[Option<&Snapshot>]) -> usize {
         let Some(Some(last)) = given.first() else {
@@ -106,8 +105,8 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// An array that does not go on from the last state. What is compared with each earlier one is worked
-/// out once for all of them.
+/// An array that does not continue the latest snapshot. The values that are compared with each earlier one are
+/// computed once.
 struct Broken<'a> {
     key: &'a Key,
     len: usize,
@@ -201,7 +200,7 @@ mod tests {
     fn an_array_with_anything_newer_is_of_the_last_state() {
         let nothing_yet = r#"{"m":[]}"#;
 
-        // a window that slides, and an answer that is made anew
+        // a sliding window, and an answer that is generated again
         assert_eq!(
             basis(r#"{"m":[2,3,4]}"#, &[r#"{"m":[1,2,3]}"#, nothing_yet]),
             0

@@ -1,8 +1,8 @@
-//! Values as a client in JavaScript reads them.
+//! Values as a JavaScript client reads them.
 //!
-//! Such a client does not send back the text that it was given: `1.0` becomes `1`,
-//! `9007199254740993` becomes `9007199254740992`, and of a repeated key the last value is left. What
-//! it has not changed is what reads the same, so values are compared in this form and not as text.
+//! Such a client does not send back the text that it received: `1.0` becomes `1`, `9007199254740993` becomes
+//! `9007199254740992`, and a repeated key keeps only its last value. A value that reads the same is unchanged, so
+//! values are compared in this form and not as text.
 
 use std::borrow::Cow;
 use std::ops::Range;

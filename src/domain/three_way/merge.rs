@@ -9,15 +9,15 @@ use crate::domain::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, e
 /// in Redis a push of one element takes twice as long as setting a small array, and 10,000 pushes 30 ms.
 const MOST_PUSHED: usize = 1_000;
 
-/// A save of a whole state, compared with what the client was given before.
+/// A save of a whole state, compared with the client's snapshot.
 ///
-/// What the client has changed wins, what others have changed since stays, and of arrays that both
-/// have added to, all is kept. Without anything given, keys are set and none is deleted.
+/// The client's changes win, changes of others since the snapshot stay, and arrays to which both have added keep all
+/// elements. Without a snapshot, keys are set and none is deleted.
 #[derive(Debug)]
 pub struct ThreeWay {
-    /// What does not depend on what is stored now.
+    /// The part that does not depend on the stored state.
     settled: Vec<Operation>,
-    /// What does.
+    /// The part that does.
     open: Vec<Open>,
 }
 
@@ -49,7 +49,7 @@ impl ThreeWay {
         this
     }
 
-    /// Deletes what was given and is there no more. The state's keys are sorted.
+    /// Deletes keys of the snapshot that the state lacks. The state's keys are sorted.
     fn delete_missing(&mut self, given: &Snapshot, state: &KeyedValues) {
         let is_missing = |key: &&Key| state.binary_search_by(|(kept, _)| kept.cmp(key)).is_err();
         let missing = given.keys().filter(is_missing).cloned();
@@ -110,7 +110,7 @@ impl ThreeWay {
 }
 
 impl Open {
-    /// Adds the operations for this value, of which so many may still be pushes.
+    /// Adds the operations for this value; `may_push` more may be pushes.
     fn settle(&self, stored: Option<&str>, may_push: &mut usize, operations: &mut Vec<Operation>) {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))

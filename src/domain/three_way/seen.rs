@@ -1,11 +1,11 @@
-//! What is known of a value that was given.
+//! Facts about a value of a snapshot.
 
 use crate::domain::Fingerprint;
 
 /// The newest elements of an array that are known one by one.
 pub(super) const NEWEST: usize = 4;
 
-/// What a value was.
+/// A value of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Of the value as the client reads it.

@@ -1,4 +1,4 @@
-//! What a client was given of a state.
+//! A snapshot: the state that a client received.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::seen::{NEWEST, Seen};
 use crate::domain::json::members::members;
 use crate::domain::{Fingerprint, Key};
 
-/// Bytes that a key takes up beside its text.
+/// Bytes that a key takes up in addition to its text.
 const BYTES_OF_A_KEY: usize = 136;
 
 /// A state that a client was given: of each key a digest of its value, so that what it sends back
@@ -20,7 +20,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What a state is to a client: compact JSON of an object, as a store reads it.
+    /// The snapshot of a state, which is the compact JSON of an object, as a store reads it.
     #[must_use]
     pub fn of(state: &str) -> Self {
         let mut given = Self::default();
@@ -50,7 +50,7 @@ impl Snapshot {
     }
 }
 
-/// What a value is, given as compact JSON.
+/// The facts about a value of compact JSON.
 pub(super) fn look_at(value: &str, scratch: &mut Vec<u8>) -> Seen {
     if value.starts_with('[') {
         return Elements::of(crate::domain::elements(value)).seen();

@@ -1,4 +1,4 @@
-//! What a durable consumer is on this replica.
+//! A durable consumer on this replica.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::store::{Backend, Clock};
 /// Shares that the work of a consumer is cut into.
 const SLOTS: u16 = 4;
 
-/// What a consumer is for.
+/// The kind of consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A webhook endpoint.

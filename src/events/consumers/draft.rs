@@ -1,4 +1,4 @@
-//! What is to be written down next.
+//! The changes to store next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -9,7 +9,7 @@ use super::record::Record;
 use crate::domain::{EventId, Position};
 use crate::store::LedgerChange;
 
-/// What changed since the last commit; of each event, what became of it last.
+/// Changes since the last commit: the latest outcome of each event.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     moved: BTreeSet<u16>,

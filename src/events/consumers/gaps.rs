@@ -21,7 +21,7 @@ impl Gaps {
             tracing::error!(
                 consumer,
                 gaps,
-                "events left the log before they were delivered"
+                "events were dropped from the log before delivery"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! What a durable consumer does with events.
+//! The handler of a durable consumer.
 
 use std::fmt;
 

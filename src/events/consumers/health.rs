@@ -17,8 +17,8 @@ struct Note {
 }
 
 impl Health {
-    /// Takes what the ledger has noted, which is older than what is known here. A note that cannot
-    /// be read is none: the time begins anew.
+    /// Takes the note of the ledger, which is older than the state here. An unreadable note counts as missing: the
+    /// time starts again.
     pub(super) fn read(&self, note: Option<&Bytes>) {
         let note = note.and_then(|note| serde_json::from_slice(note).ok());
         let Note { failing_since_ms } = note.unwrap_or_default();

@@ -19,7 +19,7 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(86_400);
 
 /// Notes again and again that this replica has a consumer, until it is dropped.
 pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
-    let mut outage = Outage::new("that a consumer is there cannot be noted");
+    let mut outage = Outage::new("recording that a consumer is alive");
     loop {
         let pause = match note(backend, consumer, Clock::system().now_ms()).await {
             Ok(()) => {
@@ -34,7 +34,7 @@ pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
 
 /// Forgets abandoned consumers again and again, until it is dropped.
 pub(crate) async fn forget_abandoned(backend: &dyn Backend) {
-    let mut outage = Outage::new("abandoned consumers cannot be looked for");
+    let mut outage = Outage::new("looking for abandoned consumers");
     loop {
         // those that this replica has come first
         sleep(EVERY / 2).await;
@@ -79,7 +79,7 @@ async fn sweep(backend: &dyn Backend, now_ms: u64) -> Result<(), StoreError> {
         let text = std::str::from_utf8(record).unwrap_or_default();
         let seen_ms: u64 = text.parse().unwrap_or(now_ms);
         if now_ms.saturating_sub(seen_ms) >= millis(ABANDONED_AFTER) {
-            tracing::warn!(consumer, "a consumer that no replica has is forgotten");
+            tracing::warn!(consumer, "consumer without replicas dropped");
             backend.drop_ledger(&consumer).await?;
             forget(backend, &consumer).await?;
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that the events of one slot take, at most before it reads no more of the log. An event may name
-/// 64 KiB of keys, so their number alone would let an endpoint that fails hold 80 MiB for each slot.
+/// The bytes of a slot's events at which it stops reading the log. An event may name 64 KiB of keys, so without this
+/// limit a failing endpoint could hold 80 MiB for each slot.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
 /// Bytes that those of all slots of a replica take, at most before no slot reads more than its share of them, so

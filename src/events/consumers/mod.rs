@@ -123,7 +123,7 @@ impl Events {
         heartbeat::forget(backend, name).await
     }
 
-    /// The events that a consumer has given up for now, after that one, at most so many.
+    /// Up to `limit` parked events of a consumer, after that one.
     ///
     /// # Errors
     /// [`StoreError`].

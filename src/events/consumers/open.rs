@@ -12,9 +12,9 @@ pub(super) async fn at_the_end(backend: &dyn Backend, consumer: &str) -> Result<
     backend.open_ledger(consumer, &heads.positions).await
 }
 
-/// The ledger, as soon as it can be read; none: there is none.
+/// The ledger, as soon as it can be read; none if it does not exist.
 pub(super) async fn where_it_was(consumer: &Consumer) -> Option<Ledger> {
-    let mut outage = Outage::new("the ledger of a consumer cannot be read");
+    let mut outage = Outage::new("reading the ledger of a consumer");
     loop {
         match consumer.backend.load_ledger(&consumer.name).await {
             Ok(ledger) => {

@@ -19,7 +19,7 @@ pub struct Parked {
     pub attempts: u32,
     /// When it was tried first, in milliseconds of the Unix epoch.
     pub first_attempt_ms: u64,
-    /// What the last attempt failed of.
+    /// The error of the last attempt.
     pub last_error: String,
 }
 
@@ -28,7 +28,7 @@ pub struct Parked {
 pub struct ParkedPage {
     /// The oldest first.
     pub parked: Vec<Parked>,
-    /// Where to go on; none: there are no more.
+    /// The cursor of the next page; none on the last page.
     pub next: Option<EventId>,
 }
 
@@ -109,12 +109,12 @@ async fn replay(
     events.backend().replay(consumer, &records).await
 }
 
-/// What another version wrote stays as it is.
+/// Records of another version stay as they are.
 fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
     let read = Record::read(record);
     if read.is_none() {
         events.counters().unreadable.inc();
-        tracing::error!(consumer, event.id = %id, "a parked event cannot be read");
+        tracing::error!(consumer, event.id = %id, "unreadable parked event skipped");
     }
     read
 }

@@ -9,7 +9,7 @@ use crate::domain::Position;
 pub(super) struct LogProgress {
     read: Position,
     cursor: Position,
-    /// What was read after the cursor, in order, and whether it is handled.
+    /// The events after the cursor, in order, each with whether it was handled.
     open: VecDeque<(Position, bool)>,
 }
 

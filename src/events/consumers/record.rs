@@ -1,4 +1,4 @@
-//! What the ledger holds of an event that was not delivered yet.
+//! The ledger's record of an undelivered event.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(crate) struct Record {
     pub(crate) first_attempt_ms: Option<u64>,
     /// When it is to be tried next.
     pub(crate) next_attempt_ms: u64,
-    /// What the last attempt failed of.
+    /// The error of the last attempt.
     pub(crate) last_error: Option<String>,
     /// Whether it was parked before.
     pub(crate) replayed: bool,

@@ -41,7 +41,7 @@ pub(super) struct Slot {
     subjects: HashMap<task::Id, Fingerprint>,
     /// Since when something waits to be written down.
     changed: Option<Instant>,
-    /// What is being written down.
+    /// The changes that are being stored.
     unsent: Option<LedgerChange>,
     /// Logs that may have lost events before they were read.
     unsure: BTreeSet<u16>,
@@ -54,7 +54,7 @@ pub(super) struct Slot {
 /// How the work on a slot has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It was told to stop, and did.
+    /// The slot drained after a stop.
     Drained,
     /// The lease is another replica's, or the consumer was dropped.
     Lost,
@@ -117,7 +117,7 @@ impl Slot {
     }
 
     async fn run(&mut self, mut follower: Follower, mut replays: watch::Receiver<u64>) -> Ended {
-        let mut outage = Outage::new("a consumer cannot read the log of events");
+        let mut outage = Outage::new("reading the log of events for a consumer");
         loop {
             self.start_deliveries();
             self.oldest.note(self.backlog.oldest_ms());
@@ -165,7 +165,7 @@ impl Slot {
         for change in [before, rest].into_iter().flatten() {
             if let Err(error) = self.commit(&change).await {
                 let consumer = &self.consumer.name;
-                tracing::warn!(%error, consumer, "deliveries are repeated: they could not be noted");
+                tracing::warn!(%error, consumer, "deliveries are repeated: their outcome could not be stored");
                 return;
             }
         }
@@ -222,7 +222,10 @@ impl Slot {
                     .fail(subject, failure.into_text(), now_ms, since);
                 if failed == Failed::Parked {
                     consumer.counters().parked.inc();
-                    tracing::warn!(consumer = consumer.name, "an event was parked");
+                    tracing::warn!(
+                        consumer = consumer.name,
+                        "event parked after 24 hours of failed deliveries"
+                    );
                 }
                 note
             }
@@ -266,7 +269,7 @@ impl Slot {
         Ok(true)
     }
 
-    /// Logs that have gone on, at most so many, and where to read on.
+    /// Up to `most` logs that have new events, and where to read on.
     fn behind(&mut self, heads: &Heads, most: usize) -> Vec<(u16, Position)> {
         let count = self.buckets.len();
         let in_turn = (0..count).map(|step| self.buckets[(self.turn + step) % count]);
@@ -308,7 +311,7 @@ impl Slot {
                 _ => return true,
             }
         }
-        let mut outage = Outage::new("a consumer cannot write down what it has done");
+        let mut outage = Outage::new("storing the progress of a consumer");
         while let Some(change) = &self.unsent {
             match self.commit(change).await {
                 Ok(true) => self.unsent = None,
@@ -345,7 +348,7 @@ impl Slot {
         self.consumer.backend.commit(&holding, change).await
     }
 
-    /// Reads anew what is pending, after a replay. False: there is no such consumer.
+    /// Reads the pending events again, after a replay. False if the consumer does not exist.
     async fn reload(&mut self) -> bool {
         match open::where_it_was(&self.consumer).await {
             Some(ledger) => {
@@ -367,7 +370,7 @@ impl Slot {
                 if read.is_none() {
                     let consumer = &self.consumer.name;
                     self.consumer.counters.unreadable.inc();
-                    tracing::error!(consumer, event.id = %id, "a pending event cannot be read");
+                    tracing::error!(consumer, event.id = %id, "unreadable pending event skipped");
                 }
                 read
             })

@@ -311,7 +311,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
     until(async || bench.pending().await == 3).await;
 
     until(async || recorder.attempts() > 2).await;
-    bench.clock.advance(Timing::DEFAULT.patience);
+    bench.clock.advance(Timing::DEFAULT.give_up_after);
     // the others at their first attempt: they are old by now, and nothing is taken at all
     until(async || events.counters().subscribers.parked.get() == 3).await;
     until(async || bench.pending().await == 0).await;
@@ -353,7 +353,7 @@ async fn a_replay_is_noticed_by_the_replica_that_holds_the_slot() {
     let [thread] = threads();
     let recorder = Recorder::new(|_, attempt| attempt > 1);
     let no_patience = Timing {
-        patience: Duration::ZERO,
+        give_up_after: Duration::ZERO,
         ..FAST
     };
     let events = bench.consume_by(&recorder, no_patience).await;
@@ -435,7 +435,7 @@ async fn replicas_share_the_work_and_each_event_comes_once() {
     let recorders = [Recorder::new(|_, _| true), Recorder::new(|_, _| true)];
     let _one = bench.consume(&recorders[0]).await;
     let _two = bench.consume(&recorders[1]).await;
-    // both have their share when both are told of something new
+    // both have their share when each has received a new event
     until(async || {
         bench.log(ThreadId::random(), 0).await;
         sleep(Duration::from_millis(20)).await;
@@ -519,7 +519,7 @@ async fn who_has_lost_the_lease_writes_nothing_down() {
     recorder.gate.add_permits(1);
     until(async || recorder.count() == 1).await;
 
-    // what it did is repeated by nobody, and what comes it does not touch
+    // nobody repeats its work, and it does not touch later events
     for thread in threads::<50>() {
         bench.log(thread, 2).await;
     }
@@ -546,7 +546,7 @@ async fn a_consumer_that_takes_nothing_leaves_what_comes_in_the_log() {
     until(async || bench.pending().await >= 4_000).await;
     sleep(lazy.first_delay).await;
     let pending = bench.pending().await;
-    // a thousand for each slot, and what was on its way
+    // a thousand for each slot, and those in flight
     assert!(pending <= 4 * (1_000 + 256), "{pending}");
     is_broken.store(false, Ordering::Relaxed);
 

@@ -14,7 +14,7 @@ pub struct Timing {
     /// Each delay is twice the one before, up to this.
     pub longest_delay: Duration,
     /// How long an event is attempted before it is parked.
-    pub patience: Duration,
+    pub give_up_after: Duration,
     /// How long what was done may wait to be written down together with more.
     pub batch: Duration,
     /// How long it may wait that events which nobody wants have been passed over.
@@ -32,15 +32,15 @@ impl Timing {
         renew: Duration::from_secs(5),
         first_delay: Duration::from_secs(1),
         longest_delay: Duration::from_secs(3_600),
-        patience: Duration::from_secs(86_400),
+        give_up_after: Duration::from_secs(86_400),
         batch: Duration::from_millis(50),
         idle_batch: Duration::from_secs(5),
         tick: Duration::from_secs(1),
         shutdown: Duration::from_secs(5),
     };
 
-    /// The delay after so many attempts, which is a tenth shorter or longer at random: what failed
-    /// together is not to come back together.
+    /// The delay after `attempts` attempts, 10 % shorter or longer at random, so that deliveries that failed together
+    /// do not retry together.
     pub(super) fn delay(&self, attempts: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let delay = self.first_delay.saturating_mul(doubled);

@@ -16,7 +16,7 @@ use crate::events::tail::Tail;
 use crate::events::watcher::{WATCH_AGAIN, WATCH_LASTS};
 use crate::store::Leases;
 
-/// How many renewals a ledger may be missing before it is made anew.
+/// Renewals for which a ledger may be missing before it is created again.
 const MISSING_MAX: u32 = 3;
 
 /// Slots that are worked on.
@@ -93,14 +93,14 @@ impl Consumer {
     async fn make_anew(&self) {
         let consumer = &self.name;
         match open::at_the_end(&*self.backend, &self.name).await {
-            Ok(()) => tracing::error!(consumer, "a ledger was gone: it begins anew from now on"),
-            Err(error) => tracing::warn!(%error, consumer, "a ledger is gone"),
+            Ok(()) => tracing::error!(consumer, "ledger lost: deliveries start again from now"),
+            Err(error) => tracing::warn!(%error, consumer, "ledger lost"),
         }
     }
 
     /// Has the changes of all threads logged for as long as they are wanted.
     async fn keep_watch(&self) {
-        let mut outage = Outage::new("changes of threads are not logged for a consumer");
+        let mut outage = Outage::new("logging changes of threads for a consumer");
         loop {
             let mut pause = WATCH_AGAIN;
             if self.handler.types().has_changes() {
@@ -114,7 +114,7 @@ impl Consumer {
     }
 
     async fn watch_replays(&self, replay: watch::Sender<u64>, poke: &Notify) {
-        let mut outage = Outage::new("replays cannot be asked for");
+        let mut outage = Outage::new("looking for requested replays");
         loop {
             let pause = match self.backend.replays(&self.name).await {
                 Ok(count) => {
@@ -149,7 +149,7 @@ impl Slots {
         is_missing
     }
 
-    /// Waits for all to finish, which they were told to.
+    /// Waits for all slots to finish after a stop.
     async fn drain(&mut self) {
         for (_, task) in self.0.drain() {
             // one that has panicked has nothing to finish

@@ -1,4 +1,4 @@
-//! Who on this replica listens to which thread, and how far each log was read for them.
+//! The listeners of this replica by thread, and the place up to which each log was read for them.
 
 use std::collections::HashMap;
 use std::mem;
@@ -19,7 +19,7 @@ const ROOM: usize = 128;
 /// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
 const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
 
-/// What a listener hears.
+/// A message to a listener.
 #[derive(Debug, Clone)]
 pub(super) enum Heard {
     /// Something happened to its thread.
@@ -55,21 +55,21 @@ struct Listened {
     watched: Instant,
 }
 
-/// Where a listener is told something.
+/// The channel of a listener.
 #[derive(Debug)]
 struct Ear {
     sender: mpsc::Sender<Heard>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// Listens to one thread. What it has not taken when there is no more room cuts it off.
+/// Listens to one thread. A listener that does not keep up is cut off.
 #[derive(Debug)]
 pub(super) struct Listener {
     listeners: Arc<Listeners>,
     bucket: u16,
     thread: ThreadId,
     number: u64,
-    /// Whether the log had to be told from where on it is wanted.
+    /// Whether the log learned from this where to start.
     is_first: bool,
     heard: mpsc::Receiver<Heard>,
     waiting_bytes: Arc<AtomicUsize>,
@@ -155,8 +155,8 @@ impl Listeners {
         cut
     }
 
-    /// Cuts off all listeners to a log of which events after `from` were dropped unread, up to a horizon: they
-    /// come back with their cursors, and are told. How many there were.
+    /// Cuts off all listeners to a log whose events after `from` were dropped unread, up to a horizon: they reconnect
+    /// with their cursors, and get a reset. Returns their number.
     pub(super) fn cut_off(&self, bucket: u16, from: Position, horizon: Position) -> usize {
         let mut logs = self.lock();
         let log = logs.get_mut(&bucket);

@@ -8,17 +8,17 @@ use super::LASTS;
 use super::card::{Card, digest_of, name_of};
 use crate::domain::KeyRing;
 
-/// The decision of one replica. What it says of the others is only what they said lately, so a new
-/// key has to be on all of them for a while before it signs.
+/// The decision of one replica. It knows only what the others reported lately, so a new key has to be on all of them
+/// for a while before it signs.
 #[derive(Debug)]
 pub(super) struct Agreement {
     ring: KeyRing,
     /// In the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// When this replica last heard the others. What it saw then counts for as long as cards do: a
-    /// process that was frozen for longer has missed replicas that came and went. By this machine's
-    /// monotonic clock, as all times here: no clock that jumps makes a wait shorter.
+    /// When this replica last heard the others. That report counts for as long as cards do: a process that was frozen
+    /// for longer has missed replicas that came and went. By this machine's monotonic clock, as all times here: no
+    /// clock that jumps makes a wait shorter.
     heard: Option<Instant>,
     /// Since when all replicas have had the chosen key, as far as this one has seen.
     held_since: Option<Instant>,

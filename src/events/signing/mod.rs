@@ -54,7 +54,7 @@ impl Events {
             Ok(()) => {}
             // a store that takes no writes yet is no reason not to serve reads
             Err(error) if ring.keys().len() == 1 => {
-                tracing::warn!(%error, "the other replicas cannot be told of the signing key yet");
+                tracing::warn!(%error, "cannot announce the signing key to other replicas yet");
             }
             Err(error) => return Err(error),
         }
@@ -74,8 +74,7 @@ struct Sharing {
 
 impl Sharing {
     async fn run(mut self) {
-        let mut outage =
-            Outage::new("replicas cannot tell each other which signing keys they have");
+        let mut outage = Outage::new("announcing the signing keys to other replicas");
         loop {
             sleep(EVERY).await;
             match self.look().await {
@@ -164,13 +163,13 @@ impl Sharing {
                 signs,
                 replicas.without = without,
                 replicas.silent = silent,
-                "the chosen signing key is held back, since some replicas do not have it"
+                "signing key withheld: some replicas do not have it yet"
             ),
             Situation::Unknown => tracing::warn!(
                 chosen,
                 signs,
                 replicas.silent = silent,
-                "some replicas do not say which signing keys they have; the key that signs stays"
+                "signing key unchanged: some replicas do not report their keys"
             ),
             Situation::Apart => tracing::warn!(
                 chosen,

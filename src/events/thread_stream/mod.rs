@@ -29,18 +29,17 @@ pub struct ThreadCursor {
     pub stamp: Stamp,
 }
 
-/// What a reader of a thread's events gets.
+/// An item of the stream of a thread.
 #[derive(Debug, Clone)]
 pub enum ThreadItem {
     /// Something happened.
     Event {
-        /// What.
+        /// The event.
         event: Arc<Event>,
         /// How far the reader is with it.
         cursor: ThreadCursor,
     },
-    /// Something happened that is not in the log, or no more: the reader has to look at the thread
-    /// itself.
+    /// An event was not logged, or has left the log: the reader has to read the thread itself.
     Reset {
         /// The version that the thread has come to meanwhile.
         version: u64,
@@ -62,7 +61,7 @@ pub struct ThreadStream {
     read: ThreadCursor,
     /// The position of the last thing that `read.stamp` was checked against.
     proven: Position,
-    /// What the log has to be read for first.
+    /// The part of the log to read first.
     behind: Option<CatchUp>,
     /// Events of the log that are read at once now. After a read of more than could be kept it is as many
     /// as were, and it doubles while all are, so that events with many names are read about twice and not
@@ -79,7 +78,7 @@ pub struct ThreadStream {
 struct CatchUp {
     /// Its end, and the thread there.
     until: Watched,
-    /// Whether the reader was told already that something is missing.
+    /// Whether the reader knows already that events are missing.
     told: bool,
 }
 
@@ -106,7 +105,7 @@ impl Drop for Open {
     }
 }
 
-/// What a stream is made of.
+/// The parts of a stream.
 pub(super) struct Parts {
     pub(super) log: Arc<dyn Backend>,
     pub(super) counters: Arc<EventCounters>,
@@ -256,7 +255,7 @@ impl ThreadStream {
                 self.read.position = event.id.position;
                 continue;
             }
-            // who was told already looks at the thread as it is by now, or later
+            // a reader that got a reset reads the thread as it is now, or later
             let reset = (!told).then_some(until.stamp.version);
             bytes += bytes_named(&event);
             told |= self.push(Arc::new(event), reset);
@@ -295,8 +294,8 @@ impl ThreadStream {
         }
     }
 
-    /// Takes an event. The reader is told before one that does not follow from what it knows, with
-    /// this version, if it has to be told. Whether the event does not follow.
+    /// Takes an event. Before an event that does not follow the reader's state, sends a reset with this version, if
+    /// one is due. Returns whether the event does not follow.
     fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
         let is_gap = !follows(&event, self.read.stamp);
         if let (true, Some(version)) = (is_gap, reset) {

@@ -37,7 +37,7 @@ impl Scene {
         }
     }
 
-    /// Watches the thread anew, after a time without a watch.
+    /// Watches the thread again, after a time without a watch.
     async fn watch_again(&self) {
         let lasts = Duration::from_secs(90);
         let watched = self.store.watch(&[self.id], lasts).await.unwrap()[0];
@@ -47,7 +47,7 @@ impl Scene {
         listeners.note_watched(bucket, &self.id, Instant::now(), over, watched);
     }
 
-    /// The next so many, as versions; a reset as a negative one.
+    /// The versions of the next `count` items; a reset is negative.
     async fn hear(&mut self, count: usize) -> Vec<i64> {
         let mut heard = Vec::new();
         for _ in 0..count {

@@ -120,7 +120,7 @@ fn read_types(List(names): TypeNames) -> Result<EventTypes, ApiError> {
     let types: Vec<EventType> = types.collect::<Result<_, _>>()?;
     let set: EventTypes = types.iter().copied().collect();
     if set.iter().count() < types.len() {
-        let detail = "`events` has to name each event type once";
+        let detail = "`events` must name each event type once";
         return Err(ApiError::InvalidParameter(detail.into()));
     }
     Ok(set)

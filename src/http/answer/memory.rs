@@ -22,7 +22,7 @@ const PART_BYTES: usize = 16_384;
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(3);
 /// How long an answer waits for memory at most, and how often slow clients are looked for meanwhile.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(250);
 /// Answers that wait are in memory already. All of them together have this part of the limit in addition.
 const WAITING_PART: usize = 4;
@@ -42,7 +42,7 @@ struct Pool {
     waiting_bytes: Cell<usize>,
     next_look: Cell<Instant>,
     next_number: Cell<u64>,
-    patience: Duration,
+    timeout: Duration,
     leaving: RefCell<BTreeMap<u64, Leaving>>,
 }
 
@@ -57,17 +57,17 @@ struct Leaving {
 
 /// There is no memory for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no memory for the answer")]
+#[error("no memory is left for the answer")]
 pub(crate) struct NoRoom;
 
 impl AnswerMemory {
     /// Creates a memory that holds this many bytes.
     #[must_use]
     pub fn new(limit_bytes: u64) -> Self {
-        Self::with_patience(limit_bytes, PATIENCE)
+        Self::with_timeout(limit_bytes, WAIT_TIMEOUT)
     }
 
-    fn with_patience(limit_bytes: u64, patience: Duration) -> Self {
+    fn with_timeout(limit_bytes: u64, timeout: Duration) -> Self {
         let limit_bytes = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
         let limit_bytes = limit_bytes.min(Semaphore::MAX_PERMITS);
         Self(Rc::new(Pool {
@@ -76,7 +76,7 @@ impl AnswerMemory {
             waiting_bytes: Cell::default(),
             next_look: Cell::new(Instant::now()),
             next_number: Cell::default(),
-            patience,
+            timeout,
             leaving: RefCell::default(),
         }))
     }
@@ -89,7 +89,7 @@ impl AnswerMemory {
     /// Holds an answer to a read. If there is no room, it waits in line.
     ///
     /// # Errors
-    /// [`NoRoom`] after [`PATIENCE`], or at once when the line is full.
+    /// [`NoRoom`] after [`WAIT_TIMEOUT`], or at once when the line is full.
     pub(crate) async fn hold(&self, answer: Bytes) -> Result<HeldAnswer, NoRoom> {
         let wanted = self.wanted(&answer);
         let room = match self.try_acquire(wanted) {
@@ -122,7 +122,7 @@ impl AnswerMemory {
     async fn wait(&self, wanted: u32) -> Result<OwnedSemaphorePermit, NoRoom> {
         let _place = Place::take(&self.0, wanted as usize)?;
         let mut acquiring = pin!(Arc::clone(&self.0.room).acquire_many_owned(wanted));
-        let end = Instant::now() + self.0.patience;
+        let end = Instant::now() + self.0.timeout;
         loop {
             let now = Instant::now();
             if now >= end {
@@ -349,7 +349,7 @@ mod tests {
 
     #[actix_web::test]
     async fn an_answer_that_finds_no_room_in_time_is_refused() {
-        let memory = AnswerMemory::with_patience(256 * KIB as u64, Duration::from_millis(20));
+        let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));
         let mut held = fill(&memory).await;
 
         assert_eq!(memory.hold(answer()).await.unwrap_err(), NoRoom);

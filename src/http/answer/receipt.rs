@@ -78,7 +78,7 @@ pub(crate) fn respond(status: StatusCode, written: &Written, json: String) -> Ht
     builder.insert_header(is_json()).body(json)
 }
 
-/// The type of these answers, as a header that is not made anew for each.
+/// The type of these answers, as a header that all share.
 fn is_json() -> (HeaderName, HeaderValue) {
     (CONTENT_TYPE, HeaderValue::from_static("application/json"))
 }

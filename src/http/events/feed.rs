@@ -15,12 +15,12 @@ use crate::events::Events;
 use crate::http::answer::negotiation::EVENT_STREAM;
 use crate::store::StoreError;
 
-/// What a proxy is told that would else hold parts of the answer back (nginx, `proxy_buffering`).
+/// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// After how many milliseconds a client comes back.
 const RETRY_MS: u32 = 2_000;
 
-/// What a client is sent at once.
+/// An event as bytes, sent at once.
 pub(super) struct Frame {
     pub(crate) event: &'static str,
     /// The cursor.
@@ -92,7 +92,7 @@ async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String>
     match frame {
         Ok(frame) => Some(frame.to_text()),
         Err(error) => {
-            tracing::debug!(%error, "a stream of events ends");
+            tracing::debug!(%error, "event stream ended");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! Which events are asked for, and where a client that comes back was before.
+//! Query parameters and headers of streams.
 
 use std::future::{Ready, ready};
 
@@ -6,7 +6,7 @@ use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use crate::domain::{EventType, EventTypes};
-use crate::http::request::query::{Parameters, set_once, unknown};
+use crate::http::request::query::{Parameters, set_once};
 use crate::web::ApiError;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -17,7 +17,7 @@ pub(crate) struct Resume {
     last_event_id: Option<String>,
 }
 
-/// `?type=a&type=b`, and the same.
+/// `?type=a&type=b`, and `?last_event_id=`.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     types: Vec<EventType>,
@@ -29,7 +29,7 @@ pub(crate) struct Filter {
 pub(crate) struct LastEvent(Option<String>);
 
 impl Filter {
-    /// The types that are asked for; all, when none is named.
+    /// The types to send; all if the request names none.
     pub(crate) fn types(&self) -> EventTypes {
         if self.types.is_empty() {
             return EventTypes::ALL;
@@ -39,16 +39,17 @@ impl Filter {
 }
 
 impl Parameters for Resume {
+    const NAMES: &'static [&'static str] = &["last_event_id"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        if name != "last_event_id" {
-            return Err(unknown(name));
-        }
         let text = Some(value.to_owned());
-        set_once(&mut self.last_event_id, text, name, "has to be given once")
+        set_once(&mut self.last_event_id, text, name, "must be given once")
     }
 }
 
 impl Parameters for Filter {
+    const NAMES: &'static [&'static str] = &["type", "last_event_id"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         if name != "type" {
             return self.resume.take(name, value);
@@ -59,8 +60,8 @@ impl Parameters for Filter {
 }
 
 impl LastEvent {
-    /// The cursor of the header, or else of the query: what a client has got since it was given its
-    /// URL is in the header.
+    /// The cursor of the header, or else of the query. A client that reconnects to the same URL sends its newest cursor in
+    /// the header.
     pub(crate) fn or<'a>(&'a self, query: &'a Resume) -> Option<&'a str> {
         let query = query.last_event_id.as_deref();
         self.0.as_deref().or(query).filter(|text| !text.is_empty())

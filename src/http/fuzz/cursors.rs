@@ -7,7 +7,7 @@ use crate::http::request::cursor::{Cursor, open, seal};
 use crate::store::{ArchivePlace, NamespacePlace};
 
 const ABOUT: &[u8] = b"a thread";
-/// A changed byte is tried at so many places of a cursor.
+/// The number of places of a cursor at which a changed byte is tried.
 const PLACES: usize = 64;
 
 #[test]
@@ -22,7 +22,7 @@ fn a_cursor_opens_as_it_was_sealed_and_nothing_else_opens() {
     });
 }
 
-/// The input is what a client sends in place of a cursor, and what a cursor might bear.
+/// The input is a cursor from a client, or the content of a cursor.
 fn holds<C: Cursor>(input: Input<'_>) {
     let ring = ring("ours");
     if let Some(text) = input.text() {

@@ -1,4 +1,4 @@
-//! What the body of an entry is, in the headers of a put and of the answer to a read.
+//! The type and encoding of an entry's body, in the headers of a put and of the answer to a read.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -11,8 +11,7 @@ use crate::domain::{ContentEncoding, ContentError, ContentType, rfc3339};
 use crate::store::{Entry, EntryHead};
 
 const EXPIRES_AT: HeaderName = HeaderName::from_static("x-expires-at");
-/// What a browser that is made to show an entry may do with it: a page that somebody stored runs no
-/// script, loads nothing, and has an origin of its own.
+/// Limits a browser that shows an entry: a stored page runs no script, loads nothing, and has an origin of its own.
 const SECURITY: [(HeaderName, HeaderValue); 2] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (
@@ -30,7 +29,7 @@ pub(crate) struct EntryContent {
 }
 
 impl EntryContent {
-    /// What the headers of a put say.
+    /// Reads the headers of a put.
     ///
     /// # Errors
     /// [`ContentError`] of a header that is malformed, or given twice.

@@ -1,7 +1,7 @@
-//! Which entries and namespaces are asked for, and how long one lives.
+//! Query parameters of entries and namespaces.
 
 use crate::domain::{EntryKey, Lifetime, Namespace};
-use crate::http::request::query::{Page, Parameters, set_once, unknown, whole};
+use crate::http::request::query::{Page, Parameters, set_once, whole};
 use crate::web::ApiError;
 
 /// `?ttl_seconds=`.
@@ -22,10 +22,10 @@ pub(crate) struct NamespaceListing {
     pub(crate) page: Page,
 }
 
-/// Namespaces that are asked for by name at most.
+/// Names in one request at most.
 const NAMES_MAX: usize = 100;
 
-/// A lifetime from seconds, of which 0 are for ever; none: they are out of bounds.
+/// A lifetime of that many seconds, where 0 means for ever; none if they are out of bounds.
 pub(super) fn lifetime(seconds: u64) -> Option<Lifetime> {
     let is_legal = seconds <= Lifetime::LONGEST.as_secs();
     is_legal.then(|| Lifetime::from_seconds(seconds))
@@ -38,22 +38,23 @@ impl EntryListing {
 }
 
 impl Parameters for OfLifetime {
+    const NAMES: &'static [&'static str] = &["ttl_seconds"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        if name != "ttl_seconds" {
-            return Err(unknown(name));
-        }
-        let malformed = "has to be a whole number from 0 to 31,536,000, and given once";
+        let malformed = "must be a whole number from 0 to 31,536,000, given once";
         let lifetime = whole(value).and_then(lifetime);
         set_once(&mut self.0, lifetime, name, malformed)
     }
 }
 
 impl Parameters for EntryListing {
+    const NAMES: &'static [&'static str] = &["prefix", "cursor", "limit"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         if name != "prefix" {
             return self.page.take(name, value);
         }
-        let malformed = "has to be empty or what a key may begin with, and given once";
+        let malformed = "must be empty or the beginning of a key, given once";
         let is_legal = value.is_empty() || EntryKey::new(value).is_ok();
         let prefix = is_legal.then(|| value.to_owned());
         set_once(&mut self.prefix, prefix, name, malformed)
@@ -61,6 +62,8 @@ impl Parameters for EntryListing {
 }
 
 impl Parameters for NamespaceListing {
+    const NAMES: &'static [&'static str] = &["namespace", "cursor", "limit"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         if name != "namespace" {
             return self.page.take(name, value);
@@ -69,7 +72,7 @@ impl Parameters for NamespaceListing {
         Ok(())
     }
 
-    /// A name that is asked for twice is there once.
+    /// Drops repeated names.
     fn settle(&mut self) {
         self.names.sort_unstable();
         self.names.dedup();
@@ -77,11 +80,11 @@ impl Parameters for NamespaceListing {
 
     fn check(&self) -> Result<(), ApiError> {
         if self.names.len() > NAMES_MAX {
-            let detail = format!("`namespace` is given more than {NAMES_MAX} times");
+            let detail = format!("`namespace` must be given at most {NAMES_MAX} times");
             return Err(ApiError::InvalidParameter(detail));
         }
         if !self.names.is_empty() && self.page.is_given() {
-            let detail = "`namespace` does not go with `cursor` and `limit`";
+            let detail = "`namespace` excludes `cursor` and `limit`";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         Ok(())

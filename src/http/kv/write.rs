@@ -1,4 +1,4 @@
-//! What a write of an entry brings: bytes, what they are, and what must be there before.
+//! The input of a write to an entry: bytes, their type, and conditions.
 
 use std::future::{Ready, ready};
 
@@ -32,7 +32,7 @@ impl EntryConditions {
         match (wanted, unwanted.next(), unwanted.next()) {
             (wanted, None, _) => Ok(Self(wanted)),
             (None, Some(any), None) if any == "*" => Ok(Self(Some(Precondition::Version(0)))),
-            (None, ..) => refused("If-None-Match of a write has to be `*`"),
+            (None, ..) => refused("If-None-Match of a write must be `*`"),
             (Some(_), ..) => refused("If-Match does not go with If-None-Match"),
         }
     }

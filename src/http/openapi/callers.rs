@@ -1,4 +1,4 @@
-//! Who may call an operation, and the two families of paths of a thread.
+//! The callers of an operation, and the two families of paths of a thread.
 
 use utoipa::Modify;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, PathItem};

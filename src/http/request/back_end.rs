@@ -1,14 +1,15 @@
-//! Paths that are for back ends alone.
+//! The caller of a path for back ends.
 
 use std::future::{Ready, ready};
 
+use actix_web::http::Method;
 use actix_web::{FromRequest, HttpRequest, Route, dev, web};
 
 use super::context::key_name_of;
 use crate::http::Api;
 use crate::web::ApiError;
 
-/// Someone with an api key; everybody else is refused before anything is looked at.
+/// A caller with an API key. Others are rejected before anything else is checked.
 #[derive(Debug)]
 pub(crate) struct BackEnd {
     pub(crate) api: web::Data<Api>,
@@ -33,7 +34,9 @@ impl FromRequest for BackEnd {
     }
 }
 
-/// Refuses a method that a path for back ends does not take.
+/// Rejects a method that a path for back ends does not support.
 pub(crate) fn not_allowed_for_back_end(allow: &'static str) -> Route {
-    web::to(move |_: BackEnd| ready(Err::<&str, _>(ApiError::MethodNotAllowed { allow })))
+    web::to(move |_: BackEnd, method: Method| {
+        ready(Err::<&str, _>(ApiError::MethodNotAllowed { method, allow }))
+    })
 }

@@ -1,9 +1,9 @@
-//! Request bodies, read whole before a handler runs.
+//! Request bodies, read completely before a handler runs.
 //!
-//! A refusal that is sent while the client is still sending is often lost with the connection, so
-//! the body is read to its end first, whatever the answer will be; past the limit it is dropped. What is announced to
-//! be too large is not kept at all, and what nobody waits to the end for is answered at once. A body that
-//! there is no memory for is not read on.
+//! A refusal that is sent while the client is still sending is often lost with the connection, so the server first
+//! reads the body to its end, whatever the answer will be, and drops it beyond the limit. It does not keep a body that
+//! is announced to be too large, answers at once if nobody waits for the end, and stops reading a body for which no
+//! memory is left.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -34,11 +34,11 @@ const SILENCE: Duration = Duration::from_secs(10);
 const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// How long a body waits for memory at most.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The size of the blocks that hold a body which comes in several parts.
 const BLOCK_BYTES: usize = 32_768;
 
-/// A body, or why there is none.
+/// A body, or the reason for its absence.
 pub(crate) enum Body {
     /// The bytes, and their share of the memory for as long as the request takes.
     Whole {
@@ -95,12 +95,12 @@ impl Body {
         }
         let announced_bytes = announced_bytes(request).unwrap_or_default();
         let alarm = request.conn_data::<BodyAlarm>().cloned();
-        let turn = request.conn_data::<ConnectionState>().cloned();
+        let connection = request.conn_data::<ConnectionState>().cloned();
         let memory = request.conn_data::<BodyMemory>().cloned();
         let payload = Arriving {
             payload: request.take_payload(),
             alarm: alarm.unwrap_or_default(),
-            turn: turn.unwrap_or_default(),
+            connection: connection.unwrap_or_default(),
             share: memory.unwrap_or_default().share(),
         };
         if announced_bytes > limit_bytes {
@@ -180,7 +180,7 @@ pub(crate) fn is_endless(head: &RequestHead) -> bool {
 #[derive(Debug, Clone, Default)]
 pub struct BodyAlarm(Rc<RefCell<Alarm>>);
 
-/// How long a body is to be, as its head says; none: nobody knows, or there is none.
+/// The announced length of a body; none if it is unknown, or if there is no body.
 pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
     let length = request.headers().get(CONTENT_LENGTH)?;
     length.to_str().ok()?.trim().parse().ok()
@@ -241,7 +241,7 @@ impl Parts {
 struct Arriving {
     payload: Payload,
     alarm: BodyAlarm,
-    turn: ConnectionState,
+    connection: ConnectionState,
     share: Share,
 }
 
@@ -254,8 +254,8 @@ enum Fault {
 }
 
 impl Arriving {
-    /// What comes next, before the silence gets too long and all takes longer than that, which counts
-    /// from when it was first waited for.
+    /// The next chunk, unless the client is silent for too long or the body takes too long. Both times count from the
+    /// first wait.
     async fn next(
         &mut self,
         most: Duration,
@@ -269,7 +269,7 @@ impl Arriving {
             if let Err(GivenUp) = self.share.await_client(cx) {
                 return Poll::Ready(Err(Fault::GivenUp));
             }
-            self.turn.want_body(true);
+            self.connection.want_body(true);
             let next_by = *next_by.get_or_insert_with(|| {
                 let now = Instant::now();
                 (now + SILENCE).min(*end.get_or_insert(now + most))
@@ -278,7 +278,7 @@ impl Arriving {
             alarm.poll(cx, next_by).map(|()| Err(Fault::Late))
         });
         let next = next.await;
-        self.turn.want_body(false);
+        self.connection.want_body(false);
         next
     }
 
@@ -291,7 +291,7 @@ impl Arriving {
                 if let Poll::Ready(taken) = self.share.poll_take(cx, bytes as u64, now) {
                     return Poll::Ready(taken);
                 }
-                let end = *end.get_or_insert(now + PATIENCE);
+                let end = *end.get_or_insert(now + SILENCE_TIMEOUT);
                 if now >= end {
                     return Poll::Ready(Err(GivenUp));
                 }

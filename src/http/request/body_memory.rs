@@ -67,11 +67,11 @@ pub(crate) struct Share {
 
 /// The memory went to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no memory for the body")]
+#[error("no memory is left for the body")]
 pub(crate) struct GivenUp;
 
 impl BodyMemory {
-    /// Memory of so many bytes, for bodies of `largest_bytes` at most.
+    /// Memory of `limit_bytes` bytes, for bodies of at most `largest_bytes`.
     #[must_use]
     pub fn new(limit_bytes: u64, largest_bytes: u64) -> Self {
         Self(Rc::new(Pool {
@@ -103,7 +103,7 @@ impl BodyMemory {
         }
     }
 
-    /// Whether the body of that number may have so many bytes more.
+    /// Whether the body of that number may have `bytes` more.
     fn has_room(&self, number: u64, bytes: u64) -> bool {
         let arriving = self.0.arriving.borrow();
         let is_oldest = arriving.keys().next() == Some(&number);
@@ -274,7 +274,7 @@ mod tests {
 
     const TAKEN: Poll<Result<(), GivenUp>> = Poll::Ready(Ok(()));
 
-    /// A body that has so many bytes that count.
+    /// A body with that many counted bytes.
     fn body(memory: &BodyMemory, bytes: u64) -> Share {
         let mut share = memory.share();
         assert_eq!(take(&mut share, FREE_BYTES + bytes), TAKEN);

@@ -91,7 +91,7 @@ pub(crate) fn precondition(request: &HttpRequest) -> Result<Option<Precondition>
     match (parsed, values.next()) {
         (Some(precondition), None) => Ok(Some(precondition)),
         _ => Err(ApiError::InvalidParameter(
-            "If-Match has to be `*`, one whole ETag, or a version in quotes".into(),
+            "If-Match must be `*`, one whole ETag, or a version in quotes".into(),
         )),
     }
 }
@@ -130,7 +130,7 @@ fn idempotency(
         && values.next().is_none();
     if !legal {
         return Err(ApiError::InvalidParameter(
-            "Idempotency-Key has to be 1 to 128 visible ASCII characters, and given once".into(),
+            "Idempotency-Key must be 1 to 128 visible ASCII characters, and given once".into(),
         ));
     }
     let path = request

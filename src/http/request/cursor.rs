@@ -13,7 +13,7 @@ use crate::web::ApiError;
 
 /// A place in something that a client reads on in.
 pub(crate) trait Cursor: Sized {
-    /// What the tag is made for.
+    /// The purpose of the tag.
     const PURPOSE: &str;
 
     fn write(&self, out: &mut Vec<u8>);

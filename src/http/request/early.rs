@@ -10,7 +10,7 @@ use super::decode::path_part;
 use super::target::caller;
 use crate::http::Api;
 
-/// What is read without a look at who sends it: that look costs as much as to keep so little.
+/// Bodies up to this size are read without checking the sender: the check costs as much as keeping them.
 const SMALL_BYTES: u64 = 16_384;
 
 /// The part of the path that names a thread: `/v1/threads/{id}`.
@@ -24,20 +24,19 @@ const FOR_BACK_ENDS: [&str; 5] = [
     "/v1/events",
 ];
 
-/// What the body of a request to the API may have. That of an entry is a setting.
+/// The limit of the body of a request to the API. That of an entry is a setting.
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     let path = request.match_info().as_str();
     match request.app_data::<web::Data<Api>>() {
-        Some(api) if is_hopeless(api, request, path) => 0,
+        Some(api) if will_be_refused(api, request, path) => 0,
         Some(api) if is_entry(path) => api.namespaces.policy().max_bytes,
         _ => Body::LIMIT_BYTES,
     }
 }
 
-/// Whether a request with a large body will be refused whatever is in it, as its credentials are
-/// missing or wrong. What it gets is for the handlers to say: this only tells that they look no
-/// further.
-fn is_hopeless(api: &Api, request: &ServiceRequest, path: &str) -> bool {
+/// Whether a request with a large body will be refused whatever the body contains, since its credentials are missing
+/// or wrong. The handlers choose the answer: this only tells that they read no body.
+fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     let is_untold = request.headers().contains_key(TRANSFER_ENCODING);
     if !is_untold && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
         return false;
@@ -45,7 +44,7 @@ fn is_hopeless(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     if is_for_back_ends(path) {
         return key_name_of(request.request(), api).is_none();
     }
-    path.starts_with("/v1/threads/") && is_nobodys(api, request.request())
+    path.starts_with("/v1/threads/") && lacks_credentials(api, request.request())
 }
 
 fn is_for_back_ends(path: &str) -> bool {
@@ -63,7 +62,7 @@ fn is_entry(path: &str) -> bool {
 
 /// Whether a request below `/v1/threads/` cannot be for the thread that it names. Otherwise the caller is
 /// kept, so that nobody has to find it again.
-fn is_nobodys(api: &Api, request: &HttpRequest) -> bool {
+fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
     let Some(id) = path_part(request, THREAD_PART) else {
         return true;
     };

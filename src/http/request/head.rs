@@ -4,16 +4,16 @@ use actix_web::dev::ServiceRequest;
 
 use crate::web::ApiError;
 
-/// What the URL may have: 20 of the longest keys in a query, percent-encoded.
+/// The limit of the URL: 20 of the longest keys in a query, percent-encoded.
 const URL_BYTES: usize = 16_384;
-/// What URL and headers may have: what browsers send at most of cookies for one site, and common
-/// balancers pass on, is half of it.
+/// The limit of URL and headers: the cookies that browsers send to one site at most, and that common balancers
+/// forward, take half of it.
 const HEAD_BYTES: usize = 32_768;
 /// How many headers there may be. A browser sends about 20, and proxies add as many at most. Over 96 of them,
 /// or 64 KiB in all, get the same status without a body, before the request gets here.
 const HEADERS: usize = 64;
 
-/// What separates a header's name, its value and the next one.
+/// The separators of a header's name, its value and the next header.
 const AROUND_HEADER: usize = 4;
 
 /// Why a head is refused, before anything else is looked at.

@@ -1,4 +1,4 @@
-//! Query parameters. Those that a path does not know are refused.
+//! Query parameters. A path rejects unknown ones.
 
 use std::future::{Ready, ready};
 use std::num::NonZeroU64;
@@ -9,12 +9,15 @@ use super::decode::{decode_parameter, parameters};
 use crate::domain::{Excerpt, Key, KeyError, Slice};
 use crate::web::ApiError;
 
-/// A set of parameters that a path knows.
+/// The parameters of a path.
 pub(crate) trait Parameters: Default {
-    /// Takes one parameter.
+    /// Their names.
+    const NAMES: &'static [&'static str];
+
+    /// Takes one of them.
     ///
     /// # Errors
-    /// [`ApiError::InvalidParameter`] when it is unknown or malformed, or came before.
+    /// [`ApiError::InvalidParameter`] if it is malformed, or given twice.
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError>;
 
     /// Brings the parameters into their final form.
@@ -23,7 +26,7 @@ pub(crate) trait Parameters: Default {
     /// Checks the parameters together.
     ///
     /// # Errors
-    /// [`ApiError::InvalidParameter`] when they do not go together.
+    /// [`ApiError::InvalidParameter`] if they exclude each other.
     fn check(&self) -> Result<(), ApiError> {
         Ok(())
     }
@@ -33,7 +36,7 @@ pub(crate) trait Parameters: Default {
 #[derive(Debug)]
 pub(crate) struct Query<P>(pub(crate) P);
 
-/// No parameter at all.
+/// No parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Nothing;
 
@@ -62,24 +65,24 @@ pub(crate) struct Page {
     limit: Option<usize>,
 }
 
-/// What a page has, where no limit is given, and at most.
+/// The size of a page, by default and at most.
 const LIMIT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
 impl Page {
-    /// Whether any of it was asked for.
+    /// Whether the request has one of them.
     pub(crate) fn is_given(&self) -> bool {
         self.cursor.is_some() || self.limit.is_some()
     }
 
-    /// How much there is on it.
+    /// The size of the page.
     pub(crate) fn limit(&self) -> usize {
         self.limit.unwrap_or(LIMIT)
     }
 }
 
 impl Part {
-    /// Which part of an array is asked for, if any.
+    /// The part of an array to read, if not all.
     pub(crate) fn slice(&self) -> Option<Slice> {
         match (self.tail, self.offset, self.limit) {
             (Some(count), ..) => Some(Slice::Tail(count)),
@@ -93,16 +96,17 @@ impl Part {
 }
 
 impl Parameters for Nothing {
-    fn take(&mut self, name: &str, _: &str) -> Result<(), ApiError> {
-        Err(unknown(name))
+    const NAMES: &'static [&'static str] = &[];
+
+    fn take(&mut self, _: &str, _: &str) -> Result<(), ApiError> {
+        Ok(())
     }
 }
 
 impl Parameters for Keys {
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        if name != "key" {
-            return Err(unknown(name));
-        }
+    const NAMES: &'static [&'static str] = &["key"];
+
+    fn take(&mut self, _: &str, value: &str) -> Result<(), ApiError> {
         let key = Key::new(value).map_err(|error| ApiError::InvalidKey {
             error,
             operation: None,
@@ -111,8 +115,7 @@ impl Parameters for Keys {
         Ok(())
     }
 
-    /// A key that is asked for twice is there once: a long list of one large value would cost the
-    /// store many times its size.
+    /// Drops repeated keys: a long list of one large value would cost the store many times its size.
     fn settle(&mut self) {
         self.0.sort_unstable();
         self.0.dedup();
@@ -120,20 +123,21 @@ impl Parameters for Keys {
 }
 
 impl Parameters for Part {
+    const NAMES: &'static [&'static str] = &["tail", "offset", "limit"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         let place = match name {
             "tail" => &mut self.tail,
             "offset" => &mut self.offset,
-            "limit" => &mut self.limit,
-            _ => return Err(unknown(name)),
+            _ => &mut self.limit,
         };
-        let malformed = "has to be a whole number from 0, and given once";
+        let malformed = "must be a whole number from 0, given once";
         set_once(place, whole(value), name, malformed)
     }
 
     fn check(&self) -> Result<(), ApiError> {
         if self.tail.is_some() && (self.offset.is_some() || self.limit.is_some()) {
-            let detail = "`tail` does not go with `offset` and `limit`";
+            let detail = "`tail` excludes `offset` and `limit`";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         Ok(())
@@ -141,41 +145,46 @@ impl Parameters for Part {
 }
 
 impl Parameters for Page {
+    const NAMES: &'static [&'static str] = &["cursor", "limit"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         match name {
             "cursor" => {
                 let text = Some(value.to_owned());
-                set_once(&mut self.cursor, text, name, "has to be given once")
+                set_once(&mut self.cursor, text, name, "must be given once")
             }
-            "limit" => {
-                let malformed = "has to be a whole number from 1 to 1000, and given once";
+            _ => {
+                let malformed = "must be a whole number from 1 to 1000, given once";
                 let limit = whole(value).and_then(|limit| usize::try_from(limit).ok());
                 let limit = limit.filter(|limit| (1..=LIMIT_MAX).contains(limit));
                 set_once(&mut self.limit, limit, name, malformed)
             }
-            _ => Err(unknown(name)),
         }
     }
 }
 
 impl Parameters for Window {
+    const NAMES: &'static [&'static str] = &["max_records"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        if name != "max_records" {
-            return Err(unknown(name));
-        }
-        let malformed = "has to be a whole number from 1, and given once";
+        let malformed = "must be a whole number from 1, given once";
         let number = whole(value).and_then(NonZeroU64::new);
         set_once(&mut self.max_records, number, name, malformed)
     }
 }
 
-/// A parameter that there is none of.
-pub(crate) fn unknown(name: &str) -> ApiError {
+fn unknown(name: &str, allowed: &[&str]) -> ApiError {
+    let allowed = match allowed {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    };
     let name = Excerpt(name);
-    ApiError::InvalidParameter(format!("There is no query parameter `{name}` here"))
+    ApiError::InvalidParameter(format!(
+        "Unknown query parameter `{name}`. Allowed: {allowed}"
+    ))
 }
 
-/// Digits alone: a sign or a space is none. What is past 64 bits is as good as no bound.
+/// A number of digits, without a sign. One of more than 64 bits means the largest, which is no bound.
 pub(crate) fn whole(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -183,11 +192,10 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
     Some(text.parse().unwrap_or(u64::MAX))
 }
 
-/// Sets what is not set yet.
+/// Sets a parameter that is not set yet.
 ///
 /// # Errors
-/// [`ApiError::InvalidParameter`] when it is, or when there is no value, as what was given is
-/// malformed.
+/// [`ApiError::InvalidParameter`] if it is set already, or if there is no value, since the given one is malformed.
 pub(crate) fn set_once<T>(
     place: &mut Option<T>,
     value: Option<T>,
@@ -201,7 +209,7 @@ pub(crate) fn set_once<T>(
     Ok(())
 }
 
-/// A name or value that does not decode.
+/// The error of a name or value that does not decode.
 fn undecodable(name: &str) -> ApiError {
     if name == "key" {
         return ApiError::InvalidKey {
@@ -218,6 +226,9 @@ impl<P: Parameters> Query<P> {
         for (name, value) in parameters(request.query_string()) {
             let name = decode_parameter(name).ok_or_else(|| undecodable(name))?;
             let value = decode_parameter(value).ok_or_else(|| undecodable(&name))?;
+            if !P::NAMES.contains(&&*name) {
+                return Err(unknown(&name, P::NAMES));
+            }
             taken.take(&name, &value)?;
         }
         taken.settle();

@@ -1,4 +1,4 @@
-//! Who is writing, for the limits on how often.
+//! The subject of rate limits: who writes.
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};

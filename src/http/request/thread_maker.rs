@@ -1,4 +1,4 @@
-//! Who makes a thread, and which id it gets.
+//! The creator of a thread, and the thread's id.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::web::ApiError;
 /// The shortest idempotency key that is taken for a random one: 128 bits in hex.
 const RANDOM_KEY_BYTES: usize = 32;
 
-/// Who makes a thread.
+/// The creator of a thread.
 pub(crate) enum ThreadMaker {
     BackEnd(Arc<str>),
     Caller(Caller),

@@ -15,7 +15,7 @@ use crate::web::ApiError;
 
 /// The member that names the scope.
 const SCOPE: &str = "scope";
-/// The caller's own thread, in place of its id.
+/// The caller's own thread, instead of its id.
 const CURRENT: &str = "thread:current";
 
 /// Opens the scope that a body names. There is no other way from a request to a scope.
@@ -68,10 +68,10 @@ impl ScopeAccess {
         Ok(scope?)
     }
 
-    /// The same for what is kept.
+    /// The same for a stored scope.
     ///
     /// # Errors
-    /// [`ApiError`], also when there is none, or `request` is named.
+    /// [`ApiError`], also if there is no scope, or if it is `request`.
     pub(super) fn open_kept(&self, body: &Json) -> Result<ScopeId, ApiError> {
         match self.open(body)? {
             Scope::Kept(scope) => Ok(scope),

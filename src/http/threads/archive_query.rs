@@ -1,7 +1,7 @@
-//! Which archives are asked for.
+//! Query parameters of archives.
 
 use crate::domain::{Life, parse_rfc3339};
-use crate::http::request::query::{Page, Parameters, set_once, unknown};
+use crate::http::request::query::{Page, Parameters, set_once};
 use crate::web::ApiError;
 
 /// `?since=&cursor=&limit=`.
@@ -16,10 +16,12 @@ pub(crate) struct Listing {
 pub(crate) struct OfLife(pub(crate) Option<Life>);
 
 impl Parameters for Listing {
+    const NAMES: &'static [&'static str] = &["since", "cursor", "limit"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         match name {
             "since" => {
-                let malformed = "has to be a time as in RFC 3339, and given once";
+                let malformed = "must be a time as in RFC 3339, given once";
                 set_once(&mut self.since_ms, parse_rfc3339(value), name, malformed)
             }
             _ => self.page.take(name, value),
@@ -28,13 +30,12 @@ impl Parameters for Listing {
 }
 
 impl Parameters for OfLife {
+    const NAMES: &'static [&'static str] = &["life"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        if name != "life" {
-            return Err(unknown(name));
-        }
         let is_hex = value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
         let life = is_hex.then(|| u64::from_str_radix(value, 16).ok().map(Life));
-        let malformed = "has to be 16 hex digits, and given once";
+        let malformed = "must be 16 hex digits, given once";
         set_once(&mut self.0, life.flatten(), name, malformed)
     }
 }

@@ -1,7 +1,7 @@
-//! Which part of a history is asked for.
+//! Query parameters of histories.
 
 use super::archive_query::OfLife;
-use crate::http::request::query::{Page, Parameters, set_once, unknown, whole};
+use crate::http::request::query::{Page, Parameters, set_once, whole};
 use crate::store::HistoryFrom;
 use crate::web::ApiError;
 
@@ -10,7 +10,7 @@ use crate::web::ApiError;
 pub(crate) struct HistoryPart {
     after: Option<u64>,
     before: Option<u64>,
-    /// Whether the newest come first.
+    /// Whether the newest items come first.
     is_backwards: Option<bool>,
     page: Page,
 }
@@ -42,8 +42,10 @@ fn place(text: &str) -> Option<u64> {
 }
 
 impl Parameters for HistoryPart {
+    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        let malformed = "has to be a place in a history, and given once";
+        let malformed = "must be a place in a history, given once";
         match name {
             "after" => set_once(&mut self.after, place(value), name, malformed),
             "before" => set_once(&mut self.before, place(value), name, malformed),
@@ -53,19 +55,18 @@ impl Parameters for HistoryPart {
                     "desc" => Some(true),
                     _ => None,
                 };
-                let malformed = "has to be asc or desc, and given once";
+                let malformed = "must be asc or desc, given once";
                 set_once(&mut self.is_backwards, is_backwards, name, malformed)
             }
-            "limit" => self.page.take(name, value),
-            _ => Err(unknown(name)),
+            _ => self.page.take(name, value),
         }
     }
 
     fn check(&self) -> Result<(), ApiError> {
         let detail = match (self.after, self.before, self.is_backwards) {
-            (Some(_), Some(_), _) => "`after` does not go with `before`",
-            (Some(_), None, Some(true)) => "after a place the oldest come first",
-            (None, Some(_), Some(false)) => "before a place the newest come first",
+            (Some(_), Some(_), _) => "`after` excludes `before`",
+            (Some(_), None, Some(true)) => "`after` excludes `order=desc`",
+            (None, Some(_), Some(false)) => "`before` excludes `order=asc`",
             _ => return Ok(()),
         };
         Err(ApiError::InvalidParameter(detail.into()))
@@ -73,6 +74,8 @@ impl Parameters for HistoryPart {
 }
 
 impl Parameters for FinalPart {
+    const NAMES: &'static [&'static str] = &["life", "after", "before", "order", "limit"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         match name {
             "life" => self.life.take(name, value),

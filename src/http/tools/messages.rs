@@ -1,7 +1,6 @@
-//! Calls and their answers in the words of those who run models.
+//! Calls and their answers in the formats of model providers.
 //!
-//! What models' providers send has members that nobody here knows, and more with each year, so these
-//! are passed over.
+//! Providers send members that are unknown here, and more each year, so unknown members are skipped.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -15,7 +14,7 @@ use crate::web::ApiError;
 /// More than any model asks for at once.
 const CALLS_MAX: usize = 128;
 
-/// Whose words.
+/// The format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
     OpenAi,
@@ -28,7 +27,7 @@ pub(super) struct RequestedCall<'a> {
     /// Its place in the list.
     pub(crate) index: usize,
     id: String,
-    /// Which tool, or what to say of one that is none of ours.
+    /// The tool, or the answer to a call of an unknown one.
     pub(crate) tool: Result<Tool, String>,
     /// JSON text, or nothing.
     pub(super) arguments: &'a str,
@@ -37,10 +36,10 @@ pub(super) struct RequestedCall<'a> {
 }
 
 impl Wire {
-    /// Whose words a body is in, and the list of calls in it.
+    /// The format of a body, and the list of calls in it.
     ///
     /// # Errors
-    /// [`ApiError::InvalidParameter`] unless there is just one list.
+    /// [`ApiError::InvalidParameter`] unless there is exactly one list.
     pub(crate) fn of<'a>(
         tool_calls: Option<RawJson<'a>>,
         tool_use: Option<RawJson<'a>>,
@@ -131,7 +130,7 @@ pub(super) fn read_calls<'a>(
     Ok(calls)
 }
 
-/// A call of an OpenAI message, or of a tool of another type, which is none of ours.
+/// A call of an OpenAI message, or of a tool of another type, which is unknown here.
 #[derive(Deserialize)]
 struct ToolCall<'a> {
     id: String,
@@ -207,7 +206,7 @@ impl<'a> RequestedCall<'a> {
     }
 }
 
-/// The tool of a name. Models invent some, and are told which there are.
+/// The tool of a name. Models invent some; the answer to these lists the known ones.
 fn which(name: &str) -> Result<Tool, String> {
     name.parse().map_err(|_| {
         let tools = Tool::ALL.map(Tool::as_str).join(", ");

@@ -8,7 +8,7 @@ use crate::http::openapi::problems::{ScopeProblems, ToolProblems};
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json::{RawJson, body_object, read};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::query::{Nothing, Parameters, Query, set_once, unknown};
+use crate::http::request::query::{Nothing, Parameters, Query, set_once};
 use crate::http::scopes::access::ScopeAccess;
 use crate::http::scopes::schemas::RepeatCallsHeader;
 use crate::service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
@@ -27,11 +27,10 @@ pub(super) const NOT_KEPT: &str =
 pub(crate) struct InFormat(Option<Format>);
 
 impl Parameters for InFormat {
+    const NAMES: &'static [&'static str] = &["format"];
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        if name != "format" {
-            return Err(unknown(name));
-        }
-        let malformed = "has to be openai, anthropic, mcp or modelrelay, and given once";
+        let malformed = "must be openai, anthropic, mcp or modelrelay, given once";
         set_once(&mut self.0, value.parse().ok(), name, malformed)
     }
 }

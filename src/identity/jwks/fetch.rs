@@ -66,7 +66,7 @@ impl Fetcher {
     }
 }
 
-/// A machine without certificate authorities can ask itself by http all the same.
+/// A machine without certificate authorities can still ask itself by http.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,

@@ -26,7 +26,7 @@ const EVERY: Duration = Duration::from_secs(300);
 /// The pause after each fetch, which no token shortens: strangers can send any number of unknown key ids.
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long a request waits for a key that it needs.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FETCH_WAIT: Duration = Duration::from_secs(2);
 /// How many requests wait for that; more are refused at once.
 const MOST_WAITING: usize = 256;
 
@@ -107,7 +107,7 @@ impl Jwks {
                              P-384) or Ed25519 that verifies signatures: every token is rejected"
                         );
                     } else if keys > 0 && (has_failed || keys_before.unwrap_or(0) == 0) {
-                        tracing::info!(keys, "the key set of `identity_jwt_jwks_url` was fetched");
+                        tracing::info!(keys, "fetched the key set of `identity_jwt_jwks_url`");
                     }
                     has_failed = false;
                     keys_before = Some(keys);
@@ -152,8 +152,8 @@ impl Jwks {
         Ok(keys)
     }
 
-    /// What to wait for before a token is verified: the next fetch, if one may come soon and may bring
-    /// the key that the token names.
+    /// The wait before a token is verified: the next fetch, if it is allowed soon and may bring the key that the token
+    /// names.
     pub(super) fn prepare(&self, token: &str) -> Option<BoxFuture<'static, ()>> {
         let header = decode_header(token).ok()?;
         // no key of a set is a shared secret
@@ -173,7 +173,7 @@ impl Jwks {
         }
         let place = Arc::clone(&self.0.waiting).try_acquire_owned().ok()?;
         Some(Box::pin(async move {
-            timeout(PATIENCE, fetches.changed()).await.ok();
+            timeout(FETCH_WAIT, fetches.changed()).await.ok();
             drop(place);
         }))
     }

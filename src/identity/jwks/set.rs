@@ -13,7 +13,7 @@ const MOST_KEYS: usize = 64;
 /// try costs a stranger nothing and this server a signature's verification.
 const MOST_TRIES: usize = 4;
 
-/// The keys of a set that can verify tokens. There is none when the issuer has withdrawn all of them.
+/// The keys of a set that can verify tokens; none if the issuer has withdrawn all of them.
 pub(super) struct KeySet(Vec<SetKey>);
 
 struct SetKey {
@@ -25,7 +25,7 @@ struct SetKey {
 /// Why a text is no set that tokens can be verified with.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SetError {
-    #[error("it is no JWK Set")]
+    #[error("it is not a JWK Set")]
     Malformed(#[source] serde_json::Error),
     #[error("it has more than {MOST_KEYS} keys")]
     TooMany,

@@ -1,4 +1,4 @@
-//! What the requests and responses of the wire share that come by HTTP.
+//! Shared by the requests and responses of the HTTP protocol.
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -40,7 +40,7 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// What the body of a request may have; none: it has no api key.
+/// The limit of a request's body; none without an API key.
 fn limit_bytes(request: &ServiceRequest) -> Option<u64> {
     let protocol = request.app_data::<web::Data<Agentuity>>()?;
     protocol.api_keys.verify(request.headers())?;

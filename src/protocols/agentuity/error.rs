@@ -32,13 +32,13 @@ pub enum AgentuityError {
     #[error("this path is for WebSockets of version 13: {0}")]
     NotASocket(#[from] HandshakeError),
     /// A namespace outside the rule.
-    #[error("the namespace is not legal: {0}")]
+    #[error("the namespace is invalid: {0}")]
     Namespace(#[from] NamespaceError),
     /// A key of an entry outside the rule.
-    #[error("the key is not legal: {0}")]
+    #[error("the key is invalid: {0}")]
     Key(#[from] EntryKeyError),
     /// A header does not say what the body of an entry is.
-    #[error("what the value is cannot be told: {0}")]
+    #[error("the type of the value is invalid: {0}")]
     Content(#[from] ContentError),
     /// A lifetime, a parameter or a body that does not say what it should.
     #[error("{0}")]
@@ -76,7 +76,7 @@ impl AgentuityError {
         }
     }
 
-    /// For people. What broke inside is for the log alone.
+    /// The text for people. The cause of a fault is only in the log.
     fn message(&self) -> String {
         match self {
             Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),

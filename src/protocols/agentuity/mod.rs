@@ -1,7 +1,7 @@
-//! What the published runtime of Agentuity, `@agentuity/runtime`, speaks to its back end.
+//! The protocol of `@agentuity/runtime`, Agentuity's published runtime, to its back end.
 //!
-//! An app that is written for it keeps its data here by environment variables alone. Its
-//! `AGENTUITY_SDK_KEY` is one of the api keys.
+//! An app that is written for it keeps its data here with no other change than environment variables. Its
+//! `AGENTUITY_SDK_KEY` is one of the API keys.
 
 mod envelope;
 mod error;
@@ -21,18 +21,18 @@ use crate::service::{NamespaceService, ThreadService};
 pub use error::AgentuityError;
 pub use socket::{BasisCounters, RequestCounters, SocketCounters, SocketTiming};
 
-/// What the handlers work with.
+/// The dependencies of the handlers.
 #[derive(Debug, Clone)]
 pub struct Agentuity {
     /// The threads.
     pub threads: ThreadService,
     /// Data of applications that outlives threads, under the policy of the wire.
     pub namespaces: NamespaceService,
-    /// Who may come in.
+    /// The keys that open the protocol.
     pub api_keys: ApiKeys,
     /// When sockets end.
     pub events: Events,
-    /// What sockets came to.
+    /// Counters of sockets.
     pub counters: Arc<SocketCounters>,
     /// The times that sockets go by.
     #[doc(hidden)]
@@ -40,7 +40,7 @@ pub struct Agentuity {
 }
 
 impl Agentuity {
-    /// The protocol to what the API is about, for those who may come in by it.
+    /// The protocol over the API's services, for callers with an API key.
     #[must_use]
     pub fn new(api: &Api, counters: Arc<SocketCounters>) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! `POST` and `PUT /session`: that a session of the app began or has ended. The app's user waits for
-//! the answer, so it comes at once and whatever the store does; what is told is not kept.
+//! `POST` and `PUT /session`: a session of the app began or has ended. The app's user waits for the answer, so it
+//! comes at once, whatever the store does. Nothing is stored.
 
 use std::future::ready;
 

@@ -7,19 +7,14 @@ use serde_json::json;
 
 use crate::service::ServiceError;
 
-/// What a client is told, with the stable code of the API as `data.code`. What broke inside is for
-/// the log alone.
+/// The error for a client, with the stable code of the API as `data.code`. The cause of a fault is only in the log.
 pub(super) fn told(error: ServiceError) -> ErrorData {
     let text = error.to_string();
     let problem = error.problem();
     let code = problem.code;
     let mut data = json!({"code": code});
     if problem.status.is_server_error() {
-        tracing::warn!(
-            error = &error as &dyn Error,
-            code,
-            "a message of MCP failed"
-        );
+        tracing::warn!(error = &error as &dyn Error, code, "MCP message failed");
         let text = match code {
             "store_full" => "the store is full",
             _ => "the store is not available",

@@ -59,8 +59,10 @@ fn admit(
         return Err(ApiError::NotFound);
     }
     if request.method() != Method::POST {
-        let allow = "POST";
-        return Err(ApiError::MethodNotAllowed { allow });
+        return Err(ApiError::MethodNotAllowed {
+            method: request.method().clone(),
+            allow: "POST",
+        });
     }
     Ok(Message::read(body.bytes()?).map(|message| {
         request.extensions_mut().insert(Opened {

@@ -17,10 +17,10 @@ use crate::domain::{Json, has_more_values, is_named, member, members};
 /// escapes all that is not ASCII makes three times as long; a value of 32,768 control characters has
 /// six times as many bytes.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 512 * 1_024;
-/// Values of a message outside its arguments: some dozens are usual, in what a client tells of itself.
-/// Reading so many takes the library less than 5 ms.
+/// Values of a message outside its arguments: clients usually describe themselves in a few dozen. Reading this many
+/// takes the library less than 5 ms.
 const VALUES_MAX: usize = 2_000;
-/// The text in place of the arguments.
+/// The text that replaces the arguments.
 const EMPTY: &str = "{}";
 
 /// A message, in two parts.
@@ -36,11 +36,11 @@ pub(super) struct Message {
 pub(super) enum MessageFault {
     #[error("the body is not JSON")]
     NotJson,
-    #[error("a body is one message, and no batch of them")]
+    #[error("the body must be one message, not a batch")]
     Batch,
-    #[error("the message has more than {VALUES_MAX} values beside its arguments")]
+    #[error("the message has more than {VALUES_MAX} values besides its arguments")]
     TooManyValues(Option<RequestId>),
-    #[error("the body is no message")]
+    #[error("the body is not a message")]
     NoMessage(Option<RequestId>),
 }
 

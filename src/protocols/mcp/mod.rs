@@ -32,11 +32,11 @@ use server::Server;
 /// The protocol.
 #[derive(Debug, Clone)]
 pub struct Mcp {
-    /// What models keep.
+    /// Keys, tasks and histories.
     pub scopes: ScopeService,
-    /// Who is asking.
+    /// Finds the thread of a caller.
     pub identity: Identity,
-    /// Who may open any scope.
+    /// Keys of callers that may open any scope.
     pub api_keys: ApiKeys,
     /// Hosts under which it may be called, with a port or for all ports; empty: all.
     pub allowed_hosts: Vec<String>,
@@ -56,7 +56,7 @@ struct Opened {
 }
 
 impl Mcp {
-    /// The protocol to the same scopes, for those who may come in by the API.
+    /// The protocol over the same scopes, for callers of the API.
     #[must_use]
     pub fn new(api: &Api, allowed_hosts: Vec<String>, allowed_origins: Vec<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What the parts of a scope are named as resources.
+//! The URIs of resources: the parts of a scope.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub(super) const TASKS: &str = "threadkeep://tasks";
 pub(super) const KEY_TEMPLATE: &str = "threadkeep://kv/{key}";
 
 const KEYS: &str = "threadkeep://kv/";
-/// What a simple expansion of a template encodes (RFC 6570, section 3.2.2).
+/// The characters that a simple expansion of a template encodes (RFC 6570, section 3.2.2).
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -64,7 +64,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 /// One of the resources.
 ///
 /// # Errors
-/// [`ErrorData`], also when there is none of that name.
+/// [`ErrorData`], also if there is no resource of that name.
 pub(super) async fn read(
     scopes: &ScopeService,
     scope: &Scope,

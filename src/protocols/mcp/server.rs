@@ -19,17 +19,17 @@ use crate::service::ScopeService;
 use crate::service::rates::RateSubject;
 use crate::service::tools::{Format, Outcome, Tool, Toolbox, definitions};
 
-/// What a model is told before it calls anything.
+/// The instructions for a model.
 const INSTRUCTIONS: &str = "Keeps state for you between turns: keys with text values, and a task \
-    list. All of it belongs to one scope, which the connection has chosen. Write what you will need \
-    later with kv_write and read it with kv_read; kv_list tells which keys there are. Keys are \
-    segments of letters, digits, `_`, `.` and `-` parted by `/`, such as `user/name`, at most 128 \
-    bytes; a value has at most 32768 bytes, all values 131072, and there are at most 256 keys. \
-    Track work with tasks_write, which replaces the whole list, and tasks_update, which changes one \
-    task; the list has at most 1000 tasks. A call that is refused changes nothing and says why. The \
-    keys and tasks can be read as resources too.";
+    list. All of it belongs to one scope, which the connection has chosen. Write data that you will \
+    need later with kv_write and read it with kv_read; kv_list lists the keys. Keys are segments of \
+    letters, digits, `_`, `.` and `-`, separated by `/`, such as `user/name`, at most 128 bytes. A \
+    value has at most 32768 bytes, all values 131072, and there are at most 256 keys. Track work \
+    with tasks_write, which replaces the whole list, and tasks_update, which changes one task; the \
+    list has at most 1000 tasks. A rejected call changes nothing and says why. You can also read \
+    the keys and tasks as resources.";
 
-/// The tools, as they are defined for every client.
+/// The definitions of the tools, the same for every client.
 static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     serde_json::from_value(definitions(Format::Mcp)).expect("the definitions are those of MCP")
 });
@@ -45,7 +45,7 @@ const METHODS: [&str; 7] = [
     "resources/read",
 ];
 
-/// What answers a message.
+/// Answers a message.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     scopes: ScopeService,
@@ -59,7 +59,7 @@ impl Server {
     }
 }
 
-/// What the gate has opened.
+/// The scope and arguments that the gate has admitted.
 fn opened(context: &RequestContext<RoleServer>) -> Result<Opened, ErrorData> {
     let opened = on_request_extensions(&context.extensions);
     let opened = opened.and_then(|extensions| extensions.get::<Opened>());
@@ -71,7 +71,7 @@ fn scope(context: &RequestContext<RoleServer>) -> Result<Scope, ErrorData> {
     Ok(opened(context)?.scope)
 }
 
-/// Of what comes in one part, there is no part that a cursor leads to.
+/// A list in one part has no cursors.
 fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         None => Ok(()),

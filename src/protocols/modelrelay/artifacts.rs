@@ -1,4 +1,4 @@
-//! What a run has beside itself: its artifacts, its tasks, and the tool calls that wait for nobody.
+//! The artifacts and tasks of a run, and its pending tool calls, which are always none.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;

@@ -13,7 +13,7 @@ const UUID_BYTES: usize = 36;
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 100;
 
-/// What actix-web begins with when it says what is wrong with a query.
+/// The beginning of actix-web's messages about queries.
 const QUERY: &str = "Query deserialize error: ";
 
 /// Reads a body as what it should be.
@@ -32,8 +32,7 @@ pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// What serde says was wrong, without what was sent: that may be long, and may be what somebody
-/// says.
+/// serde's message without the value that was sent, which may be long or private.
 pub(super) fn wrong(text: &str) -> String {
     // the place is one in the compact text, which nobody has sent
     let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
@@ -87,9 +86,7 @@ pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u
     match (offset, cursor) {
         (Some(_), Some(_)) => Err(invalid("offset does not go with cursor")),
         (offset, None) => Ok(offset.unwrap_or(0)),
-        (None, Some(cursor)) => cursor
-            .parse()
-            .map_err(|_| invalid("the cursor is none of ours")),
+        (None, Some(cursor)) => cursor.parse().map_err(|_| invalid("the cursor is invalid")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What every request and response of the wire share.
+//! Shared by all requests and responses of the protocol.
 
 use std::sync::Arc;
 

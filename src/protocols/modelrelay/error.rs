@@ -68,7 +68,7 @@ impl RelayError {
         }
     }
 
-    /// For people. What broke inside is for the log alone.
+    /// The text for people. The cause of a fault is only in the log.
     fn message(&self) -> String {
         match self {
             Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),

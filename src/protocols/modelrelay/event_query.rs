@@ -10,7 +10,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM: &str = "text/event-stream";
 const LIMIT_MAX: u32 = 10_000;
 
-/// What is asked for.
+/// The requested part of the stream.
 pub(super) struct Wanted {
     /// The last event of the run that the reader has had.
     pub(super) seq: u64,
@@ -36,7 +36,7 @@ struct Parameters {
 }
 
 impl Wanted {
-    /// Reads what is asked for. Who comes back with `Last-Event-ID` goes on from there.
+    /// Reads the query. A client that reconnects with `Last-Event-ID` continues from there.
     ///
     /// # Errors
     /// [`RelayError::InvalidInput`].
@@ -100,7 +100,7 @@ fn last_event(request: &RelayRequest) -> Result<(Option<u64>, Option<u64>), Rela
     };
     let read = |text: &str| {
         let place = text.parse::<u64>();
-        place.map_err(|_| invalid("Last-Event-ID is none of ours"))
+        place.map_err(|_| invalid("Last-Event-ID is invalid"))
     };
     Ok((Some(read(seq)?), state_seq.map(read).transpose()?))
 }

@@ -24,14 +24,14 @@ use crate::domain::Refusal;
 use crate::domain::scope::Kept;
 use crate::service::{Run, RunStatus, ServiceError};
 
-/// What a proxy is told that would else hold parts of the answer back (nginx, `proxy_buffering`).
+/// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// How often a run is looked at while somebody waits for it.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Events of the state that are held at once; each may have a whole task list.
 const AT_ONCE: usize = 16;
 /// How long a store may fail before the stream is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why a stream ends before its run: the connection is cut, since a stream that ends as it should
 /// says that the run is over.
@@ -191,7 +191,7 @@ impl Feed {
     fn bear(&mut self, error: &ServiceError) -> Result<(), Cut> {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         let is_gone = matches!(error, ServiceError::Refused(Refusal::ScopeNotFound));
-        if is_gone || since.elapsed() >= PATIENCE {
+        if is_gone || since.elapsed() >= WAIT_TIMEOUT {
             return Err(lost(error));
         }
         Ok(())
@@ -220,7 +220,7 @@ impl Feed {
 }
 
 fn lost(error: &ServiceError) -> Cut {
-    tracing::debug!(%error, "a stream of a run's events ends");
+    tracing::debug!(%error, "event stream of a run ended");
     Cut::Lost
 }
 
@@ -247,10 +247,10 @@ mod tests {
 
     fn relay() -> ModelRelay {
         let store = Arc::new(MemoryStore::new(Clock::system()));
-        let patience = Duration::from_secs(2);
-        let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, patience);
+        let timeout = Duration::from_secs(2);
+        let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, timeout);
         let policies = ScopePolicies::DEFAULT;
-        let scopes = ScopeService::new(Arc::clone(&store) as _, threads, policies, patience);
+        let scopes = ScopeService::new(Arc::clone(&store) as _, threads, policies, timeout);
         let listings = || Arc::clone(&store) as _;
         let settings = EventSettings {
             heartbeat: SILENCE,

@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub(super) json: String,
     /// The place of the last event of the run itself.
     pub(super) seq: u64,
-    /// The place of the last event of its state, for those who want them.
+    /// The place of the last event of its state, for clients that want these events.
     pub(super) state_seq: Option<u64>,
 }
 
@@ -65,11 +65,11 @@ pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
     })
 }
 
-/// What a run tells of its state: `kv_updated` with the keys, or null for all of them;
-/// `task_list_updated` with the whole list.
+/// An event about a run's state: `kv_updated` with the keys, or null for all of them; `task_list_updated` with the
+/// whole list.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] of an item that is none of these.
+/// [`StoreError::Corrupt`] if the item is neither.
 pub(super) fn told(run: &Run, seq: u64, item: &Kept) -> Result<Line, StoreError> {
     let corrupt = || StoreError::Corrupt("an event of a run");
     let value: Value = serde_json::from_str(item.value.as_str()).map_err(|_| corrupt())?;

@@ -40,7 +40,7 @@ pub use error::RelayError;
 /// The project that everything belongs to.
 const PROJECT_ID: &str = "00000000-0000-4000-8000-000000000001";
 
-/// What the handlers work with.
+/// The dependencies of the handlers.
 #[derive(Debug, Clone)]
 pub struct ModelRelay {
     /// State handles.
@@ -49,12 +49,12 @@ pub struct ModelRelay {
     pub sessions: SessionService,
     /// Runs.
     pub runs: RunService,
-    /// What models call.
+    /// The tools of models.
     pub tools: Toolbox,
     /// When streams end.
     pub events: Events,
-    /// What ids are derived with that a repeat arrives at.
+    /// The keys that derive ids, so that a repeat gets the same id.
     pub ring: KeyRing,
-    /// Who may come in.
+    /// The keys that open the protocol.
     pub api_keys: ApiKeys,
 }

@@ -117,12 +117,11 @@ impl RelayRequest {
             .map_err(|error| RelayError::InvalidInput(format!("the body is not JSON: {error}")))
     }
 
-    /// What is made: something new, or what a repeat arrives at. That is told by a key in the body,
-    /// else by `Idempotency-Key`, else by the request's id; it counts within the api key and the
-    /// kind of what is made.
+    /// The identity of an object to create, the same for a repeat. It follows from a key in the body, or else from
+    /// `Idempotency-Key`, or else from the request's id, within the API key and the kind of object.
     ///
     /// # Errors
-    /// [`RelayError::InvalidInput`] of a key that is none.
+    /// [`RelayError::InvalidInput`] if the key is invalid.
     pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
         let key = match key {
             Some(key) if is_token(key.as_bytes()) => Some(key.as_bytes()),
@@ -143,10 +142,10 @@ impl RelayRequest {
         Ok(Making::recognized(entropy, self.fingerprint()))
     }
 
-    /// What a repeat is recognized by: 1 to 128 visible ASCII characters.
+    /// The idempotency key: 1 to 128 visible ASCII characters.
     ///
     /// # Errors
-    /// [`RelayError::InvalidInput`] of one that is none.
+    /// [`RelayError::InvalidInput`] if it is invalid.
     pub(super) fn idempotency_key(&self) -> Result<Option<&[u8]>, RelayError> {
         match self.headers().get(IDEMPOTENCY_KEY) {
             Some(key) if is_token(key.as_bytes()) => Ok(Some(key.as_bytes())),
@@ -155,7 +154,7 @@ impl RelayRequest {
         }
     }
 
-    /// What the request was, but for white space in its body.
+    /// The digest of the request, without white space in its body.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         match self.text() {
             Ok(json) => Fingerprint::of(&[json.as_str().as_bytes()]),

@@ -11,7 +11,7 @@ use super::{
     ModelRelay, RelayError, artifacts, events, messages, runs, sessions, state_handles, tool_calls,
 };
 
-/// What the paths of the wire begin with. The root is for clients whose base URL has no path.
+/// The prefixes of paths. The root is for clients whose base URL has no path.
 const ROOTS: [&str; 2] = ["/api/v1", ""];
 
 impl ModelRelay {

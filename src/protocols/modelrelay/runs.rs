@@ -18,7 +18,7 @@ use crate::service::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
 const TEXT_MAX_BYTES: usize = 4_096;
 const HASH_DIGITS: usize = 64;
 
-/// What says how a workflow is carried out is taken, and means nothing here.
+/// Members about the execution of a workflow are accepted, and have no effect.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NewRun {
@@ -87,7 +87,7 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
     for part in include.split(',').filter(|part| !part.is_empty()) {
         match part {
             "steps" => has_steps = true,
-            // there are none outside of steps
+            // there are no calls outside of steps
             "tool_calls" => {}
             _ => {
                 let text = "include knows steps and tool_calls";
@@ -186,7 +186,7 @@ impl End {
     }
 }
 
-/// Outputs are an object by name; a value that is none has the name `output`.
+/// Outputs are an object by name; any other value gets the name `output`.
 fn outputs(output: &RawValue) -> Json {
     let json = output.get();
     if json.starts_with('{') {

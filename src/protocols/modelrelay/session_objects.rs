@@ -11,7 +11,7 @@ use crate::domain::rfc3339;
 use crate::domain::scope::{Kept, ScopeKey, ScopeValue};
 use crate::service::Session;
 
-/// What the names of metadata begin with that is shown, and not kept.
+/// The prefix of metadata that is shown but not stored.
 pub(super) const RESERVED: &str = "modelrelay.";
 
 /// A session.

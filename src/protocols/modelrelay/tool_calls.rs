@@ -26,7 +26,7 @@ struct ToolCalls {
     tool_calls: Leading<Object<ToolCall>, { CALLS_MAX + 1 }>,
 }
 
-/// What a model sends has members that nobody here knows: they are passed over.
+/// A model's call. Unknown members are skipped.
 #[derive(Deserialize)]
 struct ToolCall {
     #[serde(default)]
@@ -146,8 +146,8 @@ fn unknown_tool() -> Outcome {
 }
 
 impl RelayRequest {
-    /// What a repeat of the call at a place is recognized by: each has a key of its own, so that
-    /// what was done before a failure is not done again.
+    /// The idempotency key of the call at an index: each has its own, so a retry after a failure repeats no call that
+    /// succeeded.
     fn repeat(&self, index: usize) -> Option<IdempotencyKey> {
         let key = self.idempotency_key().ok()??;
         let index = (index as u64).to_be_bytes();

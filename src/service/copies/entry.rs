@@ -1,4 +1,4 @@
-//! What a client knows of one thread.
+//! A client's snapshots of one thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use crate::domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 const MOST_STATES: usize = 16;
 /// Bytes that the earlier ones may take up.
 const MAX_BYTES_OF_EARLIER: usize = 65_536;
-/// How long a client may work on a state after it was given it, when it was given others since. Who
-/// only looks at a state never sends it back, so each counts for no longer than that takes mostly: a
-/// client that puts an array back to what it was seems to go on from there.
+/// How long a client may work on a snapshot after it received a newer one. A client that only looks at a state never
+/// sends it back, so older snapshots count only for the usual time of work: a client that restores an array's earlier
+/// value would seem to continue from there.
 const LONGEST_WORK: Duration = Duration::from_secs(30);
-/// How long a client may work on nothing, which it was given in place of a state. What it sends back
-/// looks like no other state, so that counts for longer.
+/// How long a client may work on nothing, which it received instead of a state. The state that it sends back resembles
+/// no other, so this counts for longer.
 const LONGEST_WORK_ON_NOTHING: Duration = Duration::from_secs(300);
-/// Bytes that a state takes up beside what was given.
+/// Bytes that a snapshot takes up in addition to its content.
 const BYTES_OF_A_STATE: usize = 256;
 
-/// What a client knows of a thread.
+/// A client's view of a thread.
 #[derive(Debug, Clone)]
 pub(super) enum ClientView {
     /// Nothing, or it was forgotten.
     Nothing,
     /// There was none when it looked.
     Absent,
-    /// What it was given, and at which version.
+    /// The snapshot that it received, and its version.
     Snapshot(Stamp, Arc<Snapshot>),
     /// It was given that life and has destroyed the thread itself.
     Destroyed(Life),
@@ -57,7 +57,7 @@ struct State {
 }
 
 impl ClientView {
-    /// What a save of it is compared with.
+    /// The base of a save.
     fn given(&self) -> Option<Arc<Snapshot>> {
         match self {
             Self::Snapshot(_, given) => Some(Arc::clone(given)),
@@ -84,7 +84,7 @@ impl State {
             }
     }
 
-    /// What the client knows by it that asks for something at that moment.
+    /// The view of a client that sends a request at that moment.
     fn known(&self, at: Instant) -> ClientView {
         match self.until {
             Some(until) if at > until => ClientView::Nothing,
@@ -118,7 +118,7 @@ impl Entry {
         }
     }
 
-    /// Notes that this was given after what `self` has. What nobody works on any more is forgotten.
+    /// Appends a later snapshot. Drops those that nobody works on any longer.
     pub(super) fn followed_by(mut self, mut later: Self) -> Self {
         let now = Instant::now();
         self.states.retain(|state| state.may_be_sent_back(now));
@@ -135,12 +135,12 @@ impl Entry {
         self.states[0].number
     }
 
-    /// What the last one tells a client that asks for something at that moment.
+    /// The latest view of a client that sends a request at that moment.
     pub(super) fn last(&self, at: Instant) -> ClientView {
         self.states[0].known(at)
     }
 
-    /// What a client has made this state of that sends it at that moment, and by which that is found.
+    /// The snapshot that a client's save at that moment is based on, and the rule that found it.
     pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, ClientView) {
         let mut known: Vec<_> = self.states.iter().map(|state| state.known(at)).collect();
         let given: Vec<_> = known.iter().map(ClientView::given).collect();

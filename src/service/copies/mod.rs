@@ -2,7 +2,7 @@
 //! a whole state, or operations.
 
 mod entry;
-mod patience;
+mod retry;
 mod saving;
 mod snapshot_cache;
 
@@ -18,45 +18,43 @@ use crate::domain::{
 };
 use crate::store::Whole;
 use entry::ClientView;
-use patience::Patience;
+use retry::RetryDeadline;
 use saving::Save;
 use snapshot_cache::SnapshotCache;
 
-pub use patience::RequestTimes;
+pub use retry::RequestTimes;
 pub use saving::{Basis, Saved};
 pub use snapshot_cache::Receipt;
 
 /// Bytes of metadata.
 const MAX_METADATA_BYTES: u64 = 131_072;
 
-/// The threads that one client works on copies of, such as one connection, and what it was last
-/// given of each.
+/// The threads that one client, such as a connection, works on copies of, and its latest snapshots of each.
 ///
-/// A save of a whole state is compared with what the client was given, so that it changes what the
-/// client has changed and nothing else; see [`crate::domain::ThreeWay`]. What was given is kept as
-/// digests, in at most 4 MiB; the thread that was not used for longest is forgotten first, and a save
-/// of it then sets keys and deletes none.
+/// A save of a whole state is compared with the client's snapshot, so that it changes only what the client has
+/// changed; see [`crate::domain::ThreeWay`]. Snapshots are kept as digests, in at most 4 MiB; the least recently used
+/// thread is evicted first, and a save of it then sets keys and deletes none.
 ///
-/// A thread that was destroyed holds off who was given it before and has seen nothing since, for the
-/// tombstone time. Everybody else begins a new life at once, since such clients go on using the id.
+/// A destroyed thread rejects clients that have a snapshot from before and have seen nothing since, for the tombstone
+/// time. All others begin a new life at once, since such clients continue to use the id.
 ///
-/// Calls for one thread are to come one after the other. While the store does not answer, a call is
-/// repeated for as long as the client has patience: an answer that it gives up waiting for is an
-/// empty state to it. So what it was given counts for just as long, and longer only when the client is
-/// known to have [received](Self::received) it. Each write has an idempotency key of its own, so it is done once.
+/// Send calls for one thread one after the other. While the store does not answer, a call is retried until the
+/// client's timeout: an answer that comes later is an empty state to it. So a snapshot counts for just as long, and
+/// longer only if the client is known to have [received](Self::received) it. Each write has an idempotency key of its
+/// own, so it is done once.
 #[derive(Debug)]
 pub struct Copies {
     threads: ThreadService,
-    patience: Duration,
+    timeout: Duration,
     cache: Mutex<SnapshotCache>,
 }
 
-/// What a client is given of a thread.
+/// An answer with a thread's state.
 #[derive(Debug)]
 pub struct Restored {
     /// State and metadata; none: no such thread.
     pub whole: Option<Whole>,
-    /// What is told of when the client has it; none: that would be too late.
+    /// The receipt to confirm when the client has the answer; none if that would be too late.
     pub receipt: Option<Receipt>,
 }
 
@@ -64,7 +62,7 @@ impl Copies {
     /// Copies of those threads, for a client that waits so long. Metadata may have 128 KiB, more
     /// than by `/v1`: lists of archives hold it of each, so it is not without a bound.
     #[must_use]
-    pub fn new(threads: &ThreadService, patience: Duration) -> Self {
+    pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();
         let policy = Policy {
             max_metadata_bytes: MAX_METADATA_BYTES.max(policy.max_metadata_bytes),
@@ -72,7 +70,7 @@ impl Copies {
         };
         Self {
             threads: threads.under(policy),
-            patience,
+            timeout,
             cache: Mutex::default(),
         }
     }
@@ -87,7 +85,7 @@ impl Copies {
         asked: RequestTimes,
     ) -> Result<Restored, ServiceError> {
         let found = self
-            .patience(asked)
+            .deadline(asked)
             .repeat(true, async || self.threads.get_whole(id).await)
             .await
             .inspect_err(|_| self.cache().fail(id))?;
@@ -96,7 +94,7 @@ impl Copies {
             ClientView::Snapshot(found.stamp, Snapshot::of(state).into())
         });
         // who may have given up on the answer by now was given nothing
-        let until = asked.sent_after + self.patience;
+        let until = asked.sent_after + self.timeout;
         let mut cache = self.cache();
         let receipt = if Instant::now() <= until {
             Some(cache.give(id, known, until))
@@ -110,7 +108,7 @@ impl Copies {
         })
     }
 
-    /// The client has what it was given. What it saves later on is based on that.
+    /// Notes that the client has received an answer. Its later saves are based on it.
     pub fn received(&self, receipt: Receipt) {
         self.cache().received(receipt, Instant::now());
     }
@@ -131,8 +129,8 @@ impl Copies {
     ) -> Result<Saved, ServiceError> {
         let known = self.cache().basis(id, &state, asked.read);
         let save = Save::new(&self.threads, id, known, state, metadata);
-        let patience = self.patience(asked);
-        patience.repeat_keyed(async |key| save.run(key).await).await
+        let deadline = self.deadline(asked);
+        deadline.repeat_keyed(async |key| save.run(key).await).await
     }
 
     /// Runs operations in order, all or none, without loading the state, and sets the metadata as a
@@ -155,7 +153,7 @@ impl Copies {
             }
         };
         let metadata = metadata.map(|new| MetadataChange { new, old: None });
-        let merge = self.patience(asked).repeat_keyed(async |idempotency| {
+        let merge = self.deadline(asked).repeat_keyed(async |idempotency| {
             let write = Write {
                 operations,
                 metadata: metadata.as_ref(),
@@ -167,14 +165,13 @@ impl Copies {
         merge.await
     }
 
-    /// Ends a thread. What the client saves of it afterwards is refused for the tombstone time,
-    /// unless it has looked again.
+    /// Ends a thread. The client's later saves are rejected for the tombstone time, unless it has read again.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn destroy(&self, id: &ThreadId, asked: RequestTimes) -> Result<(), ServiceError> {
         let destroy = self
-            .patience(asked)
+            .deadline(asked)
             .repeat_keyed(async |key| self.threads.destroy(id, options(key)).await);
         destroy.await?;
         let mut cache = self.cache();
@@ -185,8 +182,8 @@ impl Copies {
         Ok(())
     }
 
-    fn patience(&self, asked: RequestTimes) -> Patience {
-        Patience::new(asked, self.patience)
+    fn deadline(&self, asked: RequestTimes) -> RetryDeadline {
+        RetryDeadline::new(asked, self.timeout)
     }
 
     /// It is held between no two awaits.

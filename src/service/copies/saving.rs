@@ -21,7 +21,7 @@ const AT_ONCE: u32 = 8;
 /// can make all fail for as long as the client has patience.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a save was compared with.
+/// The base of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// The version that the client was given, and it was the last one.
@@ -32,12 +32,12 @@ pub enum Basis {
     Nothing,
 }
 
-/// What a save answers.
+/// The receipt of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
-    /// What it was compared with.
+    /// Its base.
     pub basis: Basis,
-    /// How often it was worked out anew because others wrote in between.
+    /// Retries because of concurrent writes.
     pub conflicts: u32,
 }
 
@@ -47,12 +47,12 @@ pub(super) struct Save<'a> {
     id: &'a ThreadId,
     metadata: Option<MetadataChange>,
     tombstone: Tombstone,
-    /// What the client was given, and its state compared with that.
+    /// The client's snapshot, and its state compared with that.
     given: Option<(Stamp, ThreeWay)>,
     state: KeyedValues,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 enum Attempt {
     Done(Stamp),
     /// Others wrote in between.
@@ -92,7 +92,7 @@ impl<'a> Save<'a> {
         }
     }
 
-    /// Works the save out and does it, anew whenever others have written in between.
+    /// Computes the save and writes it, and again after each concurrent write.
     pub(super) async fn run(&self, key: Option<IdempotencyKey>) -> Result<Saved, ServiceError> {
         let mut conflicts = 0;
         loop {
@@ -119,7 +119,7 @@ impl<'a> Save<'a> {
                 attempt => return Ok((Basis::Earlier, attempt)),
             }
         }
-        // the thread is not, or no more, what the client was given: few saves get here
+        // the thread differs from the client's snapshot: few saves get here
         let blind = ThreeWay::new(None, &self.state);
         let attempt = self.with_stored(&blind, key, |_| true).await?;
         Ok((Basis::Nothing, attempt))
@@ -195,7 +195,7 @@ impl<'a> Save<'a> {
     }
 }
 
-/// What a store has read as JSON is UTF-8.
+/// JSON from a store is UTF-8.
 fn text(json: &Bytes) -> &str {
     std::str::from_utf8(json).unwrap_or("null")
 }

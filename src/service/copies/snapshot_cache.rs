@@ -1,4 +1,4 @@
-//! What a client knows of threads, in bounded memory.
+//! A client's snapshots of threads, in bounded memory.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use crate::domain::{KeyedValues, ThreadId};
 /// Bytes that all of it may take up.
 const MAX_BYTES: usize = 4 * 1_048_576;
 
-/// What a client knows of each thread. What was not noted for longest is forgotten first.
+/// A client's snapshots by thread. The least recently noted one is evicted first.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotCache {
     threads: HashMap<ThreadId, Entry>,
@@ -27,13 +27,13 @@ pub struct Receipt {
 }
 
 impl SnapshotCache {
-    /// What a client knows that asks for something at that moment.
+    /// The view of a client that sends a request at that moment.
     pub(super) fn known(&self, id: &ThreadId, at: Instant) -> ClientView {
         let entry = self.threads.get(id);
         entry.map_or(ClientView::Nothing, |entry| entry.last(at))
     }
 
-    /// What a client has made a state of that sends it at that moment. That is sent back now.
+    /// Finds the snapshot that the client's save at that moment is based on, and notes that it was sent back.
     pub(super) fn basis(&mut self, id: &ThreadId, sent: &KeyedValues, at: Instant) -> ClientView {
         let Some(mut entry) = self.forget(id) else {
             return ClientView::Nothing;

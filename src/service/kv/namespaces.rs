@@ -37,7 +37,7 @@ pub struct NamespaceService {
 pub struct EntryDraft {
     /// The bytes, which are kept as they come.
     pub body: Bytes,
-    /// What they are.
+    /// Its type.
     pub content_type: ContentType,
     /// How they are encoded, if at all.
     pub content_encoding: Option<ContentEncoding>,
@@ -50,7 +50,7 @@ pub struct EntryDraft {
 pub struct NamespaceView {
     /// The namespace.
     pub record: NamespaceRecord,
-    /// What is in it.
+    /// The number and size of its entries.
     pub usage: Usage,
 }
 
@@ -164,9 +164,8 @@ impl NamespaceService {
         Ok(deleted.await?)
     }
 
-    /// Entries whose keys begin with `prefix`, after a key if one is given, by the bytes of their
-    /// keys, at most so many. There is a key to go on after unless there are no more; a page may be
-    /// shorter than asked for all the same.
+    /// Up to `limit` entries whose keys begin with `prefix`, in the order of the bytes of their keys, after a key if
+    /// one is given, and the last key if there are more. A page may be shorter than `limit`.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -255,8 +254,7 @@ impl NamespaceService {
         views.pop().ok_or(ServiceError::EntryNotFound)
     }
 
-    /// Namespaces by their names, in that order, without those that there are none of: into which
-    /// nothing was ever put, or which were deleted since.
+    /// The namespaces of these names, in that order, without those that do not exist.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -272,8 +270,8 @@ impl NamespaceService {
             .await
     }
 
-    /// Namespaces after a place, if one is given, the newest first, at most so many, with what is in
-    /// them; and a place to go on from unless there are no more.
+    /// Up to `limit` namespaces with their usage, newest first, after a place if one is given, and the place of the
+    /// next page if there is one.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -286,7 +284,7 @@ impl NamespaceService {
         Ok((self.with_usage(page.records).await?, page.next))
     }
 
-    /// Namespaces alone after a place, if one is given, the newest first, at most so many.
+    /// Up to `limit` namespaces without their usage, newest first, after a place if one is given.
     ///
     /// # Errors
     /// [`ServiceError::Store`].

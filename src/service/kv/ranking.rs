@@ -11,7 +11,7 @@ const LISTED: usize = 1_000;
 /// Which namespaces are wanted, and in which order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceRanking {
-    /// What the name has in it; empty: any.
+    /// A part of the name; empty for any name.
     pub name_part: String,
     /// By what they are ordered.
     pub order: NamespaceOrder,
@@ -19,7 +19,7 @@ pub struct NamespaceRanking {
     pub is_descending: bool,
     /// How many are passed over.
     pub offset: usize,
-    /// How many are told at most.
+    /// The number of namespaces at most.
     pub limit: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the limits came to.
+//! Counters of the limits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! What a write has to pass.
+//! The gate of writes.
 
 use std::error::Error;
 use std::future::Future;
@@ -104,8 +104,8 @@ impl RateGate {
         Ok(())
     }
 
-    /// What a write counts for at the address that it comes from. A thread is made by a write to one
-    /// that does not exist, wherever its id is from: ids are handed out for nothing.
+    /// Counts a write for its client address. A write to a thread that does not exist creates it, wherever its id
+    /// comes from: anyone can get ids.
     async fn of_address(
         &self,
         scope: &ScopeId,
@@ -139,17 +139,14 @@ impl RateGate {
         }
     }
 
-    /// What cannot be given back comes by itself in a while.
+    /// Budget that cannot be given back refills by itself.
     async fn give_back(&self, whose: Counted<'_>, rates: &[(RateName, Rate)]) {
         if rates.is_empty() {
             return;
         }
         if let Err(error) = self.rates.give_back_rates(whose, rates).await {
             let error = &error as &dyn Error;
-            tracing::debug!(
-                error,
-                "what a refused write was counted for is not given back"
-            );
+            tracing::debug!(error, "the rate limit counts a rejected write");
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Limits on how often clients write.
 //!
-//! All ways of writing end in a [`Store`] or in [`Scopes`], so these are what is limited:
-//! [`LimitedStore`] and [`LimitedScopes`] ask a [`RateGate`] before they pass a write on. Without
-//! limits neither is there, and nothing is paid. Who is writing comes with the task: the [`RateSubject`],
-//! which whoever takes requests puts around their handling. A request counts once for its address and
-//! once for each thread or other scope that it writes to, however many steps that takes.
+//! All writes end in a [`Store`] or in [`Scopes`], so the limits are there: [`LimitedStore`] and [`LimitedScopes`] ask
+//! a [`RateGate`] before they forward a write. Without limits neither is used, at no cost. The writer comes with the
+//! task: the [`RateSubject`], which the transport puts around the handling of a request. A request counts once for its
+//! address and once for each thread or other scope that it writes to, however many steps that takes.
 //!
 //! [`Store`]: crate::store::Store
 //! [`Scopes`]: crate::store::Scopes

@@ -11,7 +11,7 @@ use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 
-/// Scopes behind a gate. What is read passes by.
+/// Scopes behind a gate. Reads bypass it.
 #[derive(Debug, Clone)]
 pub struct LimitedScopes {
     scopes: Arc<dyn Scopes>,

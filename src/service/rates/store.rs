@@ -10,7 +10,7 @@ use crate::domain::scope::ScopeId;
 use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
 use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
-/// A store behind a gate. What is read passes by.
+/// A store behind a gate. Reads bypass it.
 #[derive(Debug, Clone)]
 pub struct LimitedStore {
     store: Arc<dyn Store>,

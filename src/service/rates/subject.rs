@@ -23,10 +23,10 @@ struct Counted {
     made: Vec<ThreadId>,
 }
 
-/// What of a write was not counted yet.
+/// The part of a write that was not counted yet.
 #[derive(Debug)]
 pub(super) struct Uncounted {
-    /// Whose write it is, unless the address does not count.
+    /// The address of the writer, if it counts.
     pub(super) address: Option<Fingerprint>,
     /// Whether it is the request's first write.
     pub(super) is_first: bool,
@@ -64,8 +64,7 @@ impl RateSubject {
         address.ok().flatten()
     }
 
-    /// Lets the address of whoever this task does something for count no more: it has shown itself to
-    /// be a back end.
+    /// Stops counting the address of this task: its caller has proved to be a back end.
     pub fn is_a_back_end() {
         // without limits nobody is asking
         SUBJECT
@@ -78,7 +77,7 @@ impl RateSubject {
         SUBJECT.try_with(|_| ()).is_ok()
     }
 
-    /// What is to be counted of a write. Without anybody who asks, each write counts by itself.
+    /// The counts that a write still needs. Without a subject, each write counts by itself.
     pub(super) fn uncounted(scope: &ScopeId) -> Uncounted {
         let known = SUBJECT.try_with(|subject| {
             let counted = subject.0.borrow();

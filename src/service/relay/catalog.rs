@@ -18,7 +18,7 @@ use crate::store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, 
 pub struct Listed<T> {
     /// The newest first.
     pub items: Vec<T>,
-    /// The offset of what comes next; none: that was all.
+    /// The offset of the next page; none on the last page.
     pub next_offset: Option<u64>,
 }
 
@@ -41,18 +41,18 @@ pub(super) struct Catalog {
     kind: Kind,
 }
 
-/// What is listed.
+/// The kind of list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     /// The name of the list.
     pub(crate) list: &'static str,
     /// The scope of an id.
     pub(crate) scope: fn(Uuid) -> ScopeId,
-    /// Whose it is, as its record says.
+    /// The owner, as its record says.
     pub(super) owner: fn(&ScopeView) -> Option<String>,
 }
 
-/// What is made with a scope.
+/// A scope to create, with its record.
 pub(super) struct New<'a> {
     pub(super) owner: Option<&'a str>,
     pub(crate) record: Bytes,
@@ -73,7 +73,7 @@ impl Looked {
             Ok(Some(view)) => Ok(Self::There(view.into())),
             Ok(None) => Ok(Self::Gone),
             Err(error @ ServiceError::Store(StoreError::Corrupt(_))) => {
-                tracing::error!(%error, "an entry of a list cannot be read");
+                tracing::error!(%error, "unreadable entry of a list skipped");
                 Ok(Self::Unreadable)
             }
             Err(error) => Err(error),
@@ -99,7 +99,7 @@ const LOOKS: usize = 10;
 const ROUNDS: usize = 4;
 
 /// The record, for who only looks, which keeps alive nothing that nobody uses.
-const GLANCE: ScopeParts<'static> = ScopeParts {
+const EXISTENCE: ScopeParts<'static> = ScopeParts {
     touch: false,
     ..ScopeParts::RECORD
 };
@@ -161,11 +161,11 @@ impl Catalog {
 
     /// Tells that something about the list was not done.
     fn is_behind(&self, error: impl std::error::Error) {
-        tracing::debug!(%error, list = self.kind.list, "a list was not looked after");
+        tracing::debug!(%error, list = self.kind.list, "a list was not cleaned up");
     }
 
-    /// The list has it before it is there, so that it is never there unlisted; and is told again
-    /// afterwards, in case that somebody has found it missing and taken it off.
+    /// The list has it before it exists, so it never exists unlisted; it is listed again afterwards, in case a reader
+    /// has found it missing and removed it.
     async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
         self.list(id, new.owner, now_ms).await?;
@@ -239,7 +239,7 @@ impl Catalog {
     /// [`ServiceError::Store`].
     pub(crate) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
         let ended = async {
-            let was_there = self.find(id, &GLANCE).await?.is_some();
+            let was_there = self.find(id, &EXISTENCE).await?.is_some();
             if was_there {
                 self.scopes.end(&self.scope(id), None).await?;
             }
@@ -271,7 +271,7 @@ impl Catalog {
             let id: Option<Uuid> = member.parse().ok();
             async move {
                 let looked = match id {
-                    Some(id) => Looked::at(self.find(id, &GLANCE).await)?,
+                    Some(id) => Looked::at(self.find(id, &EXISTENCE).await)?,
                     None => Looked::Gone,
                 };
                 Ok((id, looked))

@@ -9,12 +9,12 @@ use crate::domain::{Fingerprint, Refusal};
 use crate::service::ServiceError;
 use crate::store::{ScopeView, StoreError};
 
-/// What is to be made, so that a repeat arrives at the same.
+/// The identity of an object to create, so that a repeat gets the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Making {
     /// Its id: random, or derived from what a repeat is recognized by.
     pub id: Uuid,
-    /// What the request was, where a repeat is recognized.
+    /// The digest of the request, if repeats are recognized.
     pub request: Option<Fingerprint>,
 }
 
@@ -28,7 +28,7 @@ impl Making {
         }
     }
 
-    /// What a request makes that is recognized by that entropy.
+    /// The identity that follows from that entropy.
     #[must_use]
     pub fn recognized(entropy: [u8; 16], request: Fingerprint) -> Self {
         Self {
@@ -37,11 +37,10 @@ impl Making {
         }
     }
 
-    /// Makes it, unless that was done before. What was made is read back.
+    /// Creates it, unless an earlier attempt did, and reads it back.
     ///
     /// # Errors
-    /// [`Refusal::IdempotencyKeyReused`] when it was made by another request, and those of the
-    /// steps.
+    /// [`Refusal::IdempotencyKeyReused`] if another request created it, and those of the steps.
     pub(crate) async fn once(
         &self,
         find: impl AsyncFn() -> Result<Option<ScopeView>, ServiceError>,
@@ -61,10 +60,10 @@ impl Making {
         self.same(view)
     }
 
-    /// What is there, if this request made it.
+    /// The stored object, if this request created it.
     ///
     /// # Errors
-    /// [`Refusal::IdempotencyKeyReused`] when another one did.
+    /// [`Refusal::IdempotencyKeyReused`] if another one did.
     pub(crate) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
         let made = Record::<IgnoredAny>::read(&view)?.request;
         let request = self.request_text();
@@ -85,14 +84,14 @@ impl Default for Making {
     }
 }
 
-/// What is kept with a scope: JSON.
+/// The record of a scope, as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record<R> {
     format: u8,
     /// The fingerprint of the request that made it, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
-    /// What it says.
+    /// The content.
     pub(crate) of: R,
 }
 
@@ -119,7 +118,7 @@ impl<R: DeserializeOwned> Record<R> {
     /// The record of a scope.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when it is none of ours.
+    /// [`StoreError::Corrupt`] if it is not a record.
     pub(crate) fn read(view: &ScopeView) -> Result<Self, StoreError> {
         let corrupt = StoreError::Corrupt("the record of a scope");
         let Some(bytes) = &view.record else {

@@ -19,7 +19,7 @@ pub struct Conversation {
 
 /// How many are read at once.
 const AT_ONCE: usize = 500;
-/// How often reading begins anew because the session was cleared meanwhile.
+/// Restarts of a read because the session was cleared meanwhile.
 const ATTEMPTS: usize = 5;
 
 impl SessionService {

@@ -1,4 +1,4 @@
-//! What a run is.
+//! Runs.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -33,10 +33,10 @@ pub struct RunError {
     pub code: Option<String>,
 }
 
-/// What a run was made for.
+/// The plan of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
-    /// What it carries out: the SHA-256 of the plan, in hex.
+    /// The SHA-256 of the plan, in hex.
     pub plan_hash: String,
     /// Which workflow, by its maker's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct RunPlan {
     pub state_id: Option<String>,
 }
 
-/// What a text is recognized by without having it.
+/// The digest of a text that is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digested {
     /// Its bytes.
@@ -65,7 +65,7 @@ pub struct Run {
     pub id: Uuid,
     /// How it is doing.
     pub status: RunStatus,
-    /// What it was made for.
+    /// Its plan.
     pub plan: RunPlan,
     /// Why it has not succeeded.
     pub error: Option<RunError>,
@@ -90,7 +90,7 @@ pub struct Completion {
     pub error: Option<RunError>,
 }
 
-/// What is kept of a run.
+/// The record of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Described {
     pub(crate) status: RunStatus,
@@ -102,7 +102,7 @@ pub(super) struct Described {
 }
 
 impl Digested {
-    /// What is known of a text.
+    /// The digest of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self {
@@ -142,10 +142,10 @@ impl Run {
             && (outputs.is_none() || outputs == self.outputs)
     }
 
-    /// The run that a scope is.
+    /// The run of a scope.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] of a scope that is none.
+    /// [`StoreError::Corrupt`] if the scope is not a run.
     pub(crate) fn of(id: Uuid, view: &ScopeView) -> Result<Self, StoreError> {
         let described = Record::<Described>::read(view)?.of;
         let last = view.history.next_seq.saturating_sub(1);

@@ -86,11 +86,11 @@ impl RunService {
         Ok(Run::of(id, &view)?)
     }
 
-    /// Ends a run, in one step with its outputs; it takes no more writes then. Ending it again in
-    /// the same way changes nothing.
+    /// Ends a run, in one step with its outputs; from then on it rejects writes. Ending it again in the same way
+    /// changes nothing.
     ///
     /// # Errors
-    /// [`Refusal::ScopeEnded`] of one that has ended otherwise, or as [`Self::get`].
+    /// [`Refusal::ScopeEnded`] if it has ended in another way, or as [`Self::get`].
     pub async fn complete(&self, id: Uuid, completion: &Completion) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(id);
         let policy = self.scopes.policy(&scope);
@@ -149,10 +149,10 @@ impl RunService {
         Ok(outputs.ok_or(StoreError::Corrupt("a run has lost its outputs"))?)
     }
 
-    /// What tools keep in a run, also after its end: in its own scope, or in its handle's.
+    /// The keys and tasks of a run, also after its end: in its own scope, or in that of its handle.
     ///
     /// # Errors
-    /// As [`Self::get`]; [`Refusal::ScopeNotFound`] too when the handle is gone.
+    /// As [`Self::get`]; [`Refusal::ScopeNotFound`] also if the handle is gone.
     pub async fn tool_state(&self, run: &Run) -> Result<ToolState, ServiceError> {
         let (_, state) = read_tool_state(&self.scopes, &run.scope()).await?;
         Ok(state)
@@ -170,7 +170,7 @@ impl RunService {
         }
     }
 
-    /// What a run tells of its state after a place, at most so many things.
+    /// Up to `limit` events about a run's state after a place.
     ///
     /// # Errors
     /// As [`Self::get`].

@@ -19,11 +19,11 @@ use crate::store::{Clock, Listings, ScopeParts, ScopeView};
 pub struct Session {
     /// Its id.
     pub id: Uuid,
-    /// Whose it is.
+    /// The customer that it belongs to.
     pub customer_id: Option<Uuid>,
-    /// What its maker says of it.
+    /// The metadata of its creator.
     pub metadata: SessionMetadata,
-    /// What tools keep there; in a list it is left out.
+    /// Its keys and tasks; left out in a list.
     pub tools: ToolState,
     /// Number of its messages.
     pub message_count: u64,
@@ -33,7 +33,7 @@ pub struct Session {
     pub updated_ms: u64,
 }
 
-/// What is emptied beside the messages.
+/// The parts to clear in addition to the messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clearing {
     /// Keys and tasks too.
@@ -112,7 +112,7 @@ impl SessionService {
         })
     }
 
-    /// Sessions from an offset on, the newest first, at most so many; all, or those of a customer.
+    /// Up to `limit` sessions from an offset on, newest first: all, or those of a customer.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -126,7 +126,7 @@ impl SessionService {
         let page = self.0.page(owner.as_deref(), offset, limit).await?;
         let read = |(id, view): &(Uuid, ScopeView)| {
             let session = session(*id, view);
-            let bad = |error: &ServiceError| tracing::error!(%error, "a session cannot be read");
+            let bad = |error: &ServiceError| tracing::error!(%error, "unreadable session skipped");
             session.inspect_err(bad).ok()
         };
         Ok(Listed {
@@ -215,7 +215,7 @@ impl SessionService {
     }
 }
 
-/// The record of a session that is there. A scope of that name without one is none.
+/// The record of an existing session. A scope of that name without a record is not a session.
 fn existing(view: &ScopeView) -> Result<Record<Described>, ServiceError> {
     if view.record.is_none() {
         return Err(Refusal::ScopeNotFound.into());

@@ -1,12 +1,11 @@
-//! What a run tells of its state: changes of its keys and tasks are items of its history, written
-//! in the same step.
+//! Events about the state of a run: changes of its keys and tasks are items of its history, written in the same step.
 
 use uuid::{Builder, Uuid};
 
 use crate::domain::Json;
 use crate::domain::scope::{HistoryItem, KvOperation, ScopeId, ScopeWrite};
 
-/// The items that a write is told by: none for what is no run.
+/// The events about a write; none if the scope is not a run.
 pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {
     if !matches!(scope, ScopeId::Run(_)) {
         return Vec::new();

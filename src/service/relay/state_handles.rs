@@ -70,7 +70,7 @@ impl StateHandleService {
         Ok(handle(id, &self.0.get(id).await?))
     }
 
-    /// Handles from an offset on, the newest first, at most so many.
+    /// Up to `limit` handles from an offset on, newest first.
     ///
     /// # Errors
     /// [`ServiceError::Store`].

@@ -4,7 +4,7 @@ use crate::domain::scope::{ScopeId, ScopeKey, ScopeValue, TaskList};
 use crate::service::{ScopeService, ServiceError};
 use crate::store::{ScopeParts, ScopeView};
 
-/// What tools keep in a scope.
+/// The keys and tasks of a scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolState {
     /// Keys and values, sorted by the keys' bytes.

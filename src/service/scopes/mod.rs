@@ -120,7 +120,7 @@ impl ScopeService {
         self.commit(scope, &write).await
     }
 
-    /// A part of the history, at most so many items.
+    /// Up to `limit` items of the history.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -252,8 +252,7 @@ impl ScopeService {
         self.in_time(attempts).await
     }
 
-    /// Does what takes several calls of the store, but for no longer than one of them may take: a client
-    /// waits for all of them.
+    /// Runs several calls of the store within the time limit of one: a client waits for all of them.
     ///
     /// # Errors
     /// Those of the work, or [`StoreError::Timeout`].

@@ -17,8 +17,7 @@ const NEVER: Stamp = Stamp {
 };
 
 impl ScopeService {
-    /// Puts a whole new task list in place of the old one. With `keep_unfinished`, not if that
-    /// would drop a task that is not completed.
+    /// Replaces the whole task list. With `keep_unfinished`, rejects a list that drops a task that is not completed.
     ///
     /// # Errors
     /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
@@ -108,7 +107,7 @@ impl ScopeService {
     }
 
     /// Returns the remembered response of the idempotency key, because a repeat must not fail on later writes of
-    /// others. Fails with `error` if there is none.
+    /// others. Returns `error` if there is no such response.
     async fn answered_before(
         &self,
         scope: &ScopeId,

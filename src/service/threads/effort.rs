@@ -27,7 +27,7 @@ impl Effort {
         }
     }
 
-    /// Counts an attempt over so many bytes. The first one may always be made.
+    /// Counts an attempt over `bytes` bytes. The first one is always allowed.
     ///
     /// # Errors
     /// [`StoreError::Timeout`], as if the attempts had gone on until then.

@@ -63,7 +63,7 @@ impl ThreadService {
     }
 }
 
-/// What a patch comes to, given the values of the keys that it merges into, in order.
+/// The operations of a patch, given the values of the keys that it merges into, in order.
 fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<Guard>) {
     let mut old = old.into_iter();
     let mut guards = Vec::new();

@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::service::{ServiceError, ThreadService, WriteOptions};
 use crate::store::{Destroy, Destroyed, StoreError, millis};
 
-/// What a thread is made with.
+/// The content of a new thread.
 #[derive(Debug, Default)]
 pub struct NewThread {
     /// An object; none: `{}`.
@@ -21,7 +21,7 @@ pub struct NewThread {
     pub state: KeyedValues,
 }
 
-/// A change of what a thread is beside its state.
+/// A change of metadata and lifetime.
 #[derive(Debug, Default)]
 pub struct ThreadPatch {
     /// A merge patch (RFC 7396) of the metadata.
@@ -72,7 +72,7 @@ impl ThreadService {
         Ok(self.store.write(id, &write).await?)
     }
 
-    /// Puts a whole new state in place of the old one.
+    /// Replaces the whole state.
     ///
     /// # Errors
     /// [`ServiceError::Refused`] or [`ServiceError::Store`].

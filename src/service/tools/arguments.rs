@@ -12,7 +12,7 @@ use crate::domain::{Excerpt, Json, TTL_MAX, elements, is_named, members};
 /// The fields of an object, each at the place of its name.
 pub(super) struct Fields<'a, const N: usize> {
     tool: Tool,
-    /// What the object is in texts.
+    /// The name of the object in texts.
     what: String,
     names: [&'static str; N],
     values: [Option<&'a str>; N],
@@ -213,7 +213,7 @@ fn integer(text: &str) -> Option<i64> {
     let zeros = usize::try_from(exponent)
         .ok()?
         .checked_sub(fraction.len())?;
-    // what does not fit 64 bits is refused by the last step, however long it is
+    // the last step rejects a number beyond 64 bits, however long it is
     let zeros = "0".repeat(zeros.min(20));
     format!("{whole}{fraction}{zeros}").parse().ok()
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::tool::Tool;
 
-/// Whose form.
+/// The format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// `tools` of OpenAI's chat completions.
@@ -22,7 +22,7 @@ pub enum Format {
 
 /// A name that is no format's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a format is openai, anthropic, mcp or modelrelay")]
+#[error("the format must be openai, anthropic, mcp or modelrelay")]
 pub struct UnknownFormat;
 
 impl Format {
@@ -78,8 +78,8 @@ pub fn definition(tool: Tool, format: Format) -> Value {
     }
 }
 
-/// What clients of MCP may tell their users of a tool. Two of the hints say nothing of one that only
-/// reads, and count as true, the more careful guess, and false where they are absent.
+/// Hints of MCP about a tool, for clients to show. Two of them mean nothing for a tool that only reads, and their
+/// default, true, is the more careful guess, so they are false there.
 fn hints(tool: Tool) -> Value {
     if tool.only_reads() {
         return json!({"readOnlyHint": true, "openWorldHint": false});

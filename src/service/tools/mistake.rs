@@ -5,7 +5,7 @@ use crate::domain::Refusal;
 use crate::domain::scope::{ScopeError, TaskError};
 use crate::service::ServiceError;
 
-/// What a call got wrong.
+/// A mistake in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mistake(pub(super) String);
 
@@ -45,7 +45,7 @@ pub(super) fn of_no_context(tool: Tool) -> Mistake {
     Mistake(format!("{tool} requires run or session context"))
 }
 
-/// Tells mistakes of the model from errors that are none of its.
+/// Tells mistakes of the model from other errors.
 pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     let text = match &error {
         ServiceError::Refused(refusal) => of_refusal(tool, refusal),

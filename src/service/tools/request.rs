@@ -1,4 +1,4 @@
-//! What a call asks for, once its arguments are understood.
+//! The request of a call, with valid arguments.
 
 use super::arguments::{Fields, read_object};
 use super::mistake::{Mistake, of_part};
@@ -9,10 +9,10 @@ use crate::domain::scope::{
     TaskStatus,
 };
 
-/// What is asked for, and of which version.
+/// The action, and the version that it expects.
 pub(super) struct Request {
     pub(super) action: Action,
-    /// What the version must be.
+    /// The expected version.
     pub(super) if_version: Option<u64>,
     /// Whether the result tells the version.
     pub(super) with_version: bool,
@@ -71,7 +71,7 @@ impl Request {
         }
     }
 
-    /// Who wants a version is told the next one; others get just what the original answers.
+    /// A call with a version gets the next version back; others get only the answer of the original tool.
     fn of_write(action: Action, if_version: Option<u64>) -> Self {
         Self {
             action,

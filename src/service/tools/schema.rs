@@ -1,28 +1,28 @@
-//! What a model is told of each tool.
+//! The description of each tool for a model.
 
 use serde_json::{Value, json};
 
 use super::tool::Tool;
 
 impl Tool {
-    /// What it does, in a sentence or two for a model.
+    /// The purpose of the tool, in a sentence or two for a model.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::KvWrite => {
-                "Store a text under a key, in place of what is there, to remember it for later."
+                "Store a text under a key, replacing any earlier text, to remember it for later."
             }
-            Self::KvRead => "Read the text that is stored under a key.",
-            Self::KvList => "List all keys that something is stored under.",
+            Self::KvRead => "Read the text under a key.",
+            Self::KvList => "List all keys.",
             Self::KvDelete => "Delete a key and the text under it.",
             Self::KvIncrement => {
-                "Add to the integer that is stored under a key, and get the sum; an absent key counts as 0."
+                "Add to the integer under a key, and return the sum. A key that does not exist counts as 0."
             }
             Self::TasksWrite => {
-                "Replace the whole task list, in order; use it to plan work and to keep track of it."
+                "Replace the whole task list, in order. Use it to plan work and to track it."
             }
             Self::TasksRead => "Read the task list, with the id of each task.",
-            Self::TasksUpdate => "Change one task of the list, by its id or its place.",
+            Self::TasksUpdate => "Change one task of the list, by its id or its index.",
         }
     }
 
@@ -43,11 +43,11 @@ impl Tool {
                         "type": "integer",
                         "minimum": 1,
                         "maximum": 31_536_000,
-                        "description": "Forget it after so many seconds.",
+                        "description": "Forget it after this number of seconds.",
                     },
                     "if_absent": {
                         "type": "boolean",
-                        "description": "Leave a key that is there as it is; the result then says in `written` whether it was stored.",
+                        "description": "Keep the value of a key that exists; `written` in the result then says whether the text was stored.",
                     },
                     "if_version": if_version(),
                 }),
@@ -64,7 +64,7 @@ impl Tool {
                     "key": key(),
                     "by": {
                         "type": "integer",
-                        "description": "What to add, may be negative; 1 when absent.",
+                        "description": "The number to add, 1 by default. It may be negative.",
                     },
                     "if_version": if_version(),
                 }),
@@ -80,7 +80,7 @@ impl Tool {
                     },
                     "keep_unfinished": {
                         "type": "boolean",
-                        "description": "Refuse to drop a task that is not completed: each has to be in the new list, by its id or with the same content.",
+                        "description": "Reject a list that drops a task that is not completed: the new list must contain each of them, with the same id or content.",
                     },
                     "if_version": if_version(),
                 }),
@@ -90,12 +90,12 @@ impl Tool {
                 json!({
                     "id": {
                         "type": "string",
-                        "description": "The id of the task, as tasks_read tells it. Either this or index.",
+                        "description": "The id of the task, as in tasks_read. Give either this or index.",
                     },
                     "index": {
                         "type": "integer",
                         "minimum": 0,
-                        "description": "The place of the task, from 0. Either this or id.",
+                        "description": "The index of the task, from 0. Give either this or id.",
                     },
                     "status": status(),
                     "content": content(),
@@ -129,14 +129,14 @@ fn if_version() -> Value {
     json!({
         "type": "integer",
         "minimum": 0,
-        "description": "Refuse unless the storage has this version, 0 for nothing stored yet; the result then tells the new version.",
+        "description": "Write only if the storage has this version, 0 if nothing was stored yet. The result then has the new version.",
     })
 }
 
 fn with_version() -> Value {
     json!({
         "type": "boolean",
-        "description": "Whether the result tells the version of the storage, for if_version.",
+        "description": "If true, the result has the version of the storage, for if_version.",
     })
 }
 
@@ -148,7 +148,7 @@ fn task() -> Value {
                 "type": "string",
                 "maxLength": 64,
                 "pattern": "^[!-~]+$",
-                "description": "What the task is known by; a number when absent.",
+                "description": "The id of the task; by default a number.",
             },
             "content": content(),
             "status": status(),
@@ -158,7 +158,7 @@ fn task() -> Value {
 }
 
 fn content() -> Value {
-    json!({"type": "string", "minLength": 1, "description": "What is to be done."})
+    json!({"type": "string", "minLength": 1, "description": "The task, such as: Book a flight."})
 }
 
 fn status() -> Value {
@@ -166,5 +166,5 @@ fn status() -> Value {
 }
 
 fn active_form() -> Value {
-    json!({"type": "string", "description": "What is being done while it is worked on."})
+    json!({"type": "string", "description": "The task while it is in progress, such as: Booking a flight."})
 }

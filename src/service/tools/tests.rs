@@ -1,4 +1,4 @@
-//! What calls of tools come to, over the scope of one response.
+//! Results of calls, over the scope of one response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::store::{Clock, MemoryStore};
 
 fn toolbox() -> Toolbox {
     let store = Arc::new(MemoryStore::new(Clock::system()));
-    let patience = Duration::from_secs(2);
-    let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, patience);
+    let timeout = Duration::from_secs(2);
+    let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, timeout);
     Toolbox::new(ScopeService::new(
         store,
         threads,
         ScopePolicies::DEFAULT,
-        patience,
+        timeout,
     ))
 }
 
-/// What calls come to, one after the other, as the text that a model reads.
+/// Runs calls one after the other, and returns the texts that a model reads.
 fn run(calls: &[(Tool, String)]) -> Vec<String> {
     let calls: Vec<_> = calls
         .iter()

@@ -26,7 +26,7 @@ pub enum Tool {
 
 /// A name that is no tool's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such tool")]
+#[error("unknown tool")]
 pub struct UnknownTool;
 
 impl Tool {
@@ -48,7 +48,7 @@ impl Tool {
         self.names().0
     }
 
-    /// Its name in texts, and for those who write it so.
+    /// Its name in texts, and its alternative name.
     #[must_use]
     pub fn dotted(self) -> &'static str {
         self.names().1

@@ -29,20 +29,20 @@ pub struct Call {
     pub tool: Tool,
     /// The arguments as JSON text: an object, or a string that holds the text of one, or nothing.
     pub arguments: String,
-    /// What a repeat of a call that writes is recognized by.
+    /// The idempotency key of a call that writes.
     pub idempotency: Option<IdempotencyKey>,
 }
 
-/// What a call came to, for the model.
+/// The outcome of a call, for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The result, an object.
     Result(Value),
-    /// What it got wrong, in words. Nothing has changed.
+    /// The mistake in the call, in words. Nothing was changed.
     Mistake(String),
 }
 
-/// What a call answered.
+/// The answer of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     /// For the model.
@@ -52,7 +52,7 @@ pub struct Answered {
 }
 
 impl Outcome {
-    /// What a model reads of it: the result, or `{"error":"..."}`, as JSON text.
+    /// The text that a model reads: the result, or `{"error":"..."}`, as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
@@ -116,9 +116,9 @@ impl Toolbox {
         self.call(scope, tool, arguments).await
     }
 
-    /// Does calls in order, each for itself: one that is a mistake does not stop those after it. In
-    /// the scope `request` they see what those before them wrote, and nothing outlives them. A call
-    /// that reads more than there is room for beside the results before it is a mistake.
+    /// Runs calls in order and independently: a mistake in one does not stop the others. In the scope `request` each
+    /// sees the writes of earlier ones, and nothing is kept. A call whose result exceeds the room left by earlier
+    /// results is a mistake.
     ///
     /// # Errors
     /// As [`Self::call`]; calls before the one that failed were done.

@@ -1,9 +1,8 @@
 //! How much memory the store takes, and how much it may.
 //!
-//! Each part of the store is behind a lock, and what it holds is counted when the lock is let go: no
-//! path can change a part and forget to count. What is counted is an estimate of the allocator's
-//! blocks (`domain::heap`). Writes are let in while less is counted than the limit, so it is overshot
-//! by one write for each thread that writes at that moment.
+//! Each part of the store is behind a lock, and is counted when the lock is released: no path can change a part and
+//! forget to count. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while the
+//! count is below the limit, so each concurrent writer may exceed it by one write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -46,7 +45,7 @@ struct Counted<T> {
     bytes: u64,
 }
 
-/// A part while its lock is held. What it holds is counted when this is dropped.
+/// A part while its lock is held. Dropping this counts its memory.
 #[derive(Debug)]
 pub(super) struct Held<'a, T: Part> {
     counted: MutexGuard<'a, Counted<T>>,
@@ -81,7 +80,7 @@ impl Budget {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Bytes that have to go until there are fewer than so many; none: there are.
+    /// Bytes to free until fewer than `below_bytes` are in use; none if that is so.
     pub(super) fn excess(&self, below_bytes: u64) -> Option<u64> {
         let used_bytes = self.used_bytes.load(Ordering::Relaxed);
         let excess = used_bytes.checked_sub(below_bytes)?;

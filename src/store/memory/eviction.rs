@@ -44,8 +44,7 @@ impl Shards {
         true
     }
 
-    /// Brings what is too much down. A store that was full gets some room more, so that it is not full
-    /// again at the next write.
+    /// Frees the excess. A store that was full frees some more, so that the next write does not fill it again.
     pub(super) fn relax(&self) {
         let below_bytes = match self.budget.is_full() {
             true => self.budget.relaxed_bytes(),
@@ -55,7 +54,7 @@ impl Shards {
         self.budget.look();
     }
 
-    /// Evicts some of the oldest archives and events, unless there are fewer than so many bytes already.
+    /// Evicts some of the oldest archives and events, unless fewer than `below_bytes` are in use already.
     fn evict(&self, below_bytes: u64) -> Eviction {
         // freed after both locks
         let mut gone = Vec::new();

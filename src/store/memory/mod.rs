@@ -38,7 +38,7 @@ use shard::Shard;
 use threads::living::Living;
 
 const SHARDS: usize = 64;
-/// What is ended, freed or deleted under one lock: about a tenth of a millisecond.
+/// Items ended, freed or deleted under one lock: about a tenth of a millisecond.
 const BATCH: usize = 64;
 
 /// Bytes that a store may take of which nobody says more; the server itself asks the machine.
@@ -68,22 +68,22 @@ struct Shards {
 /// How an embedded store is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// How long what is over is kept. No thread ever waits for its end as long as the grace.
+    /// Lifetimes of ended threads and events. No thread ever waits for its end as long as the grace.
     pub retention: Retention,
-    /// Bytes that the store may take. At that limit, the oldest archives and events are deleted, and when there are
-    /// none, writes fail with [`StoreError::Full`]. What is counted is an estimate; resident memory
-    /// stays below one and a half times the limit.
+    /// Memory limit of the store. At the limit, the oldest archives and events are deleted, and without any,
+    /// writes fail with [`StoreError::Full`]. The count is an estimate; resident memory stays below one and a half
+    /// times the limit.
     pub max_bytes: u64,
 }
 
 impl MemoryStore {
-    /// An empty store that goes by that clock, and keeps what is over for the documented times.
+    /// An empty store with that clock and the documented retention.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self::with_retention(clock, Retention::DEFAULT)
     }
 
-    /// An empty store that goes by that clock, and keeps what is over for so long.
+    /// An empty store with that clock and that retention.
     #[must_use]
     pub fn with_retention(clock: Clock, retention: Retention) -> Self {
         let settings = MemorySettings {
@@ -93,7 +93,7 @@ impl MemoryStore {
         Self::with_settings(clock, settings)
     }
 
-    /// An empty store that goes by that clock.
+    /// An empty store with that clock.
     #[must_use]
     pub fn with_settings(clock: Clock, settings: MemorySettings) -> Self {
         let shard = |bucket| Locked::new(Shard::new(bucket as u16, settings.retention));
@@ -113,9 +113,8 @@ impl MemoryStore {
         Self(shards)
     }
 
-    /// What takes up memory: ids (of threads, tombstones, remembered answers and threads that are
-    /// watched), scopes that are not of threads, final states, events, members of lists, entries of
-    /// namespaces, and counters of rates.
+    /// The parts that take up memory: ids (of threads, tombstones, remembered answers and watched threads), scopes
+    /// without threads, final states, events, members of lists, entries of namespaces, and counters of rates.
     #[must_use]
     pub fn len(&self) -> usize {
         let shards: usize = self.0.each().map(|shard| shard.len()).sum();
@@ -324,7 +323,7 @@ impl Store for MemoryStore {
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        // what is left of a thread is what is evicted next
+        // the archive of a thread is evicted next
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         Ok(shard.destroy(id, destroy, has_room, self.0.clock.now_ms())?)

@@ -1,4 +1,4 @@
-//! What a shard keeps of what has happened, and of what is to be kept.
+//! The archives and events of a shard.
 
 use super::log::of_shard::Log;
 use super::threads::finals::{Final, Finals};
@@ -107,7 +107,7 @@ impl Past {
         now_ms < self.all_watched.1
     }
 
-    /// The archive of a life, or of the last one that ended, if it can be got.
+    /// The archive of a life, or of the one that ended last, if it is still kept.
     pub(super) fn archive(&self, id: &ThreadId, life: Option<Life>, now_ms: u64) -> Option<&Final> {
         let last = self.finals.get(id, life)?;
         let is_kept = last.archived_ms > self.too_old_ms(now_ms);
@@ -147,9 +147,9 @@ impl Past {
         oldest.into_iter().flatten().min()
     }
 
-    /// Deletes the oldest of what was kept up to a time, until so many bytes are free, at most so
-    /// many events and final states; these go into `gone`, to be freed when the lock is. A final state
-    /// goes after the event of its end, as in [`Self::tidy`].
+    /// Deletes up to `limit` of the oldest events and final states made up to a time, until `bytes` bytes are free;
+    /// these go into `gone`, to be freed after the lock is released. A final state goes after the event of its end, as
+    /// in [`Self::tidy`].
     pub(super) fn evict(
         &mut self,
         until_ms: u64,

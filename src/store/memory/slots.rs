@@ -1,4 +1,4 @@
-//! What a shard has of each id, and when to look at it again.
+//! The entries of a shard by id, and the time of each one's next check.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -59,7 +59,7 @@ impl<K: Clone + Ord + Hash + Heap, E: Default + Due + Heap> Slots<K, E> {
         self.slots.get_mut(id).map(|slot| &mut slot.entry)
     }
 
-    /// Changes an entry, which is made for it if there is none and kept only if that is needed.
+    /// Changes an entry, which is created if it does not exist and kept only if needed.
     pub(super) fn change<T>(&mut self, id: &K, change: impl FnOnce(&mut E) -> T) -> T {
         if let Some(slot) = self.slots.get_mut(id) {
             let changed = change(&mut slot.entry);
@@ -118,7 +118,7 @@ impl<K: Clone + Ord + Hash + Heap, E: Default + Due + Heap> Slots<K, E> {
         Some(found)
     }
 
-    /// Looks at what is due, at most so many. Whether more is due.
+    /// Checks up to `limit` due entries. Returns whether more are due.
     pub(super) fn sweep(
         &mut self,
         now_ms: u64,

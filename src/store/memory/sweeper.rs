@@ -19,7 +19,7 @@ pub(super) fn start(shards: &Arc<Shards>) {
             }
         });
     if let Err(error) = started {
-        tracing::error!(%error, "no thread to free expired threads with; they stay hidden only");
+        tracing::error!(%error, "cannot start the thread that frees expired threads: their memory stays in use");
     }
 }
 

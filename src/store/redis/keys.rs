@@ -15,7 +15,7 @@ pub(super) struct KeyNames {
     prefix: String,
     /// There while the changes of all threads are logged.
     pub(super) watch_all: String,
-    /// What is one of a kind in each bucket.
+    /// The keys of each bucket.
     buckets: Vec<Bucket>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Bucket {
     pub(super) log: String,
     /// Up to where events have been deleted from the log.
     pub(super) horizon: String,
-    /// What is archived.
+    /// The archives.
     pub(super) archives: String,
     /// Entries of namespaces: what is known of each, their order, when they end, and their counts.
     pub(super) entry_heads: String,
@@ -57,28 +57,28 @@ pub(super) struct ConsumerKeys {
     pub(super) parked_order: String,
 }
 
-/// What a scope is kept in, all in one slot.
+/// The keys of a scope, all in one slot.
 #[derive(Debug)]
 pub(super) struct ScopeKeys<'a> {
     pub(super) bucket: &'a Bucket,
     pub(super) scope: String,
     pub(super) history: String,
-    /// What the ids of the history stand for.
+    /// The places and digests of the history's ids.
     pub(super) ids: String,
     pub(super) answers: String,
     /// The thread, of the scope of one.
     pub(super) thread: Option<String>,
 }
 
-/// What a list is kept in, all in one slot.
+/// The keys of a list, all in one slot.
 #[derive(Debug)]
 pub(super) struct ListKeys {
     pub(super) members: String,
     /// When to look at whom.
     pub(super) due: String,
-    /// Whose each is.
+    /// The owner of each member.
     pub(super) owners: String,
-    /// What belongs to the owner.
+    /// The members of the owner.
     pub(super) part: Option<String>,
 }
 
@@ -117,8 +117,7 @@ impl KeyNames {
         ["names", "newest"].map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
     }
 
-    /// What belongs to an entry. Namespace and key are free text, so that only their hash is in a
-    /// key's name.
+    /// The keys of an entry. Namespace and key are free text, so the name of a key contains only their hash.
     pub(super) fn entry(&self, namespace: &Namespace, key: &EntryKey) -> EntryKeys<'_> {
         let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
         let Fingerprint(hash) = Fingerprint::of(&parts);
@@ -137,7 +136,7 @@ impl KeyNames {
         format!("{}:{{{pool}}}:leases", self.prefix)
     }
 
-    /// What belongs to a durable consumer.
+    /// The keys of a durable consumer.
     pub(super) fn consumer(&self, consumer: &str) -> ConsumerKeys {
         let key = |kind| format!("{}:{{{consumer}}}:{kind}", self.prefix);
         ConsumerKeys {
@@ -165,7 +164,7 @@ impl KeyNames {
         self.bucket_of(id).thread(id)
     }
 
-    /// What a scope is kept in. Names are free text, so they come digested.
+    /// The keys of a scope. Names are free text, so they are digested.
     pub(super) fn scope(&self, scope: &ScopeId) -> ScopeKeys<'_> {
         if let Some(id) = scope.thread() {
             let bucket = self.bucket_of(id);
@@ -195,7 +194,7 @@ impl KeyNames {
         format!("{start}:l:{id}:{}", name.as_str())
     }
 
-    /// What a list is kept in.
+    /// The keys of a list.
     pub(super) fn list(&self, listing: &Listing<'_>) -> ListKeys {
         let key = |kind| format!("{}:{{list.{}}}:{kind}", self.prefix, listing.name);
         ListKeys {
@@ -250,7 +249,7 @@ impl Bucket {
         self.name(":w:", id)
     }
 
-    /// What the scope of a life of a thread is kept in beside its archive.
+    /// The keys of the scope of a thread's life, next to its archive.
     pub(super) fn final_scope(&self, id: &ThreadId, life: Life) -> ScopeKeys<'_> {
         self.scope(&format!("{id}:{:016x}", life.0))
     }
@@ -272,7 +271,7 @@ impl Bucket {
     }
 }
 
-/// What the members of a namespace begin with.
+/// The prefix of a namespace's members.
 pub(super) fn namespace_mark(namespace: &Namespace) -> [u8; 16] {
     Fingerprint::of(&[namespace.as_str().as_bytes()]).0
 }

@@ -1,7 +1,7 @@
 //! The Redis store: plain Redis 6.2 or later, or Valkey, without modules.
 //!
-//! A thread is one hash, so it has one expiry, one cluster slot and one read. What the scripts
-//! keep in it is written at the top of `lua/shared/prelude.lua`.
+//! A thread is one hash, so it has one expiry, one cluster slot and one read. The top of `lua/shared/prelude.lua`
+//! documents its fields.
 
 mod deployment;
 #[cfg(test)]
@@ -50,19 +50,19 @@ pub struct RedisSettings {
     /// `redis://`, `rediss://` or `unix://`, with user, password and database, or one of the forms
     /// with several hosts.
     pub url: String,
-    /// What every key begins with.
+    /// The prefix of all keys.
     pub key_prefix: String,
     /// How long a call may take in all, a repeated read included.
     pub timeout: Duration,
     /// How many calls each connection takes at a time.
     pub bounds: Bounds,
-    /// How long what is over is kept.
+    /// Lifetimes of ended threads and events.
     pub retention: Retention,
-    /// How many replicas must have what a request has written before it is answered; 0: none.
+    /// The number of replicas that must have a request's write before it is answered; 0 for none.
     ///
-    /// Such writes wait until as many have said so, each on a connection of its own, and fail with
-    /// [`StoreError::Unconfirmed`] when they do not in time. What is no request, such as leases and
-    /// the ends of threads that are due, does not wait.
+    /// Such writes wait until that many have confirmed, each on a connection of its own, and fail with
+    /// [`StoreError::Unconfirmed`] if they do not in time. Background writes, such as leases and the ends of expired
+    /// threads, do not wait.
     pub wait_replicas: u16,
 }
 

@@ -82,7 +82,7 @@ scripts! {
 }
 
 impl Script {
-    /// A call with so many keys, to which keys and arguments are added.
+    /// A call with this number of keys, to which keys and arguments are added.
     pub(super) fn call(self, keys: usize) -> Command {
         let mut cmd = long_command("EVALSHA");
         cmd.arg(digests()[self as usize].as_str()).arg(keys);

@@ -1,4 +1,4 @@
-//! What is asked of a server before it is trusted with threads.
+//! Checks of a server before it is trusted with threads.
 
 use redis::{Value, from_redis_value};
 
@@ -9,7 +9,7 @@ use super::transport::link::{Calls, Link};
 use crate::store::StoreError;
 
 const OLDEST: (u64, u64) = (6, 2);
-/// What is kept of a thread, and where, as `lua/shared/prelude.lua` has it. It was 1 before a thread had a
+/// The version of the layout of a thread, as `lua/shared/prelude.lua` documents it. It was 1 before threads had a
 /// grace and events.
 const LAYOUT: u32 = 2;
 
@@ -66,12 +66,12 @@ fn replicas(info: &str) -> u16 {
 fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
     if field(info, "redis_mode") == Some("sentinel") {
         return Err(refused(
-            "this is a sentinel; its address has to begin with redis+sentinel://".into(),
+            "this is a sentinel; its address must begin with redis+sentinel://".into(),
         ));
     }
     match field(info, "cluster_enabled") {
         Some("1") if !is_cluster => Err(refused(
-            "this Redis is a node of a cluster; its address has to begin with redis+cluster://"
+            "this Redis is a node of a cluster; its address must begin with redis+cluster://"
                 .into(),
         )),
         _ => Ok(()),

@@ -43,7 +43,7 @@ impl Unreadable {
         record
             .inspect_err(|error| {
                 self.skipped.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(%error, list, "a record cannot be read");
+                tracing::error!(%error, list, "unreadable record skipped");
             })
             .ok()
     }
@@ -57,7 +57,7 @@ impl Unreadable {
         let told = told.entry(bucket).or_default();
         for place in places.iter().filter(|place| **place > *told) {
             self.skipped.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(bucket, %place, "an event cannot be read and is passed over");
+            tracing::error!(bucket, %place, "unreadable event skipped");
         }
         *told = places.iter().copied().fold(*told, Position::max);
     }

@@ -59,7 +59,7 @@ impl Upkeep for RedisStore {
         for id in ids {
             cmd.arg(id.as_str());
         }
-        // what was ended is due no more, so that doing it again does nothing
+        // an ended thread is no longer due, so a repeat does nothing
         let reply = array(self.background.calls().read(cmd).await?)?;
         let [ended, lost, moved] = &reply[..] else {
             return Err(UNKNOWN);

@@ -9,10 +9,10 @@ use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 use crate::store::{StoreError, WriteError};
 
-/// What is left of a life of a thread, but for its state.
+/// The archive of a life of a thread, without its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveHead {
-    /// Whose.
+    /// The thread.
     pub id: ThreadId,
     /// Which life of it.
     pub life: Life,
@@ -28,11 +28,11 @@ pub struct ArchiveHead {
     pub archived_ms: u64,
     /// A JSON object.
     pub metadata: Json,
-    /// How much history there is beside it.
+    /// The size of its history.
     pub history: HistorySummary,
 }
 
-/// What is left of a life of a thread.
+/// The archive of a life of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
     /// All but the state.
@@ -46,7 +46,7 @@ pub struct Archive {
 pub struct ArchivePlace {
     /// When it was archived.
     pub archived_ms: u64,
-    /// Whose it is; none: before all of that time.
+    /// The archive at that place; none for a place before all archives of that time.
     pub archive: Option<(ThreadId, Life)>,
 }
 
@@ -55,15 +55,15 @@ pub struct ArchivePlace {
 pub struct ArchivePage {
     /// In order.
     pub heads: Vec<ArchiveHead>,
-    /// Where to go on; none: there are no more.
+    /// The place of the next page; none on the last page.
     pub next: Option<ArchivePlace>,
 }
 
 /// The final states of threads.
 #[async_trait]
 pub trait Archives: fmt::Debug + Send + Sync {
-    /// The archive of a life of a thread, or of the last one that ended. None when there is none,
-    /// or it is older than the retention.
+    /// The archive of a life of a thread, or of the one that ended last; none if it does not exist or is past its
+    /// retention.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -73,15 +73,14 @@ pub trait Archives: fmt::Debug + Send + Sync {
         life: Option<Life>,
     ) -> Result<Option<Archive>, StoreError>;
 
-    /// What a life of a thread left for the event of its end: there at least for as long as the
-    /// event is in the log, whatever the retention of the archive.
+    /// The archive of a life for the event of its end. It exists at least as long as the event is in the log, whatever
+    /// the retention of the archive.
     ///
     /// # Errors
     /// [`StoreError`].
     async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
 
-    /// Archives after a place, in order, at most so many. A page may be shorter than asked for,
-    /// and even empty, though more follow.
+    /// Up to `limit` archives after a place, in order. A page may be shorter, and even empty, although more follow.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -91,15 +90,15 @@ pub trait Archives: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<ArchivePage, StoreError>;
 
-    /// Brings a life back from the archive, or the last one that ended, in one step: state,
-    /// metadata and TTL as they were, the version one higher, in a new life whose end is now + TTL.
-    /// The archive can be got no more then, but [`Self::get_final`] still has it for the event of
-    /// the end, which may be on its way. A tombstone is gone too. Logged as created.
+    /// Restores a life from the archive, or the one that ended last, in one step: state, metadata and TTL as they
+    /// were, the version one higher, in a new life that ends after the TTL. The archive is no longer readable then,
+    /// but [`Self::get_final`] still returns it for the event of the end, which may be in flight. Removes a tombstone
+    /// too. Logged as created.
     ///
-    /// None when there is no such archive.
+    /// None if the archive does not exist.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] with [`Refusal::VersionMismatch`] when the thread lives.
+    /// [`WriteError::Refused`] with [`Refusal::VersionMismatch`] if the thread exists.
     ///
     /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
     async fn restore(

@@ -7,8 +7,7 @@ use crate::store::{
     Upkeep,
 };
 
-/// Threads, and all that is around them. Each part is a trait of its own, for those who need no
-/// more of it.
+/// All parts of a store. Each part is a trait of its own, for callers that need only that one.
 pub trait Backend:
     Store
     + EventLog

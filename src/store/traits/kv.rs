@@ -19,7 +19,7 @@ pub struct EntryHead {
     pub stamp: Stamp,
     /// Bytes of the body.
     pub size_bytes: u64,
-    /// What the body is.
+    /// The type of the body.
     pub content_type: ContentType,
     /// How it is encoded, if at all.
     pub content_encoding: Option<ContentEncoding>,
@@ -47,7 +47,7 @@ pub struct Entry {
     pub body: Bytes,
 }
 
-/// What a read does to an entry.
+/// The effect of a read on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// Nothing.
@@ -62,7 +62,7 @@ pub enum Reading {
 pub struct NewEntry {
     /// The bytes.
     pub body: Bytes,
-    /// What they are.
+    /// Its type.
     pub content_type: ContentType,
     /// How they are encoded, if at all.
     pub content_encoding: Option<ContentEncoding>,
@@ -72,7 +72,7 @@ pub struct NewEntry {
     pub default_lifetime: Lifetime,
 }
 
-/// What a put answers.
+/// The receipt of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Put {
     /// Version and life; version 1: there was no such entry.
@@ -86,7 +86,7 @@ pub struct Put {
 pub struct EntryPage {
     /// By the bytes of their keys.
     pub entries: Vec<(EntryKey, EntryHead)>,
-    /// The key to go on after; none: there are no more.
+    /// The last key of the page; none on the last page.
     pub next: Option<EntryKey>,
 }
 
@@ -106,7 +106,7 @@ pub struct NamespaceRecord {
 pub struct NamespacePage {
     /// The newest first; those of one millisecond by their names, from the last to the first.
     pub records: Vec<NamespaceRecord>,
-    /// Where to go on; none: there are no more.
+    /// The place of the next page; none on the last page.
     pub next: Option<NamespacePlace>,
 }
 
@@ -119,26 +119,25 @@ pub struct NamespacePlace {
     pub namespace: Namespace,
 }
 
-/// What is in a namespace.
+/// The usage of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Number of entries.
     pub entries: u64,
     /// Bytes of their bodies.
     pub bytes: u64,
-    /// When one was last put or used; it may go back when entries end, and there is none without
-    /// entries.
+    /// When an entry was last put or used; may go back when entries expire; none without entries.
     pub last_used_ms: Option<u64>,
 }
 
 /// Entries by namespace and key.
 ///
-/// An entry whose time has passed reads as never put and counts for nothing, at the very
-/// millisecond. Expiry goes by the store's own clock.
+/// From the millisecond at which it expires, an entry reads as never put and counts for nothing. Expiry follows the
+/// store's own clock.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
-    /// An entry; none when there is no such entry. What it does beside reading is done in the same
-    /// step in which the entry is found to live; a put that comes right after may be what is read.
+    /// An entry, if it exists. The effect of the read happens in the same step in which the entry is found to exist;
+    /// the returned body may be that of a put right after it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -178,10 +177,9 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         precondition: Option<Precondition>,
     ) -> Result<bool, WriteError>;
 
-    /// Entries whose keys begin with `prefix`, after a key if one is given, by the bytes of their
-    /// keys, at most so many. A page may be shorter than asked for, and even empty, though more
-    /// follow. An entry that is there all the while is on just one of the pages, whatever is put
-    /// and deleted meanwhile.
+    /// Up to `limit` entries whose keys begin with `prefix`, in the order of the bytes of their keys, after a key if
+    /// one is given. A page may be shorter, and even empty, although more follow. An entry that exists all the while
+    /// is on exactly one page, despite concurrent puts and deletions.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -219,7 +217,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         namespace: &Namespace,
     ) -> Result<Option<NamespaceRecord>, StoreError>;
 
-    /// Namespaces after a place, if one is given, the newest first, at most so many.
+    /// Up to `limit` namespaces, newest first, after a place if one is given.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -229,16 +227,16 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<NamespacePage, StoreError>;
 
-    /// What is in each of these namespaces: exact when nobody writes meanwhile.
+    /// The usage of each of these namespaces, exact without concurrent writes.
     ///
     /// # Errors
     /// [`StoreError`].
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
 
-    /// Deletes a namespace with all its entries, and answers how many there were. It is no single
-    /// step: entries go in batches, then the namespace, then what was put meanwhile and found. One
-    /// that is put while this runs is deleted, or it stays and makes the namespace anew. When this
-    /// fails, or its caller is gone, some entries are left, and doing it again goes on.
+    /// Deletes a namespace with all its entries, and returns their number. It is not a single step: entries go in
+    /// batches, then the namespace, then entries that were put meanwhile. An entry that is put while this runs is
+    /// deleted, or it stays and creates the namespace again. If this fails, or its caller is gone, some entries are
+    /// left, and a repeat continues.
     ///
     /// # Errors
     /// [`StoreError`].

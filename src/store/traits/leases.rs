@@ -11,8 +11,8 @@ use crate::store::StoreError;
 /// The words of the holders of a pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// What each living holder has said, the one that asks included; None stands for one that takes
-    /// part and has said nothing.
+    /// The announcements of all living holders, including the caller; none for one that takes part and has announced
+    /// nothing.
     pub said: Vec<Option<Bytes>>,
     /// The note that was there before, which stays for a year after all holders have gone.
     pub note: Option<Bytes>,
@@ -24,10 +24,9 @@ pub struct Heard {
 /// characters of `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Leases: fmt::Debug + Send + Sync {
-    /// Says that `holder` lives and takes part in a pool of so many slots, renews the leases that
-    /// it has there, takes free ones up to its fair share (slots by living holders, rounded up)
-    /// and gives back what is more. All in one step; answers the slots that it now holds for
-    /// `lasts`.
+    /// Announces that `holder` is alive in a pool of `slots` slots, renews its leases, takes free ones up to its fair
+    /// share (slots by living holders, rounded up) and gives back the excess, all in one step. Returns the slots that
+    /// it now holds for `lasts`.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -54,7 +53,7 @@ pub trait Leases: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<Heard, StoreError>;
 
-    /// Gives all back, takes part no more, and takes back what was said.
+    /// Gives back all slots, leaves the pool, and removes the announcement.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -11,7 +11,7 @@ use crate::store::StoreError;
 /// Events that a consumer has parked at most; then the oldest are given up.
 pub(crate) const MOST_PARKED: u64 = 100_000;
 
-/// What a consumer has behind it and before it. What its records say is the consumer's own affair.
+/// A consumer's progress and pending events. The format of its records is the consumer's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
     /// Up to where each log is handled, by the number of the bucket: every event up to there was
@@ -25,16 +25,16 @@ pub struct Ledger {
     pub replays: u64,
 }
 
-/// What a consumer did, to be written down in one step.
+/// Changes of a ledger, stored in one step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LedgerChange {
     /// Logs that are handled further than before.
     pub cursors: Vec<(u16, Position)>,
     /// Records of events that are pending from now on, or still are.
     pub pending: Vec<(EventId, Bytes)>,
-    /// Events that are pending no more.
+    /// Events that are no longer pending.
     pub done: Vec<EventId>,
-    /// Events that are given up for now, with a record each; pending no more.
+    /// Events that are parked, with a record each; they are no longer pending.
     pub parked: Vec<(EventId, Bytes)>,
     /// A new record of the consumer as a whole.
     pub note: Option<Bytes>,
@@ -47,7 +47,7 @@ pub struct Holding<'a> {
     pub consumer: &'a str,
     /// The slot.
     pub slot: u16,
-    /// Who holds it.
+    /// The holder.
     pub holder: &'a str,
 }
 
@@ -102,7 +102,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn replays(&self, consumer: &str) -> Result<u64, StoreError>;
 
-    /// Parked events after that one, by position and then bucket, at most so many.
+    /// Up to `limit` parked events after that one, by position and then bucket.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -128,7 +128,7 @@ pub(crate) fn note_given_up(consumer: &str, events: u64) {
         tracing::error!(
             consumer,
             events,
-            "parked events were given up: there were too many"
+            "too many parked events: the oldest were dropped"
         );
     }
 }

@@ -13,7 +13,7 @@ pub struct Links {
     pub refused_full: u64,
     /// Calls that were not sent, as their turn did not come in time.
     pub refused_late: u64,
-    /// Calls that are on their way.
+    /// Calls in flight.
     pub in_flight: u64,
     /// Calls that wait for their turn.
     pub waiting: u64,

@@ -1,4 +1,4 @@
-//! Lists of what was made, for those who page through them.
+//! Lists of created objects, for paging through them.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::store::StoreError;
 pub struct Listing<'a> {
     /// Its name: 1 to 64 characters of `[A-Za-z0-9._-]`.
     pub name: &'a str,
-    /// Whose part: free text; none: the whole list.
+    /// The owner of the part, in free text; none for the whole list.
     pub owner: Option<&'a str>,
 }
 
@@ -32,7 +32,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
         look_ms: u64,
     ) -> Result<(), StoreError>;
 
-    /// Members from an offset on, the newest first, at most so many.
+    /// Up to `limit` members from an offset on, newest first.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -49,7 +49,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError>;
 
-    /// Members that were to be looked at again by a time, at most so many, the most overdue first.
+    /// Up to `limit` members whose next check was due by a time, the most overdue first.
     ///
     /// # Errors
     /// [`StoreError`].

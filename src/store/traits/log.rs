@@ -40,7 +40,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// The log that holds a thread's events.
     fn bucket_of(&self, id: &ThreadId) -> u16;
 
-    /// Of each of these logs the events after a position, oldest first, at most so many each.
+    /// For each of these logs, up to `limit` events after a position, oldest first.
     ///
     /// # Errors
     /// [`StoreError`].

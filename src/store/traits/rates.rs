@@ -8,12 +8,12 @@ use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
 use crate::store::StoreError;
 
-/// Whose counters.
+/// The subject of counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted<'a> {
     /// Those of a client's address, which the store only knows by a digest.
     Address(&'a Fingerprint),
-    /// Those of a thread, or of a scope that is none of a thread.
+    /// A thread, or a scope without a thread.
     Scope(&'a ScopeId),
 }
 

@@ -41,7 +41,7 @@ pub struct ScopeView {
     pub updated_ms: u64,
     /// When it ends, unless it is used before; none: with its thread, or not by itself.
     pub expires_ms: Option<u64>,
-    /// Whether it takes no more writes.
+    /// Whether it rejects writes.
     pub is_sealed: bool,
     /// The values that were asked for, in that order; none for a key that is absent.
     pub values: Vec<Option<ScopeValue>>,
@@ -49,8 +49,8 @@ pub struct ScopeView {
     pub keys: Vec<ScopeKey>,
     /// The task list, if it was asked for.
     pub tasks: TaskList,
-    /// What a change of the task list is worked out from: the life, and the version at which the
-    /// list was last written; 0: never.
+    /// The stamp that a change of the task list is based on: the life, and the version of the list's last write, 0
+    /// before the first.
     pub tasks_stamp: Stamp,
     /// The record, if it was asked for and there is one.
     pub record: Option<Bytes>,
@@ -130,14 +130,14 @@ pub enum HistoryFrom {
 
 /// Scopes: keys, tasks, a history and a record each.
 ///
-/// Reading or writing a scope that lives for so long after its last use moves its end in the same
-/// step. Using a thread's scope is a use of the thread. A scope whose time has passed, and a key,
-/// reads as never written, at the very millisecond, by the store's own clock.
+/// Reading or writing a scope with a lifetime extends it in the same step. Using a thread's scope is a use of the
+/// thread. From the millisecond at which it expires, by the store's own clock, a scope or a key reads as never
+/// written.
 ///
-/// The scope of a thread has the life of the thread and ends in the same step: what it held is then
-/// beside the thread's final state, and comes back with it.
+/// The scope of a thread has the life of the thread and ends in the same step: its content is then archived next to
+/// the thread's final state, and restored with it.
 ///
-/// That keys or tasks have changed is logged, in the same step, while all threads are watched.
+/// Changes of keys or tasks are logged in the same step, while all threads are watched.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
     /// Some parts of a scope, at one version. None: there is no such scope.
@@ -150,7 +150,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, StoreError>;
 
-    /// Items of a scope's history, at most so many. None: there is no such scope.
+    /// Up to `limit` items of a scope's history; none if the scope does not exist.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -161,14 +161,12 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError>;
 
-    /// Does a write whole or not at all. A scope that need not have been made comes into being. An
-    /// accepted write is in the store when this returns. A write that only adds items which are
-    /// all there already changes nothing, not even the version; it is a use all the same. One that
-    /// is refused, or was done before, is none.
+    /// Performs a write completely or not at all. Creates the scope unless its kind must be created first. An accepted
+    /// write is in the store when this returns. A write that only appends items that exist already changes nothing,
+    /// not even the version, but is a use. A rejected or repeated write is not a use.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](crate::domain::Refusal::NoThread) of the scope of
-    /// a thread that is to be made first. [`WriteError::Store`]: see
+    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](crate::domain::Refusal::NoThread) for the scope of a thread that must be created first. [`WriteError::Store`]: see
     /// [`StoreError::is_ambiguous`].
     async fn write_scope(
         &self,
@@ -184,8 +182,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// [`WriteError::Store`].
     async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError>;
 
-    /// Items of the history that a life of a thread left, while its archive can be got. None: there
-    /// is no such archive.
+    /// Items of the history of an archived life; none if the archive does not exist.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,4 +1,4 @@
-//! What has to be done from time to time.
+//! Regular maintenance.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Due {
     pub ids: Vec<Vec<ThreadId>>,
 }
 
-/// What became of threads that were due.
+/// The outcome of ending expired threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reaped {
     /// Ended with their final state.
@@ -31,7 +31,7 @@ pub struct Reaped {
 /// The upkeep of a store: whoever does it, each thread's end is logged just once.
 #[async_trait]
 pub trait Upkeep: fmt::Debug + Send + Sync {
-    /// Which threads of these buckets are due, at most so many of each.
+    /// Up to `limit` expired threads of each of these buckets.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -46,10 +46,9 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
 
-    /// Deletes what is past its retention in these buckets: events that all durable consumers have
-    /// handled (`slowest`, one for each bucket: how far the last of them is; none: there is no
-    /// consumer) or that are past the longest time, and final states that neither the archive nor
-    /// the log wants any more, and what is left of entries of namespaces that have ended.
+    /// Deletes data past its retention in these buckets: events that all durable consumers have handled (`slowest`:
+    /// the position of the last consumer for each bucket, if there is one) or that are past the longest retention,
+    /// final states that neither the archive nor the log needs, and expired entries of namespaces.
     ///
     /// # Errors
     /// [`StoreError`].

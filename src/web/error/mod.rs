@@ -1,67 +1,67 @@
-//! Why a request was not done, and the one table from that to HTTP.
+//! The errors of requests, and the one table that maps them to HTTP.
 
 mod problem;
 mod table;
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::ServiceResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 
 use super::session::SessionId;
 use crate::domain::scope::ScopeError;
 use crate::domain::{
-    ContentError, EntryKeyError, EventTypeError, JsonError, KeyError, NamespaceError, ObjectError,
-    ObjectFault, Refusal,
+    ContentError, EntryKeyError, EventTypeError, Excerpt, JsonError, KeyError, NamespaceError,
+    ObjectError, ObjectFault, Refusal,
 };
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 #[cfg(feature = "server")]
 use crate::webhooks::{EndpointUrlError, WebhookError};
 
-/// Why a request was not done.
+/// The error of a request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
     /// The body is not JSON, or nested too deep.
     #[error("The body is not JSON: {0}.")]
     InvalidJson(JsonError),
-    /// A key outside the rule.
-    #[error("The key is not legal: {error}.")]
+    /// An invalid key.
+    #[error("The key is invalid: {error}.")]
     InvalidKey {
-        /// What is wrong.
+        /// The broken rule.
         error: KeyError,
         /// Index of the operation, in a merge.
         operation: Option<usize>,
     },
-    /// A key of an entry outside the rule.
-    #[error("The key is not legal: {0}.")]
+    /// An invalid key of an entry.
+    #[error("The key is invalid: {0}.")]
     InvalidEntryKey(#[from] EntryKeyError),
-    /// A namespace outside the rule.
-    #[error("The namespace is not legal: {0}.")]
+    /// An invalid namespace.
+    #[error("The namespace is invalid: {0}.")]
     InvalidNamespace(#[from] NamespaceError),
-    /// A header does not say what the body of an entry is.
-    #[error("What the body is cannot be told: {0}.")]
+    /// An invalid content type or encoding of an entry.
+    #[error("The type of the body is invalid: {0}.")]
     InvalidContent(#[from] ContentError),
-    /// An operation that is malformed.
-    #[error("The operation is not legal: {detail}.")]
+    /// A malformed operation.
+    #[error("The operation is invalid: {detail}.")]
     InvalidOperation {
-        /// What is wrong.
+        /// The broken rule.
         detail: String,
         /// Index of the operation, in a merge.
         operation: Option<usize>,
     },
-    /// A query parameter, header or member of the body that is malformed or unknown.
+    /// A malformed or unknown query parameter, header or member of the body.
     #[error("{0}.")]
     InvalidParameter(String),
-    /// The id in the path or body is no thread id.
-    #[error("The thread id is not legal.")]
+    /// A malformed thread id in the path or body.
+    #[error("A thread id is `thrd_` with 27 to 59 letters and digits.")]
     InvalidThreadId,
-    /// What is no scope, or no key, value or item of one.
-    #[error("The {} is not legal: {error}.", error.part())]
+    /// An invalid scope, or an invalid key, value or item of one.
+    #[error("The {} is invalid: {error}.", error.part())]
     ScopePart {
-        /// What is wrong.
+        /// The broken rule.
         error: ScopeError,
         /// Index in a list of several.
         index: Option<usize>,
@@ -69,59 +69,61 @@ pub enum ApiError {
     /// The server is about to stop.
     #[error("The server is about to stop.")]
     ShuttingDown,
-    /// There is no tool of that name.
-    #[error("There is no such tool.")]
+    /// An unknown tool.
+    #[error("The tool does not exist. GET /v1/tools lists all tools.")]
     ToolNotFound,
-    /// The cursor is none of ours, or of something else.
-    #[error("The cursor was not issued for this.")]
+    /// A cursor that the server did not issue, or that belongs to another list.
+    #[error("The cursor is invalid, or belongs to another list.")]
     InvalidCursor,
-    /// There are no events of that type.
-    #[error("There is no such event type: {0}.")]
+    /// An unknown event type.
+    #[error("Unknown event type: {0}.")]
     InvalidEventType(#[from] EventTypeError),
     #[cfg(feature = "server")]
-    /// Deliveries cannot go to that URL.
-    #[error("The URL cannot be delivered to: {0}.")]
+    /// An invalid URL of a webhook endpoint.
+    #[error("The URL of the webhook is invalid: {0}.")]
     InvalidWebhookUrl(#[from] EndpointUrlError),
-    /// An api key, or a signed id, is needed and was not there or not right.
-    #[error("This needs an api key, or a signed id that is its own.")]
+    /// The request lacks a valid API key or signed id.
+    #[error("This needs an API key, or the signed id of the thread.")]
     ApiKeyRequired,
-    /// It cannot be told whose thread this is about.
-    #[error("The thread id could not be verified.")]
+    /// The caller's thread cannot be verified.
+    #[error("The signature of the thread id or token is wrong.")]
     Identity(#[from] IdentityError),
-    /// No such path.
-    #[error("There is nothing at this path.")]
+    /// An unknown path.
+    #[error("Nothing is here. /openapi.json lists all paths.")]
     NotFound,
     #[cfg(feature = "server")]
-    /// No such endpoint.
-    #[error("There is no such endpoint.")]
+    /// An unknown webhook endpoint.
+    #[error("The webhook endpoint does not exist.")]
     WebhookNotFound,
     #[cfg(feature = "server")]
-    /// The endpoint is one of the settings.
-    #[error("The endpoint is one of the server's settings, where alone it is changed.")]
+    /// An endpoint of the settings, which the API cannot change.
+    #[error("Only the server's settings can change this endpoint.")]
     WebhookConfigured,
     #[cfg(feature = "server")]
-    /// There are as many endpoints as there may be.
-    #[error("There are {limit} endpoints already.")]
+    /// Too many webhook endpoints.
+    #[error("There are {limit} endpoints already, the maximum. Delete one first.")]
     TooManyWebhooks {
-        /// How many there may be.
+        /// The maximum.
         limit: usize,
     },
-    /// The path has other methods.
-    #[error("This path does not take that method.")]
+    /// The path does not support the method.
+    #[error("{} is not supported here; use {}.", Excerpt(method.as_str()), any_of(allow))]
     MethodNotAllowed {
-        /// Which it takes.
+        /// The method of the request.
+        method: Method,
+        /// The supported methods.
         allow: &'static str,
     },
-    /// The client does not take what the answer is.
-    #[error("The answer is {answer}, which the request does not accept.")]
+    /// The client does not accept the type of the answer.
+    #[error("The answer is {answer}, which `Accept` excludes.")]
     NotAcceptable {
         /// The type of the answer.
         answer: &'static str,
     },
-    /// The body is of another type.
-    #[error("The body has to be {wanted} in UTF-8, without an encoding.")]
+    /// The body has another type.
+    #[error("The body must be {wanted} in UTF-8, without a content encoding.")]
     UnsupportedMediaType {
-        /// What it has to be.
+        /// The supported type.
         wanted: &'static str,
     },
     /// The body is too large.
@@ -129,7 +131,7 @@ pub enum ApiError {
     BodyTooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// What was read of it.
+        /// The bytes that were read.
         read_bytes: u64,
     },
     /// The URL is too long.
@@ -139,30 +141,28 @@ pub enum ApiError {
         limit_bytes: usize,
     },
     /// The headers are too many or too large.
-    #[error("There are more than {limit} headers, or they have more than {limit_bytes} bytes.")]
+    #[error("A request may have {limit} headers, and {limit_bytes} bytes of headers and URL.")]
     HeadersTooLarge {
-        /// How many there may be.
+        /// The maximum.
         limit: usize,
-        /// What they may have with the URL.
+        /// The maximum of their bytes, with the URL.
         limit_bytes: usize,
     },
-    /// The body ended before it was whole, or was malformed as HTTP.
-    #[error("The body could not be read.")]
+    /// The body ended too early, or its HTTP framing is malformed.
+    #[error("The body is incomplete or malformed.")]
     BodyUnreadable,
-    /// The bodies or answers of other requests use all the memory that there is for them.
-    #[error(
-        "The server has no memory left for the body or the answer. Send the request again later."
-    )]
+    /// The bodies or answers of other requests use all the memory for them.
+    #[error("The server has no memory left for the body or the answer. Retry later.")]
     Overloaded,
-    /// The service did not do it.
+    /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// An app around the library is at fault. The API itself never answers this.
+    /// A fault of the app around the library. The server never answers this.
     #[error("{what}")]
     Internal {
-        /// What is wrong, for the log.
+        /// The cause, for the log.
         what: &'static str,
-        /// Where a value and its type differ; its text may show the value, so it is not logged.
+        /// The difference between a value and its type. Its text may show the value, so it is not logged.
         source: Option<serde_json::Error>,
     },
 }
@@ -215,13 +215,21 @@ impl From<ObjectError> for ApiError {
         match error {
             ObjectError::Json(error) => Self::InvalidJson(error),
             ObjectError::NotAnObject => {
-                Self::InvalidParameter("The body has to be an object".into())
+                Self::InvalidParameter("The body must be a JSON object".into())
             }
         }
     }
 }
 
-/// Status and headers; the body needs the session, so [`with_problem`] puts it in.
+/// `GET, HEAD, PUT` as "GET, HEAD or PUT".
+fn any_of(allow: &str) -> String {
+    match allow.rsplit_once(", ") {
+        Some((others, last)) => format!("{others} or {last}"),
+        None => allow.to_owned(),
+    }
+}
+
+/// Status and headers. [`with_problem`] adds the body, which needs the session.
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.problem().status

@@ -1,5 +1,4 @@
-//! What a client is told of an error: `application/problem+json`
-//! ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+//! Errors as clients get them: `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -22,7 +21,7 @@ pub(crate) struct Problem {
     members: Map<String, Value>,
     /// When to ask again, if it may be different then.
     pub(crate) retry_after_seconds: Option<u64>,
-    /// What is known of the thread that this is about.
+    /// The stamp of the thread that this is about, if it is known.
     stamp: Option<Stamp>,
     /// The methods that the path takes.
     allow: Option<&'static str>,
@@ -31,7 +30,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Whoever is not there now, a store for one, is looked at again within a second.
+    /// An unavailable store, for one, is checked again within a second.
     pub(super) fn new(status: StatusCode, code: &'static str, detail: impl ToString) -> Self {
         Self {
             status,

@@ -37,7 +37,7 @@ impl ApiError {
             Self::Identity(error) => identity_problem(error, self),
             Self::NotFound => row(StatusCode::NOT_FOUND, "not_found"),
             Self::ToolNotFound => row(StatusCode::NOT_FOUND, "tool_not_found"),
-            Self::MethodNotAllowed { allow } => {
+            Self::MethodNotAllowed { allow, .. } => {
                 row(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed").allow(allow)
             }
             Self::NotAcceptable { .. } => row(StatusCode::NOT_ACCEPTABLE, "not_acceptable"),
@@ -75,7 +75,7 @@ impl ApiError {
             Self::Internal { .. } => Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "internal_error",
-                "Something is wrong on our side.",
+                "The server failed. The log has the cause.",
             ),
         }
     }
@@ -86,13 +86,12 @@ fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
         IdentityError::OriginNotAllowed => Problem::new(
             StatusCode::FORBIDDEN,
             "origin_not_allowed",
-            "A write by cookie has to come from a page of this host, or of an origin in \
-             `cors_origins`.",
+            "A write by cookie must come from a page of this host, or of an origin in `cors_origins`.",
         ),
         IdentityError::Unavailable(_) => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "identity_unavailable",
-            "Callers cannot be verified at the moment. Send the request again later.",
+            "The server cannot verify callers at the moment. Retry later.",
         ),
         _ => Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole),
     }
@@ -118,7 +117,7 @@ fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> P
 impl ServiceError {
     /// The row of this error, whose status the tables of the protocols go by.
     pub(crate) fn problem(&self) -> Problem {
-        let row = |status, code| Problem::new(status, code, format_args!("Not done: {self}."));
+        let row = |status, code| Problem::new(status, code, sentence(self));
         match self {
             Self::KeyNotFound { stamp } => {
                 row(StatusCode::NOT_FOUND, "key_not_found").stamp(*stamp)
@@ -141,6 +140,14 @@ impl ServiceError {
             Self::Store(error) => store_problem(error),
         }
     }
+}
+
+/// An error as a sentence.
+fn sentence(error: &impl ToString) -> String {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
 }
 
 fn refusal_problem(refusal: &Refusal) -> Problem {
@@ -212,7 +219,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::ScopeNotFound => Problem::new(
             StatusCode::NOT_FOUND,
             "scope_not_found",
-            "There is no such scope.",
+            "The scope does not exist.",
         ),
         Refusal::ScopeExists => row(StatusCode::CONFLICT, "scope_exists"),
         Refusal::ScopeEnded => row(StatusCode::CONFLICT, "scope_ended"),
@@ -230,7 +237,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
 }
 
 fn task_problem(error: &TaskError) -> Problem {
-    let row = |status, code| Problem::new(status, code, format_args!("Not done: {error}."));
+    let row = |status, code| Problem::new(status, code, sentence(error));
     match error {
         TaskError::NotFound => row(StatusCode::NOT_FOUND, "task_not_found"),
         TaskError::WouldDropUnfinished { .. } => row(StatusCode::CONFLICT, "tasks_unfinished"),
@@ -243,19 +250,22 @@ fn task_problem(error: &TaskError) -> Problem {
     }
 }
 
-/// What broke is for the log alone.
+/// The cause is only in the log.
 fn store_problem(error: &StoreError) -> Problem {
     let row = |code, detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);
     match error {
         StoreError::Full => row(
             "store_full",
-            "The store is full: nothing was changed. You can still read and delete.",
+            "The store is full. Nothing was changed; you can still read and delete.",
         ),
         StoreError::Timeout(_) => row("store_unavailable", "The store did not answer in time."),
         StoreError::Unconfirmed { .. } => row(
             "store_unavailable",
-            "Too few copies of the store have confirmed in time that they have it.",
+            "Too few replicas of Redis confirmed the write in time. Retry with the same idempotency key.",
         ),
-        _ => row("store_unavailable", "The store is not available."),
+        _ => row(
+            "store_unavailable",
+            "The store is unavailable. Retry later.",
+        ),
     }
 }

@@ -18,7 +18,7 @@ const BODY_BYTES: usize = 900_000;
 /// Bytes that such a connection may keep.
 const CONNECTION_BYTES: u64 = 65_536;
 /// How long freed memory may take to go back: the allocator keeps it for 10 s, in case it is needed again.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// The state of a thread. Values of many sizes lie in many blocks of the allocator.
 fn state(thread: usize) -> String {
@@ -85,7 +85,7 @@ async fn await_freed(server: &Server, before: u64, most: u64) {
     while server.resident_bytes() > most {
         let now = server.resident_bytes();
         let numbers = format!("{before} bytes before, {now} now");
-        assert!(start.elapsed() < PATIENCE, "memory stays: {numbers}");
+        assert!(start.elapsed() < WAIT_LIMIT, "memory stays: {numbers}");
         sleep(Duration::from_millis(100)).await;
     }
 }

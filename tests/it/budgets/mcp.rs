@@ -39,7 +39,7 @@ fn late(method: &str, params: &str) -> String {
     format!(r#"{{"params":{params},"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
 }
 
-/// Messages of so many bytes that have as many values as these have room for.
+/// Messages of `bytes` bytes with as many values as fit.
 fn many_values(bytes: usize) -> Vec<String> {
     let write = r#"{"name":"kv_write","arguments":{"key":["#;
     let tasks = r#"{"name":"tasks_write","arguments":{"tasks":["#;

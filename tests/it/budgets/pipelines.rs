@@ -17,10 +17,10 @@ const CONNECTIONS: usize = 200;
 const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 /// The most bytes that a connection sends.
 const SENT_BYTES: usize = 1_400_000;
-/// A server that takes nothing for so long reads no more.
+/// A server that takes nothing for this long has stopped reading.
 const STILL: Duration = Duration::from_millis(500);
 
-/// A connection that has asked for all, or until the server read no more; none if it was closed.
+/// A connection that has sent all requests, or until the server stopped reading; none if it was closed.
 async fn pipeline(server: &Server) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     // the less the system holds, the sooner the server has to

@@ -66,7 +66,7 @@ async fn threads_that_were_destroyed_give_way_to_new_ones() {
     assert!(evicted > 150, "{evicted}");
 }
 
-/// The most that a key costs beside its bytes.
+/// The most that a key costs in addition to its bytes.
 #[tokio::test]
 async fn small_keys_are_counted_with_what_they_cost() {
     let server = start();

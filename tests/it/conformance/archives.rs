@@ -1,4 +1,4 @@
-//! Final states: what is left of each life of a thread.
+//! Final states: the archive of each life of a thread.
 
 use std::time::Duration;
 
@@ -216,7 +216,7 @@ async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with
     }
 }
 
-/// What is to be kept for ever is asked for so.
+/// An unlimited retention is a setting.
 async fn what_is_kept_for_ever_stays(room: Room) {
     let room = room
         .keeping(Retention {
@@ -260,7 +260,7 @@ fn place(head: &ArchiveHead) -> ArchivePlace {
     }
 }
 
-/// All that is listed after a place, in pages of so many.
+/// The whole list after a place, in pages of `most`.
 async fn listed(room: &Room, after: ArchivePlace, most: usize) -> Vec<ArchiveHead> {
     let mut heads = Vec::new();
     let mut next = Some(after);

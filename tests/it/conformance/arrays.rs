@@ -4,7 +4,7 @@ use threadkeep::domain::{Answer, Slice};
 
 use super::room::{Room, Subject, delete, push, push_window, set, text};
 
-/// What an array should be, as its elements.
+/// An expected array, as its elements.
 #[derive(Debug, Clone, Default)]
 struct Model(Vec<String>);
 
@@ -13,7 +13,7 @@ impl Model {
         format!("[{}]", self.0.join(","))
     }
 
-    /// Elements of so many bytes, and a last one that makes the JSON text that long.
+    /// Elements of that many bytes, and a last one that makes the JSON text as long as `total`.
     fn of_bytes(total: usize, element: usize) -> Self {
         let mut model = Self::default();
         let mut left = total - 2;
@@ -32,7 +32,7 @@ impl Model {
     }
 }
 
-/// A number text of so many digits that tells its place.
+/// A number text of `count` digits that tells its place.
 fn digits(count: usize, place: usize) -> String {
     let mut text = format!("{}", 1 + place % 9).repeat(count);
     text.truncate(count);

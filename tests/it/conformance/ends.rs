@@ -8,7 +8,7 @@ use threadkeep::domain::{EndReason, Policy, Refusal, Retention};
 use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// What a store's clock may differ by within one script.
+/// The jitter of a store's clock within one script.
 const ROUGHLY_MS: u64 = 5;
 
 fn living_for(ttl_seconds: u32) -> Policy {

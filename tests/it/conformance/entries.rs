@@ -203,7 +203,7 @@ async fn a_plain_read_changes_nothing_and_a_use_counts(room: Room) {
         assert!(entry.last_used_ms >= before.last_used_ms + 30_000);
         assert_eq!(space.usage().await.last_used_ms, Some(entry.last_used_ms));
     }
-    // a put goes on counting; another life begins anew
+    // a put continues counting; another life starts again
     space.put("k", "2").await;
     assert_eq!(space.read("k", Reading::Use).await.unwrap().uses, 4);
     space.delete("k").await;

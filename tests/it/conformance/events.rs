@@ -1,4 +1,4 @@
-//! The log: what has happened to a thread is told once, in order, in the step that does it.
+//! The log: each change of a thread is logged once, in order, in the step that makes it.
 
 use std::time::Duration;
 

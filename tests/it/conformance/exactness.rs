@@ -224,7 +224,7 @@ async fn a_batch_of_hostile_keys_is_kept_apart_too(room: Room) {
     }
 }
 
-/// A second key beside each, so that a batch mixes kinds of values.
+/// A second key next to each, so that a batch mixes kinds of values.
 fn counter_of(key: &str) -> String {
     key.chars().take(60).chain("#n".chars()).collect()
 }

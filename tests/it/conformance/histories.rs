@@ -7,7 +7,7 @@ use threadkeep::store::HistoryFrom::{After, Before};
 use super::room::Room;
 use super::scope_room::{Place, increment, item, numbered, places, set};
 
-/// What an item of this id and value counts for.
+/// The size of an item with this id and value.
 pub(super) async fn summary(place: &Place) -> HistorySummary {
     place.view().await.unwrap().history
 }

@@ -1,4 +1,4 @@
-//! What a history may grow to.
+//! The limits of a history.
 
 use threadkeep::domain::Refusal;
 use threadkeep::domain::scope::{HistoryItem, HistorySummary};

@@ -7,7 +7,7 @@ use super::room::{Room, increment, set};
 const NOT_AN_INTEGER: Refusal = Refusal::NotAnInteger { operation: 0 };
 const OVERFLOW: Refusal = Refusal::IntegerOverflow { operation: 0 };
 
-/// What counting a stored text up comes to; none: the key is absent.
+/// Checks the result of incrementing a stored text, or an absent key.
 async fn check(room: &Room, stored: Option<&str>, by: i64, wanted: Result<i64, Refusal>) {
     let thread = room.subject();
     if let Some(stored) = stored {

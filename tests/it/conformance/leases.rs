@@ -20,7 +20,7 @@ async fn hold(room: &Room, slots: u16, holder: &str) -> Vec<u16> {
     held
 }
 
-/// What each of these holds once all have come twice, after which nothing moves any more.
+/// The slots of each holder once all have called twice, after which nothing moves.
 async fn shares(room: &Room, slots: u16, holders: &[&str]) -> Vec<Vec<u16>> {
     let mut shares = Vec::new();
     for _ in 0..2 {

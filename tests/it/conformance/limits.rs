@@ -1,15 +1,15 @@
-//! What does not fit is refused whole; limits are judged on the result of the whole write.
+//! Writes over a limit are rejected whole; limits apply to the result of the whole write.
 
 use threadkeep::domain::{MetadataChange, Operation, Policy, Refusal, Write};
 
 use super::room::{Room, delete, increment, json, once, push, push_window, set};
 
-/// A string of so many bytes with its quotes.
+/// A string of `bytes` bytes including its quotes.
 fn string(bytes: usize) -> String {
     format!("\"{}\"", "x".repeat(bytes - 2))
 }
 
-/// Metadata of so many bytes.
+/// Metadata of `bytes` bytes.
 fn metadata(bytes: usize) -> String {
     format!("{{\"m\":{}}}", string(bytes - 6))
 }

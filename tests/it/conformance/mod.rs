@@ -1,7 +1,7 @@
-//! What every store promises, in the words of the trait and of the contract.
+//! The promises of every store, as the traits and the contract state them.
 //!
-//! Each file is a chapter of cases. A case is a function of a [`room::Room`], which holds a store
-//! and the clock that it goes by; a case that is not listed is dead code, which the build refuses.
+//! Each file is a chapter of cases. A case is a function of a [`room::Room`], which holds a store and its clock; a
+//! case that is not listed is dead code, which the build refuses.
 
 /// Makes a test of each of these cases for each store.
 macro_rules! over_every_store {

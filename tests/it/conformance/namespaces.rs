@@ -282,7 +282,7 @@ async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
         assert!(is_listed || keys.is_empty(), "{keys:?}");
         stayed += keys.len();
     }
-    // or nothing was beside anything
+    // or nothing was put concurrently
     assert!(stayed > 0);
 }
 

@@ -1,4 +1,4 @@
-//! What each operation does, alone and in a batch.
+//! The effect of each operation, alone and in a batch.
 
 use std::time::Duration;
 

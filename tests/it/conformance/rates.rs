@@ -1,4 +1,4 @@
-//! Rates: so many at once, and then one more after each interval, by the clock of the store.
+//! Rates: a burst, and then one write after each interval, by the clock of the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn left(room: &Room, whose: Counted<'_>, rate: Named) -> usize {
     taken
 }
 
-/// Waits as long as was told, by the clock of the store; what is told is a moment old.
+/// Waits as long as the refusal says, by the clock of the store; the refusal is a moment old.
 fn wait(room: &Room, limited: RateLimited) {
     room.advance(Duration::from_millis(limited.retry_after_ms));
 }

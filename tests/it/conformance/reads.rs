@@ -1,4 +1,4 @@
-//! What reads give.
+//! The results of reads.
 
 use threadkeep::domain::{Slice, ThreadId};
 

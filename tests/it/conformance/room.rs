@@ -1,4 +1,4 @@
-//! A store to test, with the clock that it goes by, and short words for what is done to it.
+//! A store to test, with its clock, and short words for operations on it.
 
 #[cfg(feature = "redis")]
 use std::fmt;
@@ -159,11 +159,11 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
 impl Room {
     /// The services over the store.
     pub(crate) fn services(&self) -> (ThreadService, ScopeService) {
-        let patience = Duration::from_secs(30);
-        let threads = ThreadService::new(Arc::clone(&self.store), Policy::THREAD, patience);
+        let timeout = Duration::from_secs(30);
+        let threads = ThreadService::new(Arc::clone(&self.store), Policy::THREAD, timeout);
         let backend = Arc::clone(&self.backend) as _;
         let policies = ScopePolicies::DEFAULT;
-        let scopes = ScopeService::new(backend, threads.clone(), policies, patience);
+        let scopes = ScopeService::new(backend, threads.clone(), policies, timeout);
         (threads, scopes)
     }
 
@@ -195,7 +195,7 @@ impl Room {
         }
     }
 
-    /// Another store of the same kind, by the same clock, that keeps what is over for so long.
+    /// Another store of the same kind, by the same clock, with that retention.
     pub(crate) async fn keeping(&self, retention: Retention) -> Self {
         let clock = self.clock.clone();
         #[cfg(feature = "redis")]
@@ -359,7 +359,7 @@ impl Subject {
         Some(String::from_utf8(found.content.to_vec()).unwrap())
     }
 
-    /// Version and life; those of no thread when there is none.
+    /// Version and life, or the stamp of a thread that does not exist.
     pub(crate) async fn stamp(&self) -> Stamp {
         let found = self.store.get_keys(&self.id).await.unwrap();
         found.map_or(Stamp::default(), |found| found.stamp)
@@ -433,7 +433,7 @@ pub(crate) fn push(key_text: &str, element: &str) -> Operation {
     }
 }
 
-/// A push that keeps the newest elements, so many.
+/// A push that keeps `max_records` of the newest elements.
 pub(crate) fn push_window(key_text: &str, element: &str, max_records: u64) -> Operation {
     Operation::Push {
         key: key(key_text),

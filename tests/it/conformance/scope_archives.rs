@@ -1,4 +1,4 @@
-//! What the scope of a thread leaves when the thread ends, and that it comes back with it.
+//! The archive of a thread's scope, and its restoration.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The log has what happens to scopes, for those who want to know of all changes.
+//! The log of scopes, for consumers that want all changes.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl Room {
         written.unwrap().stamp
     }
 
-    /// What all logs have of a scope.
+    /// The events of a scope in all logs.
     async fn told_of(&self, scope: &ScopeId) -> Vec<Event> {
         let mut told = Vec::new();
         for bucket in 0..self.backend.buckets() {

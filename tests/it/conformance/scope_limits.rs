@@ -1,4 +1,4 @@
-//! What a scope may grow to, judged on the result of the whole write.
+//! The limits of a scope, applied to the result of the whole write.
 
 use threadkeep::domain::Refusal;
 use threadkeep::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, ScopeWrite};
@@ -20,7 +20,7 @@ const TOO_MANY: Refusal = Refusal::TooManyKeys {
     limit_keys: KV_MAX_KEYS,
 };
 
-/// Fills four keys with all the bytes there are, but so many.
+/// Fills four keys up to `left` bytes below the limit.
 async fn fill_but(place: &Place, left: usize) {
     let fills = [
         fill("a", VALUE),

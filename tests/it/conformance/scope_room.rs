@@ -125,7 +125,7 @@ impl Place {
         self.try_run(operations).await.unwrap()
     }
 
-    /// What one step answers.
+    /// The answer of one step.
     pub(crate) async fn step(&self, operation: KvOperation) -> KvAnswer {
         self.run(&[operation]).await.answers[0]
     }
@@ -194,7 +194,7 @@ impl Place {
         self.write(&write).await
     }
 
-    /// Has it take no more writes.
+    /// Ends it, so that it rejects writes.
     pub(crate) async fn seal(&self) -> ScopeWritten {
         let write = ScopeWrite {
             seals: true,
@@ -272,7 +272,7 @@ impl Place {
         self.read(&ScopeParts::default()).await.unwrap().is_some()
     }
 
-    /// Version and life; those of no scope when there is none.
+    /// Version and life, or the stamp of a scope that does not exist.
     pub(crate) async fn stamp(&self) -> Stamp {
         let view = self.read(&ScopeParts::default()).await.unwrap();
         view.map_or(Stamp::default(), |view| view.stamp)

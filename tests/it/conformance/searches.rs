@@ -1,4 +1,4 @@
-//! What the service does with entries beyond its store.
+//! The service's own operations on entries, beyond those of its store.
 
 use std::sync::Arc;
 use std::time::Duration;

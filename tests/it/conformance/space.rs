@@ -18,7 +18,7 @@ pub(crate) struct Space {
     pub(crate) namespace: Namespace,
 }
 
-/// A lifetime of so many seconds.
+/// A lifetime of `seconds` seconds.
 pub(crate) fn seconds(seconds: u64) -> Option<Lifetime> {
     Some(Lifetime::For(Duration::from_secs(seconds)))
 }

@@ -1,4 +1,4 @@
-//! What a store tells of its threads, in short words, and what keeps it going.
+//! The events of a store's threads, in short words, and the means to make some.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Room {
         (0..self.backend.buckets()).collect()
     }
 
-    /// What the log of a bucket has after a position.
+    /// The events of a bucket's log after a position.
     pub(crate) async fn log(&self, bucket: u16, mut after: Position) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
         loop {

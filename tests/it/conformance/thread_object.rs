@@ -1,4 +1,4 @@
-//! What a thread tells of itself.
+//! The thread object.
 
 use std::time::Duration;
 

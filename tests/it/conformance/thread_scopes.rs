@@ -1,4 +1,4 @@
-//! The scope of a thread: beside its state, with its life.
+//! The scope of a thread: next to its state, with its life.
 
 use std::time::Duration;
 

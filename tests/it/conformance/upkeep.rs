@@ -1,4 +1,4 @@
-//! What is past its time is deleted, but nothing that somebody still needs.
+//! Data past its retention is deleted, unless something still needs it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whose changes are logged, since when, and for how long.
+//! The threads whose changes are logged, and since when, and for how long.
 
 use std::time::Duration;
 

@@ -170,7 +170,7 @@ async fn logs_that_were_all_trimmed_are_one_reset(room: Room) {
     let events = replica(&room);
     let types = only(EventType::ThreadCreated);
     let cursor = Ears::of(&events, types).await.cursor;
-    // so many that most logs have some
+    // enough for most logs to have some
     for _ in 0..500 {
         room.subject().merge(&[set("k", "1")]).await;
     }
@@ -183,7 +183,7 @@ async fn logs_that_were_all_trimmed_are_one_reset(room: Room) {
     let is_read = async {
         while ears.stream.cursor().is_none_or(|reached| reached <= cursor) {
             let next = tokio::time::timeout(Duration::from_millis(50), ears.stream.next());
-            assert!(next.await.is_err(), "it was told already");
+            assert!(next.await.is_err(), "it was reported already");
         }
     };
     soon(is_read).await;

@@ -1,4 +1,4 @@
-//! What a stream says over HTTP when it has nothing to say, and to whom it says no more.
+//! A stream over HTTP without events, and the end of streams.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -34,7 +34,7 @@ fn quick() -> EventSettings {
 struct Body(Pin<Box<dyn MessageBody<Error = Box<dyn std::error::Error>>>>);
 
 impl Body {
-    /// What comes next; none: it has ended.
+    /// The next line; none at the end.
     async fn next(&mut self) -> Option<String> {
         let chunk = soon(poll_fn(|context| self.0.as_mut().poll_next(context))).await?;
         let chunk = chunk.unwrap();

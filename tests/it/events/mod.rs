@@ -21,7 +21,7 @@ use crate::conformance::room::{Room, Subject};
 use crate::conformance::story::words;
 
 /// How long something may take to be heard, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 /// For longer than a thread is watched after its last listener has gone.
 const UNWATCHED: Duration = Duration::from_secs(100);
 
@@ -39,7 +39,7 @@ fn replica_with(room: &Room, settings: EventSettings) -> Events {
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let what = tokio::time::timeout(PATIENCE, what).await;
+    let what = tokio::time::timeout(WAIT_LIMIT, what).await;
     what.expect("it should not take so long")
 }
 
@@ -60,7 +60,7 @@ impl Ear {
         Self { stream, cursor }
     }
 
-    /// What comes next, in words; none: it has ended.
+    /// The next item, in words; none at the end.
     async fn hear(&mut self) -> Option<String> {
         let item = soon(self.stream.next()).await.unwrap()?;
         let (cursor, words) = match item {
@@ -71,7 +71,7 @@ impl Ear {
         Some(words)
     }
 
-    /// The next so many.
+    /// The next `count` items.
     async fn hear_all(&mut self, count: usize) -> Vec<String> {
         let mut heard = Vec::new();
         for _ in 0..count {
@@ -114,7 +114,7 @@ impl Ears {
         Self { stream, cursor }
     }
 
-    /// What comes next of these threads, or a reset: the number of the thread, and words.
+    /// The next item of these threads, or a reset: the number of the thread, and words.
     async fn hear(&mut self, of: &[&Subject]) -> Option<(usize, String)> {
         loop {
             let (event, cursor) = match soon(self.stream.next()).await.unwrap()? {
@@ -134,7 +134,7 @@ impl Ears {
         }
     }
 
-    /// The next so many of one thread.
+    /// The next `count` items of one thread.
     async fn hear_all(&mut self, of: &Subject, count: usize) -> Vec<String> {
         let mut heard = Vec::new();
         for _ in 0..count {

@@ -16,8 +16,7 @@ use crate::support::server::Backend;
 use crate::support::until;
 
 const CALLERS: usize = 20;
-/// What 99 of 100 requests take at most that are refused at once, on a machine that does other things
-/// too.
+/// The duration of 99 of 100 requests that are rejected at once, at most, on a machine that does other work too.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// After that time at most Redis is asked again, and what a busy machine adds.
 const SOON: Duration = Duration::from_millis(1_000 + 1_000);
@@ -25,7 +24,7 @@ const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
 const REFUSED: &str = r#"threadkeep_store_refused_total{reason="open"}"#;
 
-/// What requests came to, and when they were sent.
+/// The outcomes of requests, and when they were sent.
 #[derive(Debug, Default)]
 struct Callers {
     answers: Mutex<Vec<Answered>>,
@@ -157,8 +156,8 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     assert_eq!(server.metric(OPEN).await, 0);
     assert_eq!(server.metric(OPENINGS).await, 1);
     assert!(server.metric(REFUSED).await > 100);
-    assert_said_once(server, "Redis cannot be reached, and is not asked");
-    assert_said_once(server, "Redis answers again");
+    assert_said_once(server, "Redis unreachable, circuit open");
+    assert_said_once(server, "Redis answers again, circuit closed");
 }
 
 #[tokio::test]
@@ -206,8 +205,8 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
     assert!(back < SOON, "{back:?}");
     assert!(made < 16, "{made}");
     assert_eq!(server.metric(OPENINGS).await, 1);
-    assert_said_once(server, "Redis does not answer, and is not asked");
-    assert_said_once(server, "Redis answers again");
+    assert_said_once(server, "Redis does not answer, circuit open");
+    assert_said_once(server, "Redis answers again, circuit closed");
 }
 
 #[tokio::test]

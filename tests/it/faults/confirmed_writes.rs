@@ -1,4 +1,4 @@
-//! Writes that wait for a replica of Redis, and what they are told when it does not have them.
+//! Writes that wait for a replica of Redis, and their errors when it lacks them.
 
 use std::time::{Duration, Instant};
 

@@ -75,7 +75,7 @@ async fn push_all(
     (done, refused)
 }
 
-/// How many calls are on their way, and how many wait.
+/// The number of calls in flight, and of waiting ones.
 async fn calls(server: &Server) -> [usize; 2] {
     let [in_flight, waiting] = ["threadkeep_store_in_flight", "threadkeep_store_waiting"];
     [server.metric(in_flight).await, server.metric(waiting).await].map(|count| count as usize)

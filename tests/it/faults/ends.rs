@@ -1,4 +1,4 @@
-//! Each end of a thread is told once, with its state, whatever dies meanwhile.
+//! Each end of a thread is reported once, with its state, whatever dies meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ const REPLICAS: usize = 3;
 const TROUBLE: Duration = Duration::from_secs(20);
 const TTL_SECONDS: u64 = 2;
 /// How long the last ends may take after that, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
 const PREFIX: &str = "ends";
 const HOOK: &str = "/hook";
 
@@ -103,7 +103,7 @@ async fn an_end_is_told_once_though_redis_is_killed() {
     .await;
 }
 
-/// Has threads begin, be forgotten and end while there is trouble, and looks at what was told.
+/// Has threads begin, be forgotten and end while there is trouble, and checks the deliveries.
 async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Replicas>, Instant)) {
     let receiver = Receiver::start().await;
     let replicas = Replicas::start(redis);
@@ -154,7 +154,7 @@ async fn write(replicas: &Replicas, ids: &[String]) {
     }
 }
 
-/// What came when all has come. A lease of somebody dead may have to run out first.
+/// The deliveries once all have arrived. The lease of a dead replica may have to run out first.
 async fn all_told(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let start = Instant::now();
     loop {
@@ -162,13 +162,13 @@ async fn all_told(receiver: &Receiver) -> HashMap<String, (String, serde_json::V
         if told.len() >= THREADS {
             return told;
         }
-        assert!(start.elapsed() < PATIENCE, "only {} came", told.len());
+        assert!(start.elapsed() < WAIT_LIMIT, "only {} came", told.len());
         // looking is work too, of the same machine
         sleep(Duration::from_millis(500)).await;
     }
 }
 
-/// By `webhook-id`, whose ends came, and with which states. What came more than once is the same.
+/// The ends by `webhook-id`, with their states. Repeated deliveries must be the same.
 fn distinct(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let mut distinct = HashMap::new();
     for delivery in receiver.taken(HOOK) {

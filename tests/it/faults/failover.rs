@@ -15,10 +15,10 @@ const WRITERS: usize = 12;
 /// How long it may take on a busy machine until the replica has taken over and is found.
 const RECOVERY: Duration = Duration::from_secs(20);
 
-/// Kills a master under load; what came of it, and how long it took until all was written to again.
+/// Kills a master under load. Returns the outcomes, and the time until all threads could be written again.
 ///
-/// Writes that wait for a replica do so until the one that was promoted has one of its own: the old
-/// master, which begins anew when it is none any more.
+/// Writes that wait for a replica do so until the one that was promoted has one of its own: the old master, which
+/// starts again as a replica.
 async fn kill_under_load(
     servers: &[Server],
     wait_replicas: u16,
@@ -69,7 +69,7 @@ async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
     let watched = format!("{}:watched", settings.value("THREADKEEP_KEY_PREFIX"));
     let [master, replica] = cluster.pair_with(&watched);
 
-    // it is told by the others whom it follows
+    // the others tell it its master
     let follow = || {};
     let killed = kill_under_load(&servers, wait_replicas, [master, replica], follow);
     let (account, took) = killed.await;

@@ -88,8 +88,8 @@ async fn no_request_waits_longer_than_its_timeout_on_a_dead_link() {
     assert_recovers(&thread).await;
 }
 
-/// Connections that a server makes at most in 5 s in which nothing is answered: it has two workers
-/// and what is no request, and each tries anew after the 2 s of a timeout.
+/// Connections that a server makes in 5 s without an answer, at most: it has two workers and background work, and each
+/// retries after the 2 s of a timeout.
 const CONNECTIONS: u64 = 12;
 
 /// Connections for writes that wait for replicas which a server makes at most: each of its two workers
@@ -138,7 +138,7 @@ async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> u64 {
             load.await_more(20).await;
             assert!(start.elapsed() < Duration::from_secs(4));
             load.stop();
-            // but for the one that asks
+            // without the one of this client
             made() - before - 1
         },
         load.run(),

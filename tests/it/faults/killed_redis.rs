@@ -20,7 +20,7 @@ const WRITES: u64 = 300;
 /// How long the service may take to recover once Redis answers.
 const RECOVERY: Duration = Duration::from_secs(2);
 
-/// What the writers of each server have seen.
+/// The observations of each server's writers.
 #[derive(Debug, Default)]
 struct Seen {
     done: AtomicU64,
@@ -99,7 +99,7 @@ impl Load {
         done
     }
 
-    /// Waits until each server has answered 200 to so many more writes.
+    /// Waits until each server has answered 200 to `count` more writes.
     async fn await_done_by_each(&self, count: u64) {
         self.await_more(count, |seen| seen.done.load(Ordering::Relaxed))
             .await;

@@ -29,7 +29,7 @@ struct Writer {
     seen: Mutex<Seen>,
 }
 
-/// What a writer has seen.
+/// The observations of a writer.
 #[derive(Debug, Default)]
 struct Seen {
     acknowledged: HashSet<u64>,
@@ -39,7 +39,7 @@ struct Seen {
     longest_gap: Duration,
 }
 
-/// What came of it all.
+/// The outcome of the load.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) acknowledged: usize,
@@ -64,7 +64,7 @@ impl Load {
         }
     }
 
-    /// Writes until it is told to stop.
+    /// Writes until it is stopped.
     pub(super) async fn run(&self) {
         join_all(self.writers.iter().map(|writer| writer.run(&self.is_over))).await;
     }
@@ -73,7 +73,7 @@ impl Load {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until each writer has done so many pushes more.
+    /// Waits until each writer has done `count` more pushes.
     pub(super) async fn await_more(&self, count: u64) {
         let done = |writer: &Writer| writer.done.load(Ordering::Relaxed);
         let before: HashMap<_, _> = self.writers.iter().map(done).enumerate().collect();

@@ -1,5 +1,5 @@
-//! What clients see, and what is in the store, when links and processes fail. Servers are
-//! processes of their own, and so is Redis.
+//! The observations of clients, and the content of the store, when links and processes fail. Servers and Redis are
+//! processes of their own.
 
 mod breaker;
 mod confirmed_writes;
@@ -26,9 +26,9 @@ use crate::support::client::{Client, OwnThread, new_id};
 use crate::support::redis::RedisServer;
 use crate::support::server::{Backend, Server};
 
-/// What a request may take by the documented setting.
+/// The documented time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// What a machine that does other things too may take on top.
+/// The slack of a machine that does other work too.
 const SLACK: Duration = Duration::from_secs(2);
 
 /// Servers on the same Redis and prefix, each with its URL of it.
@@ -36,7 +36,7 @@ fn servers(urls: &[String]) -> Vec<Server> {
     servers_waiting(urls, 0)
 }
 
-/// The same, whose writes wait for so many replicas of Redis.
+/// The same, with writes that wait for `replicas` replicas of Redis.
 fn servers_waiting(urls: &[String], replicas: u16) -> Vec<Server> {
     let first = Server::builder(Backend::Memory)
         .redis(&urls[0])

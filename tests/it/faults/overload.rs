@@ -16,8 +16,7 @@ use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store, StoreEr
 use super::{address, url};
 use crate::support::redis::RedisServer;
 
-/// What each reply is late by. With as many calls on their way as there may be, that makes 200 calls a
-/// second at most.
+/// The delay of each reply. With the maximum of calls in flight, that makes at most 200 calls a second.
 const LATENESS: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 4;
 /// As often are this many calls begun.

@@ -13,8 +13,8 @@ use crate::support::until;
 
 const WRITERS: usize = 6;
 const LASTS: Duration = Duration::from_secs(6);
-/// Connections that a server makes at most meanwhile and after: it has two workers, what is no request
-/// and health checks, and each tries anew after the 2 s of a timeout.
+/// Connections that a server makes meanwhile and afterwards, at most: it has two workers, background work and health
+/// checks, and each retries after the 2 s of a timeout.
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]

@@ -40,7 +40,7 @@ async fn a_request_that_runs_at_sigterm_is_finished() {
 
     proxy.set(Mode::Hanging);
     let running = tokio::spawn(thread.post("state/k/push", "2").send());
-    // and not just what the server does beside requests
+    // and not just the server's background work
     until(async || proxy.is_holding(&thread.id)).await;
     server.signal("TERM");
     until(async || TcpStream::connect(address).await.is_err()).await;

@@ -1,4 +1,4 @@
-//! One case: what is sent, on which connections, and how the end of it is waited for.
+//! One case: its bytes, its connections, and how its end is awaited.
 
 use super::catalog::Catalog;
 use super::dice::Dice;

@@ -10,7 +10,7 @@ use super::request::Request;
 use super::schema::Schemas;
 use super::world::{World, bearer, cookie, percent, signed};
 
-/// How often a parameter or header that may be left out is there: once in so many.
+/// An optional parameter or header is present in one of this many requests.
 const RARE: usize = 6;
 
 /// The operations that can be asked for.

@@ -26,7 +26,7 @@ impl Dice {
         self.0.random_range(first..=last)
     }
 
-    /// Whether one of so many times came up.
+    /// Whether one of `count` came up.
     pub(super) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }

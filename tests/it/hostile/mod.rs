@@ -1,22 +1,21 @@
 //! Hostile requests, made by chance from valid ones.
 //!
-//! The operations of `openapi.json` are read from it, with the schemas of their bodies, so a new one is covered
-//! from the day it is documented; those of the foreign protocols are written down by hand (`foreign.rs`).
-//! Each case is one of them, or several, with something wrong: the head, the framing, path, query, credentials,
-//! the JSON, the order, or the frames of a WebSocket (`mutations/`, `order.rs`, `socket.rs`). Whatever comes,
-//! the server
+//! The operations of `openapi.json` are read from it, with the schemas of their bodies, so a new one is covered from
+//! the day it is documented; those of the foreign protocols are written down by hand (`foreign.rs`). Each case is one
+//! of them, or several, with a fault: in the head, the framing, path, query, credentials, the JSON, the order, or the
+//! frames of a WebSocket (`mutations/`, `order.rs`, `socket.rs`). In each case, the server
 //!
 //! - answers with no 5xx but a 503 that the table of errors has (`verdict.rs`);
 //! - answers at all: a connection on which anything but line ends was sent gets at least one whole answer
-//!   before it ends, and one for each request when they are HTTP. So a head or body that is none gets 400, 408, 413,
+//!   before it ends, and one for each request when they are HTTP. So an invalid head or body gets 400, 408, 413,
 //!   414 or 431 and not just an end;
 //! - does so within 5 s, except to clients that stop in the middle, which have limits of their own
 //!   (`unfinished.rs`);
-//! - does not crash, and in the end has less than one and a half times the memory that it had before, when
-//!   what was made has ended.
+//! - does not crash, and in the end has less than one and a half times the memory that it had before, once
+//!   its new threads have ended.
 //!
-//! A run prints its seed. The same seed gives the same requests, apart from ids that the server chooses and from
-//! the order in which those of different connections arrive. Environment variables change it:
+//! A run prints its seed. The same seed gives the same requests, apart from ids that the server chooses and from the
+//! order in which those of different connections arrive. Environment variables change it:
 //!
 //! - `HOSTILE_SEED`: the seed; else there is a fixed one for all who run the tests;
 //! - `HOSTILE_REQUESTS`: how many requests there are, over both stores together;
@@ -62,13 +61,13 @@ const SEED: u64 = 1;
 /// Valid requests before the memory is measured.
 const WARM_UP: u64 = 2_000;
 /// How long what was made may take to end, and its memory to go back.
-const PATIENCE: Duration = Duration::from_secs(90);
+const WAIT_LIMIT: Duration = Duration::from_secs(90);
 
 fn number(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
     Some(
         text.parse()
-            .unwrap_or_else(|_| panic!("{name} has to be a number, and is {text}")),
+            .unwrap_or_else(|_| panic!("{name} must be a number, and is {text}")),
     )
 }
 
@@ -148,7 +147,10 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
     while server.resident_bytes() * 2 >= before * 3 {
         let now = server.resident_bytes();
         let numbers = format!("{before} bytes before, {peak} at most, {now} now");
-        assert!(start.elapsed() < took + PATIENCE, "memory stays: {numbers}");
+        assert!(
+            start.elapsed() < took + WAIT_LIMIT,
+            "memory stays: {numbers}"
+        );
         // what is freed goes back to the system while something is done
         server.client().get("/healthz").ok().await;
         sleep(Duration::from_millis(200)).await;

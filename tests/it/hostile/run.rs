@@ -24,7 +24,7 @@ const THREADS: usize = 2;
 const LANES: usize = 4;
 /// Requests after which a long run says how far it is.
 const TOLD: u64 = 50_000;
-/// After so many cases the server makes its part of the world anew: requests have ended some of it.
+/// After this many cases the server creates its part of the world again: requests have ended some of it.
 const NEW_WORLD: u64 = 8 * BLOCK;
 /// Faults after which a run is given up.
 const ENOUGH: usize = 5;

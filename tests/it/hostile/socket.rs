@@ -85,7 +85,7 @@ impl Dialogue {
         [self.handshake.bytes(), self.frames.concat()].concat()
     }
 
-    /// Says it all. What is right is answered, and in the end the server closes the connection.
+    /// Sends all of it. Valid requests are answered, and in the end the server closes the connection.
     pub(super) async fn speak(&self, address: SocketAddr) -> Result<Vec<Answer>, Fault> {
         let mut link = Link::open(address).await?;
         let handshake = self.handshake.bytes();

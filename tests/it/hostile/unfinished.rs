@@ -12,7 +12,7 @@ use super::verdict::shortened;
 
 /// The time that a head (5 s), a stalled body (10 s) or an idle connection (20 s) may take, with 5 s until the
 /// client has gone, and what a busy machine may add.
-const PATIENCE: Duration = Duration::from_secs(50);
+const WAIT_LIMIT: Duration = Duration::from_secs(50);
 
 /// The bytes sent before the client falls silent, and the statuses allowed in the answer; none of them: the server
 /// may just close the connection.
@@ -42,7 +42,7 @@ pub(super) async fn are_given_up(address: SocketAddr) {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(sent).await.unwrap();
             let mut read = Vec::new();
-            let end = timeout(PATIENCE, stream.read_to_end(&mut read)).await;
+            let end = timeout(WAIT_LIMIT, stream.read_to_end(&mut read)).await;
             // an end by a reset is an end
             drop(end.unwrap_or_else(|_| panic!("it still waits after {}", shortened(sent))));
             let head = String::from_utf8_lossy(&read);

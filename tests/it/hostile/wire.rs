@@ -121,8 +121,8 @@ impl Link {
         self.used.elapsed() < REUSED_FOR
     }
 
-    /// Sends, and meanwhile reads so many answers, fewer if one of them is the last. For each it is told
-    /// whether it answers `HEAD`.
+    /// Sends, and meanwhile reads that many answers, fewer if one of them is the last. `heads` says for each whether
+    /// it answers `HEAD`.
     pub(super) async fn answers(
         &mut self,
         sent: Sent<'_>,
@@ -175,7 +175,7 @@ impl Link {
         within(reading).await
     }
 
-    /// The next bytes, which are none at the end.
+    /// The next bytes; empty at the end.
     pub(super) async fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
         if !self.unread.is_empty() {
             return Ok(std::mem::take(&mut self.unread));

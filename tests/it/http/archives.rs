@@ -1,4 +1,4 @@
-//! What is left of threads that are over.
+//! Archives of ended threads.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What stands around the threads: health, metrics, the description of the API.
+//! Paths without threads: health, metrics, the description of the API.
 
 use tokio::net::TcpStream;
 
@@ -295,7 +295,7 @@ async fn the_api_describes_itself(server: &Server) {
     }
 }
 
-/// What a page refers to by `src`, `href` or `url`.
+/// The references of a page by `src`, `href` or `url`.
 fn references(page: &str) -> Vec<String> {
     ["src=\"", "href=\"", "url(", "@import \"", "url: \""]
         .iter()

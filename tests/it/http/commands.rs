@@ -23,7 +23,7 @@ with_own_servers![
 ];
 
 /// How long an event may take to be printed, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// A command that asks that server, with nothing of this process' environment.
 fn command(server: &Server, args: &[&str]) -> Command {
@@ -125,7 +125,7 @@ impl Tail {
     async fn next<const N: usize>(&mut self, thread: &OwnThread) -> [Value; N] {
         let mut events = Vec::new();
         while events.len() < N {
-            let event = timeout(PATIENCE, self.lines.recv()).await.unwrap();
+            let event = timeout(WAIT_LIMIT, self.lines.recv()).await.unwrap();
             let event = event.expect("it goes on");
             if event["subject"] == thread.id {
                 events.push(event);
@@ -170,7 +170,7 @@ async fn a_tail_prints_events_as_they_come(backend: Backend) {
     assert_eq!(destroyed["data"]["state"], json!({"k": 2}));
 }
 
-/// What happened while the server was away comes when it is back.
+/// Events from while the server was away come when it is back.
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn a_tail_goes_on_when_its_server_is_back() {

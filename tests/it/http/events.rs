@@ -203,7 +203,7 @@ async fn a_cursor_that_was_not_issued_for_this_is_refused(server: &Server) {
     request.refused(400, "invalid_cursor").await;
     let request = thread.get("events?since=1");
     request.refused(400, "invalid_parameter").await;
-    // what is empty is none
+    // an empty value means no value
     thread
         .get("events")
         .header("last-event-id", "")

@@ -272,8 +272,8 @@ async fn a_read_pays_no_heed_to_a_key(server: &Server) {
     assert_eq!(answer.text(), "1");
 }
 
-/// 65,536 answers are remembered, or fewer if they hold 16 MiB, as here: so many keys would take a slow
-/// machine longer than the minute after which they are forgotten.
+/// 65,536 answers are remembered, or fewer if they hold 16 MiB, as here: filling all of them would take a slow machine
+/// longer than the minute after which they are forgotten.
 async fn while_no_more_answers_can_be_remembered_a_new_key_waits(server: &Server) {
     let thread = server.client().thread();
     let metadata = json!({"metadata": {"m": "x".repeat(16_376)}});

@@ -1,4 +1,4 @@
-//! Whose thread a request is about: header, cookie, or a new id.
+//! The thread of a request: header, cookie, or a new id.
 
 use reqwest::Method;
 

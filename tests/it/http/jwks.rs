@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const FETCHES: &str = r#"threadkeep_jwks_fetches_total{outcome="ok"}"#;
 const FAILURES: &str = r#"threadkeep_jwks_fetches_total{outcome="failed"}"#;
 
-/// An issuer of tokens, which says what it is told to say.
+/// An issuer of tokens with scripted answers.
 struct Issuer {
     address: SocketAddr,
     state: Arc<Mutex<State>>,

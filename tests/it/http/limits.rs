@@ -1,4 +1,4 @@
-//! What does not fit is refused whole, and the refusal arrives.
+//! Writes over a limit are rejected whole, and the refusal arrives.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::support::server::{Backend, Server};
 const STATE_BYTES: usize = 1_048_576;
 const BODY_BYTES: usize = 2_097_152;
 
-/// A thread whose state `{"k":"xx...","n":9}` has so many bytes.
+/// A thread whose state `{"k":"xx...","n":9}` has `size` bytes.
 async fn filled(server: &Server, size: usize) -> OwnThread {
     let thread = server.client().thread();
     let text = "x".repeat(size - r#"{"k":"","n":9}"#.len());
@@ -181,13 +181,13 @@ fn head(thread: &OwnThread, path: &str, more: &str) -> String {
     )
 }
 
-/// Sends a head and then a body of so many bytes, and only then looks for an answer.
+/// Sends a head and then a body of that many bytes, and only then looks for an answer.
 async fn send_all_then_read(address: SocketAddr, head: &str, body_bytes: usize) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = vec![b' '; 65_536];
     for _ in 0..body_bytes / chunk.len() {
-        // A server that has answered may close; what it said has to be there all the same.
+        // A server that has answered may close; its answer must still arrive.
         if stream.write_all(&chunk).await.is_err() {
             break;
         }
@@ -259,7 +259,7 @@ async fn what_is_announced_to_be_without_end_is_answered_before_it_comes(server:
     assert!(answer.contains("\"code\":\"body_too_large\""), "{answer}");
 }
 
-/// A request with so many headers of that size beside its own.
+/// A request with that many headers of that size in addition to its own.
 async fn with_headers(server: &Server, path: &str, count: usize, bytes: usize) -> String {
     let headers: String = (0..count)
         .map(|number| format!("x-{number:04}: {}\r\n", "v".repeat(bytes)))

@@ -91,7 +91,7 @@ fn list(client: &Client, query: &str) -> crate::support::client::Request {
     client.get(&format!("/v1/kv?{query}")).bearer(API_SECRET)
 }
 
-/// What a namespace is said to be; null: there is none.
+/// The description of a namespace; null if it does not exist.
 async fn described(space: &Space) -> Value {
     let list = list(&space.client, &format!("namespace={}", space.name));
     list.ok().await.json()["namespaces"][0].clone()

@@ -11,7 +11,7 @@ use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// What a busy machine may add to it.
+/// The slack of a busy machine.
 const SLACK: Duration = Duration::from_millis(3_500);
 
 fn on(redis: &RedisServer) -> Server {

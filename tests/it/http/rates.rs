@@ -26,7 +26,7 @@ async fn limited_by(limit: &str, request: Request) -> Value {
     problem
 }
 
-/// What a stranger puts, whose thread comes into being by that.
+/// A put of a stranger, whose thread it creates.
 fn put_as_stranger(client: &Client) -> Request {
     client
         .request(Method::PUT, "/v1/threads/current/state/k")
@@ -104,7 +104,7 @@ async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     let scope = client.thread().post_beside("/v1/scopes/kv/set", body);
     limited_by("new_threads", scope).await;
 
-    // those that are there go on, and what makes none is none
+    // existing threads continue, and a read creates none
     for number in 0..5 {
         thread.put("state/k", &number.to_string()).ok().await;
         kept.post_beside("/v1/scopes/kv/set", body).ok().await;
@@ -218,7 +218,7 @@ async fn a_request_counts_once_and_so_does_its_repeat(backend: Backend) {
     let keyed = || thread.put("state/k", "1").header("idempotency-key", "a");
     keyed().ok().await;
     let replayed = keyed().ok().await;
-    // what is refused for another reason was asked for all the same
+    // a request that is refused for another reason still counts
     thread
         .put("state/k", "1")
         .header("if-match", "\"99\"")

@@ -23,7 +23,7 @@ impl Replicas {
     }
 }
 
-/// What calls of tools come to that are all made at once, at one replica after the other.
+/// The results of tool calls that are all made at once, alternating between the replicas.
 async fn at_once(
     replicas: &Replicas,
     scope: &str,

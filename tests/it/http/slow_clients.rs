@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// What a head may take, and what a busy machine may add.
+/// The time limit of a head, with the slack of a busy machine.
 const HEAD: Duration = Duration::from_secs(5);
 const SLACK: Duration = Duration::from_secs(4);
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";

@@ -19,7 +19,7 @@ async fn call(client: &Client, body: Value) -> Answer {
     client.back_end("/v1/tool-calls", &body).ok().await
 }
 
-/// What a message of the role `tool` says.
+/// The content of a message with the role `tool`.
 fn content(message: &Value) -> Value {
     serde_json::from_str(message["content"].as_str().unwrap()).unwrap()
 }

@@ -210,7 +210,7 @@ async fn limits_hold_at_their_edges(server: &Server) {
         text("kv value exceeds 32768 bytes")
     );
     assert_eq!(write("e", "x").await, text("kv exceeds 131072 bytes"));
-    // a full scope takes another value in place of one, and an empty one
+    // a full scope accepts another value instead of one, and an empty one
     assert_eq!(write("d", &"y".repeat(32_768)).await, None);
     assert_eq!(write("d", &"é".repeat(16_384)).await, None);
     for n in 5..256 {

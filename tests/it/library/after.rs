@@ -1,4 +1,4 @@
-//! What happens once the handler has returned, or never will.
+//! Work after the handler has returned, or if it never does.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Whose thread an answer is for, and that a success is a success.
+//! The thread of an answer; a success is a success.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{COOKIE, SET_COOKIE};

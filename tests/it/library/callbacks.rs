@@ -18,7 +18,7 @@ use crate::support::until;
 
 const QUICK: Duration = Duration::from_millis(5);
 
-/// What was called back.
+/// The callbacks that ran.
 #[derive(Debug, Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Notice>>>);
 

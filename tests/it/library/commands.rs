@@ -1,4 +1,4 @@
-//! What the library costs by the count of Redis itself.
+//! The cost of the library by Redis' own count.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

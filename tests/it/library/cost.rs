@@ -1,4 +1,4 @@
-//! What a request costs at the store follows what its handler does.
+//! The cost of a request at the store follows the work of its handler.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;

@@ -14,7 +14,7 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, set};
 use crate::support::until;
 
-/// Keeps the final state of a thread, once for each of its lives, however often it is told.
+/// Keeps the final state of a thread, once for each of its lives, however often the event arrives.
 async fn keep(kept: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
     let Some(left) = notice.left else {
         return Ok(());

@@ -45,7 +45,7 @@ impl Bench {
         Self::with(room, |identity| identity)
     }
 
-    /// One whose callers are told apart in another way.
+    /// An app that identifies callers in another way.
     fn with(room: Room, adjust: impl FnOnce(Identity) -> Identity) -> Self {
         let store = CountingStore::around(Arc::clone(&room.store));
         let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
@@ -68,7 +68,7 @@ impl Bench {
         }
     }
 
-    /// What a handler answers to a caller who has no thread yet.
+    /// The response to a caller without a thread.
     async fn call<F, Args>(&self, handler: F) -> Response
     where
         F: Handler<Args>,
@@ -78,7 +78,7 @@ impl Bench {
         self.send(handler, TestRequest::post()).await
     }
 
-    /// What a handler answers to the owner of a thread.
+    /// The response to the owner of a thread.
     async fn call_as<F, Args>(&self, id: &ThreadId, handler: F) -> Response
     where
         F: Handler<Args>,

@@ -1,4 +1,4 @@
-//! What tools keep, in an app: keys, tasks and histories of threads, and scopes that are shared.
+//! Keys, tasks and histories of threads in an app, and shared scopes.
 
 use std::time::Duration;
 

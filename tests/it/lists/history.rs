@@ -1,4 +1,4 @@
-//! What the log should tell of a thread, as far as its answers say so.
+//! The events that a thread's log should have, as far as its answers tell.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl History {
         self.end("expired");
     }
 
-    /// Of a life that is open when another one begins, nobody was told that it expired.
+    /// When another life begins, nobody has heard yet that the open one expired.
     fn begin(&mut self, left: Mark, word: &'static str) {
         self.miss();
         self.told.push((left, word));
@@ -83,7 +83,7 @@ impl History {
         {
             Ok(())
         } else {
-            Err(format!("of {:?} was told {told:?}", self.told))
+            Err(format!("of {:?} was {told:?}", self.told))
         }
     }
 }

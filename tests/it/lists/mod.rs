@@ -14,7 +14,7 @@ use threadkeep::domain::{Mismatch, Policy, Slice};
 pub(crate) use player::{Outcome, Player};
 pub(crate) use strategy::list;
 
-/// What is done to one thread, in order.
+/// The steps of one thread, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
     pub(crate) policy: Policy,
@@ -51,7 +51,7 @@ pub(crate) struct WriteStep {
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
     pub(crate) tombstone: Heed,
-    /// A key by number; the request is told by the step itself.
+    /// A key by number; the step itself is the request.
     pub(crate) idempotency: Option<u8>,
     pub(crate) describe: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) enum Op {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expects {
-    /// What is there when the step comes.
+    /// The state at the time of the step.
     AsItIs,
     /// This object.
     Object(&'static str),

@@ -1,4 +1,4 @@
-//! Does lists to a thread, and tells what comes of it in words that every store shares.
+//! Plays lists on a thread, and describes the results in words that every store shares.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Player {
     extra: Vec<Guard>,
 }
 
-/// What a step answered.
+/// The answer of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Written {

@@ -15,7 +15,7 @@ use threadkeep::domain::scope::ScopePolicy;
 pub(crate) use player::Player;
 pub(crate) use strategy::list;
 
-/// What is done to one scope, in order.
+/// The steps of one scope, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
     pub(crate) kind: Kind,
@@ -50,7 +50,7 @@ pub(crate) enum Step {
     Thread(ThreadStep),
 }
 
-/// What is done to the thread of the scope; to other scopes it is nothing.
+/// The change of the scope's thread; other scopes ignore it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ThreadStep {
     Write,
@@ -71,7 +71,7 @@ pub(crate) struct WriteStep {
     pub(crate) seals: bool,
     pub(crate) ttl: Option<Duration>,
     pub(crate) precondition: Option<Wanted>,
-    /// A key by number; the request is told by the step itself.
+    /// A key by number; the step itself is the request.
     pub(crate) idempotency: Option<u8>,
 }
 
@@ -86,9 +86,9 @@ pub(crate) enum Op {
     Delete(&'static str),
     Increment(&'static str, i64),
     Clear,
-    /// Sets so many keys to nothing.
+    /// Sets that many keys to nothing.
     Many(usize),
-    /// Sets four keys to all the bytes that there may be, but so many.
+    /// Fills four keys up to that many bytes below the limit.
     Fill(usize),
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum Wanted {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expects {
-    /// What was last seen.
+    /// The last seen version.
     AsItWas,
     Text(&'static str),
 }

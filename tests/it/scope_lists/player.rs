@@ -1,4 +1,4 @@
-//! Does lists to a scope, and tells what comes of it in words that every store shares.
+//! Plays lists on a scope, and describes the results in words that every store shares.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ enum Threads {
     Reference(Reference),
 }
 
-/// What a step answered.
+/// The answer of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Written {

@@ -32,7 +32,7 @@ struct World {
     lives: u64,
     thread: Option<Thread>,
     refuses_until_ms: u64,
-    /// What the last life of the thread left that ended, unless that was restored.
+    /// The content of the thread's last life that ended, unless it was restored.
     left: Option<Option<Held>>,
     scope: Option<Held>,
     answers: HashMap<Fingerprint, (Fingerprint, ScopeWritten)>,
@@ -249,7 +249,7 @@ impl World {
         self.answers.insert(key.digest, answer);
     }
 
-    /// What gave the answers has ended.
+    /// Ends remembered answers along with their life.
     fn forget_in(&mut self, ms: u64, now_ms: u64) {
         self.answers_end_ms = now_ms + ms.max(MINUTE_MS);
     }

@@ -82,7 +82,7 @@ pub(crate) fn list() -> impl Strategy<Value = List> {
         )
 }
 
-/// What has a scope to write to.
+/// The first step, which makes a scope to write to.
 fn beginning(kind: Kind) -> Step {
     match kind {
         Kind::Thread => Step::Thread(ThreadStep::Write),

@@ -1,4 +1,4 @@
-//! A thin client, which sends what it is told and nothing of its own accord.
+//! A thin client, which adds nothing of its own to a request.
 
 use std::net::SocketAddr;
 
@@ -37,7 +37,7 @@ pub(crate) struct OwnThread {
 #[must_use]
 pub(crate) struct Request(RequestBuilder);
 
-/// What came back.
+/// An answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -142,7 +142,7 @@ impl OwnThread {
         self.request(Method::PATCH, path).json(json)
     }
 
-    /// What its owner posts to a path that is not below it.
+    /// A POST of its owner to a path that is not below it.
     pub(crate) fn post_beside(&self, path: &str, json: &str) -> Request {
         let request = self.client.post(path).json(json);
         request.header("x-thread-id", &self.signed)

@@ -9,7 +9,7 @@ use super::redis::{RedisServer, free_port, with_free_ports};
 
 const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// Three masters, each with a replica. All are killed when the value goes.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl RedisCluster {
         let others = self.nodes[..MASTERS].iter().filter(is_other);
         // the others too: one that only heard of it could go on believing an older claim
         let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
-        // and again: a message that was on its way meanwhile can take the slot back to where it was
+        // and again: a message in flight meanwhile can move the slot back
         until(|| {
             for node in &masters {
                 node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
@@ -253,7 +253,7 @@ fn place_of(slot: usize) -> usize {
     place.unwrap()
 }
 
-/// Of a line of CLUSTER NODES, without slots that are on their way.
+/// The parts of a line of CLUSTER NODES, without moving slots.
 fn id_epoch_and_slots(line: &str) -> Vec<String> {
     let words: Vec<_> = line.split_whitespace().collect();
     let slots = words[8..].iter().filter(|slot| !slot.starts_with('['));
@@ -266,7 +266,7 @@ fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(
-            start.elapsed() < PATIENCE,
+            start.elapsed() < WAIT_LIMIT,
             "the cluster does not come to be"
         );
         thread::sleep(Duration::from_millis(20));

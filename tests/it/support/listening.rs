@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::client::Request;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// A stream of events that a server sends.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Listening {
         }
     }
 
-    /// The next so many, as `type version` each.
+    /// The next `count` events, as `type version` each.
     pub(crate) async fn next_all(&mut self, count: usize) -> Vec<String> {
         let mut all = Vec::new();
         for _ in 0..count {
@@ -99,7 +99,7 @@ impl Listening {
                 self.text = rest;
                 return Some(block);
             }
-            let chunk = timeout(PATIENCE, self.response.chunk()).await;
+            let chunk = timeout(WAIT_LIMIT, self.response.chunk()).await;
             let chunk = chunk.expect("something should come").unwrap()?;
             self.text.push_str(str::from_utf8(&chunk).unwrap());
         }
@@ -107,7 +107,7 @@ impl Listening {
 }
 
 impl Sent {
-    /// What the event is about.
+    /// The event's data.
     pub(crate) fn about(&self) -> &Value {
         &self.data["data"]
     }

@@ -1,4 +1,4 @@
-//! What the tests stand on: servers, Redis, a client, and bytes on a socket.
+//! Servers, Redis, a client, and bytes on a socket.
 
 #[cfg(feature = "redis")]
 pub(crate) mod busy;

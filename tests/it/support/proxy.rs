@@ -21,7 +21,7 @@ pub(crate) struct Proxy {
     accepted: Arc<AtomicU64>,
 }
 
-/// What the proxy does with bytes and connections.
+/// The treatment of bytes and connections by the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Passes everything on.
@@ -102,7 +102,7 @@ impl Proxy {
     }
 }
 
-/// What each connection needs.
+/// The settings of each connection.
 #[derive(Debug, Clone)]
 struct Link {
     target: SocketAddr,

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::until;
 
-/// A server of a test. What comes to each path is apart from what comes to others.
+/// A server of a test, with separate deliveries for each path.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     address: SocketAddr,
@@ -39,7 +39,7 @@ pub(crate) enum Mood {
     Hanging,
 }
 
-/// What came once.
+/// One delivery.
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
     pub(crate) path: String,
@@ -99,7 +99,7 @@ impl Receiver {
             .collect()
     }
 
-    /// What a path took.
+    /// The deliveries of a path.
     pub(crate) fn taken(&self, path: &str) -> Vec<Delivery> {
         let mut taken = self.got(path);
         taken.retain(|delivery| delivery.is_taken);

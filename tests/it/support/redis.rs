@@ -16,7 +16,7 @@ pub(crate) const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "
 
 /// The file of a sentinel, which it writes what it learns into.
 const CONFIG: &str = "sentinel.conf";
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// A `redis-server` with a directory of its own. It is killed when the value goes.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl RedisServer {
         ]
     }
 
-    /// Leaves it to that user alone, who may do so much, but for who is connected already.
+    /// Locks it to that user with those rights, except for existing connections.
     pub(crate) fn lock_to(&self, user: &str, password: &str, rights: &[&str]) {
         let secret = format!(">{password}");
         let user = ["ACL", "SETUSER", user, "on", &secret];
@@ -113,7 +113,7 @@ impl RedisServer {
         client.get_connection().unwrap()
     }
 
-    /// What it replies to a command, as text.
+    /// The reply to a command, as text.
     pub(crate) fn call(&self, words: &[&str]) -> String {
         self.try_call(words)
             .unwrap_or_else(|error| panic!("{words:?}: {error}"))
@@ -125,7 +125,7 @@ impl RedisServer {
         redis::cmd("KEYS").arg("*").query(&mut connection).unwrap()
     }
 
-    /// What it replies to a command, as text, if it is no error.
+    /// The reply to a command, as text, or its error.
     pub(crate) fn try_call(&self, words: &[&str]) -> redis::RedisResult<String> {
         let mut cmd = redis::cmd(words[0]);
         cmd.arg(&words[1..]);
@@ -144,7 +144,7 @@ impl RedisServer {
         lock(&self.child).id()
     }
 
-    /// What it keeps its files in.
+    /// The directory of its files.
     pub(crate) fn dir(&self) -> &Path {
         self.dir.path()
     }
@@ -264,7 +264,7 @@ fn is_answering(child: &mut Child, dir: &Path) -> bool {
         if child.try_wait().unwrap().is_some() {
             return false;
         }
-        assert!(start.elapsed() < PATIENCE, "redis-server does not answer");
+        assert!(start.elapsed() < WAIT_LIMIT, "redis-server does not answer");
         thread::sleep(Duration::from_millis(5));
     }
     true
@@ -273,7 +273,7 @@ fn is_answering(child: &mut Child, dir: &Path) -> bool {
 /// One that loads its data is there but answers with an error; one with a password is ready.
 fn ping(socket: &Path) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
     stream.write_all(b"PING\r\n")?;
     let mut reply = [0; 5];
     stream.read_exact(&mut reply)?;
@@ -283,7 +283,7 @@ fn ping(socket: &Path) -> io::Result<()> {
     }
 }
 
-/// Starts something on ports that are chosen anew when one was taken in between.
+/// Starts something on free ports, with other ones if one was taken meanwhile.
 pub(crate) fn with_free_ports<T>(start: impl Fn() -> Option<T>) -> T {
     (0..5)
         .find_map(|_| start())

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use super::proxy::Proxy;
 use super::redis::RedisServer;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// They are killed when the value goes.
 #[derive(Debug)]
 pub(crate) struct Replicated {
     pub(crate) master: RedisServer,
-    /// What the replica hears its master through.
+    /// The link between the replica and its master.
     pub(crate) between: Proxy,
     pub(crate) replica: RedisServer,
 }
@@ -54,13 +54,13 @@ impl Replicated {
             told.contains("state=online") && heard.contains("master_link_status:up")
         };
         while !is_attached() {
-            assert!(start.elapsed() < PATIENCE, "the replica does not attach");
+            assert!(start.elapsed() < WAIT_LIMIT, "the replica does not attach");
             thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// How often the replica was told to write, or to forget, a key or its end. The place in the stream
-    /// says less: what asks replicas how far they are is in it too.
+    /// The number of commands that made the replica write or forget a key or its end. The offset of the stream says
+    /// less: it also contains the questions about the replica's offset.
     pub(crate) fn told(&self) -> u64 {
         let stats = self.replica.call(&["INFO", "commandstats"]);
         let calls = ["set", "del", "persist", "pexpire", "pexpireat"].map(|command| {

@@ -16,14 +16,14 @@ impl Client {
         self.post(path).bearer(API_SECRET).json(&body.to_string())
     }
 
-    /// What a tool answers to a back end.
+    /// The answer of a tool to a back end.
     pub(crate) async fn tool(&self, scope: &str, name: &str, arguments: Value) -> Value {
         let body = json!({"scope": scope, "arguments": arguments});
         let answer = self.back_end(&format!("/v1/tools/{name}"), &body);
         answer.ok().await.json()
     }
 
-    /// What a path below `/v1/scopes` answers to a back end.
+    /// The answer of a path below `/v1/scopes` to a back end.
     pub(crate) async fn scope(&self, path: &str, body: Value) -> Answer {
         self.back_end(&format!("/v1/scopes/{path}"), &body)
             .ok()

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::redis::RedisServer;
 
-/// What the sentinels call the master.
+/// The sentinels' name of the master.
 pub(crate) const MASTER: &str = "main";
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// They are killed when the value goes.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(
-            start.elapsed() < PATIENCE,
+            start.elapsed() < WAIT_LIMIT,
             "the sentinels do not come to agree"
         );
         thread::sleep(Duration::from_millis(20));

@@ -23,7 +23,7 @@ pub(crate) const API_SECRET: &str = "an-api-secret-of-the-tests-that-is-long-eno
 pub(crate) const RELAY_SECRET: &str = "mr_sk_of-the-tests-that-is-long-enough";
 
 /// How long a server may take to listen, to log something or to stop, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// Where a server keeps its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) struct Builder {
     _redis: Option<Arc<RedisServer>>,
 }
 
-/// What a server has written to its standard error.
+/// The log of a server.
 #[derive(Debug, Default)]
 struct Log {
     written: Mutex<Written>,
@@ -341,7 +341,7 @@ impl Log {
         let mut found = None;
         let _ = self
             .changed
-            .wait_timeout_while(lock(&self.written), PATIENCE, |written| {
+            .wait_timeout_while(lock(&self.written), WAIT_LIMIT, |written| {
                 found = written.lines[seen..].iter().find(|line| has(line)).cloned();
                 seen = written.lines.len();
                 found.is_none() && !written.is_closed
@@ -357,7 +357,9 @@ impl Log {
     fn wait_closed(&self) {
         let (written, _) = self
             .changed
-            .wait_timeout_while(lock(&self.written), PATIENCE, |written| !written.is_closed)
+            .wait_timeout_while(lock(&self.written), WAIT_LIMIT, |written| {
+                !written.is_closed
+            })
             .unwrap();
         assert!(written.is_closed, "it does not stop");
     }

@@ -1,4 +1,4 @@
-//! What comes to an endpoint.
+//! Deliveries to an endpoint.
 
 use std::time::{Duration, SystemTime};
 
@@ -211,7 +211,7 @@ async fn changes_count_from_now_on(backend: Backend) {
     receiver.await_taken("/c", 1).await;
 
     assert!(receiver.got("/a").is_empty());
-    // what was on its way may have come
+    // deliveries in flight may have arrived
     assert!(receiver.got("/b").len() <= until_then + 16, "{other}");
 }
 

@@ -1,4 +1,4 @@
-//! What could not be delivered for a day: over HTTP, by replicas that lose their patience at once.
+//! Failed deliveries: over HTTP, by replicas that give up at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::support::until;
 /// The API over a store, whose consumers give everything up at its first failure.
 fn api(room: &Room) -> Api {
     let timing = Timing {
-        patience: Duration::ZERO,
+        give_up_after: Duration::ZERO,
         batch: Duration::from_millis(5),
         renew: Duration::from_millis(100),
         ..Timing::DEFAULT

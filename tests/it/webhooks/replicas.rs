@@ -18,7 +18,7 @@ fn came(receiver: &Receiver) -> HashSet<String> {
     taken.iter().map(|delivery| delivery.id().into()).collect()
 }
 
-/// Waits until so many events came to `/a`, however often.
+/// Waits until `count` different events came to `/a`.
 async fn await_distinct(receiver: &Receiver, count: usize) {
     until(async || came(receiver).len() == count).await;
 }
@@ -30,7 +30,7 @@ async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_each_once() 
     let receiver = Receiver::start().await;
     make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
 
-    // what is on its way before both have their share may come again
+    // events in flight before both have their share may come again
     let written = AtomicUsize::new(0);
     until(async || {
         one.client().thread().put("state/k", "1").ok().await;

@@ -1,9 +1,9 @@
-//! Compares the public API of the library with `public-api.txt`, and fails if they differ:
-//! `cargo run -p threadkeep-public-api`. With `accept` it writes the list as it is now.
+//! Compares the public API of the library with `public-api.txt`, and fails if they differ: `cargo run -p
+//! threadkeep-public-api`. With `accept` it writes the current list.
 //!
-//! The list comes from rustdoc's JSON, which only a nightly compiler would write. Rustdoc of the stable one does
-//! when `RUSTC_BOOTSTRAP` is set. It is set for rustdoc alone, or build scripts would see it and everything would
-//! be compiled again: Cargo is told that this program is rustdoc, and this program then runs the real one.
+//! The list comes from rustdoc's JSON, which only a nightly compiler would write. Rustdoc of the stable one does if
+//! `RUSTC_BOOTSTRAP` is set. It is set only for rustdoc, or build scripts would see it and everything would be
+//! compiled again: Cargo runs this program as rustdoc, and this program runs the real one.
 
 mod hidden;
 

@@ -1,4 +1,4 @@
-//! What many agents were told about one thread. Of what is counted up, no two may be told the same.
+//! The answers that many agents received about one thread. No two of a counter's answers may be the same.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -21,7 +21,7 @@ pub(super) struct Book {
     pub(super) is_broken: bool,
 }
 
-/// What is known of a write.
+/// The facts about a write.
 #[derive(Debug)]
 pub(super) enum Fate {
     /// It was acknowledged, with its version if the answer was right.

@@ -9,7 +9,7 @@ use crate::http::Http;
 /// When a thread is as large as this, the agents go on with another one: a state has 1 MiB.
 const FULL_BYTES: u64 = 800_000;
 
-/// What the agents share.
+/// The state that the agents share.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     desk: std::sync::Mutex<Desk>,

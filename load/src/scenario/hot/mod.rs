@@ -18,9 +18,9 @@ use crate::run::Run;
 pub(crate) use group::Group;
 use thread::{HotThread, LIST, ROUND, TOTAL};
 
-/// One push in so many has an idempotency key: of those a thread remembers 65,536 for a minute.
+/// One push in this many has an idempotency key: a thread remembers 65,536 of them for a minute.
 const KEYED: u32 = 16;
-/// One of those in so many is sent again although it was answered.
+/// One of those in this many is sent again although it was answered.
 const REPEATED: u32 = 4;
 
 /// One of the agents.
@@ -185,7 +185,7 @@ impl Hot {
     }
 }
 
-/// What was acknowledged.
+/// The acknowledged write.
 #[derive(Debug, Clone, Copy)]
 struct Written {
     version: u64,

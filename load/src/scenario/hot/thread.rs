@@ -16,11 +16,11 @@ use crate::mark::Mark;
 use crate::place::Place;
 use crate::state::{Op, State};
 
-/// What all push to.
+/// The list that all push to.
 pub(super) const LIST: &str = "log";
-/// What all increment.
+/// The counter that all increment.
 pub(super) const TOTAL: &str = "total";
-/// What is written if nothing has changed.
+/// The key that is written if nothing has changed.
 pub(super) const ROUND: &str = "round";
 
 /// A thread that all agents work on.
@@ -64,7 +64,7 @@ impl HotThread {
         self.size.fetch_max(bytes, Ordering::Relaxed);
     }
 
-    /// The largest size that somebody was told.
+    /// The largest size in an answer.
     pub(super) fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
     }
@@ -169,7 +169,7 @@ impl HotThread {
     }
 }
 
-/// Notes that two agents were told the same.
+/// Notes that two agents received the same answer.
 fn note_twice(http: &Http<'_>, ask: &Ask, told: Result<(), Wrong>) {
     if let Err(wrong) = told {
         http.note_wrong(ask, &wrong);

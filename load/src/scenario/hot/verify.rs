@@ -1,4 +1,4 @@
-//! What the hot thread holds, against what all agents were told.
+//! The content of the hot thread, compared with the answers of all agents.
 
 use std::ops::RangeInclusive;
 

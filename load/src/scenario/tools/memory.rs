@@ -1,4 +1,4 @@
-//! What a scope has to hold, and what each tool has to answer.
+//! The expected content of a scope, and the expected answer of each tool.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) enum Call {
         contents: Vec<String>,
     },
     ReadTasks,
-    /// What models get wrong: an argument is not there.
+    /// A mistake of models: an argument is missing.
     Mistaken,
 }
 

@@ -1,5 +1,5 @@
-//! What models ask for: keys, counters and tasks of a scope, one call or several at a time, in the
-//! words of two providers.
+//! Tool calls of models: keys, counters and tasks of a scope, one call or several at a time, in the formats of two
+//! providers.
 
 mod memory;
 mod notes;
@@ -15,7 +15,7 @@ use provider::Provider;
 
 /// Messages with tool calls until another conversation begins.
 const TURNS: u32 = 40;
-/// One message in so many is sent again although it was answered.
+/// One message in this many is sent again although it was answered.
 const REPEATED: u32 = 10;
 
 /// An application that lets its model keep notes.

@@ -17,11 +17,10 @@ use crate::story::Ended;
 #[derive(Debug)]
 pub(super) struct Notes {
     scope: String,
-    /// What opens it.
-    /// The thread that it lies beside; none: it is a session.
+    /// The credential. The thread of the scope; none for a session.
     thread: Option<Place>,
     memory: Memory,
-    /// What it is if some of the last calls were done, of which nobody knows how many.
+    /// The possible contents if some of the last calls were executed, of which nobody knows how many.
     open: Vec<Memory>,
     is_broken: bool,
 }
@@ -76,7 +75,7 @@ impl Notes {
         };
         self.do_it(http, &ask, after, check).await?;
         if repeats {
-            // reads are done anew, and find what was written
+            // reads run again, and find the written values
             self.repeat(http, &ask, provider, calls.len()).await?;
         }
         Ok(())

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use super::memory::Call;
 use crate::answer::{Answer, Wrong, same};
 
-/// Whose model it is.
+/// The provider of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Provider {
     OpenAi,
     Anthropic,
 }
 
-/// What a call has to answer; None: a mistake, in whatever words.
+/// The expected answer of a call; none for a mistake, in any words.
 pub(super) type Expected = Option<Value>;
 
 impl Provider {
@@ -74,7 +74,10 @@ pub(super) fn check(found: &Value, expected: &Expected) -> Result<(), Wrong> {
             Err(Wrong::new("the result of a tool", detail))
         }
         None if found["error"].is_string() => Ok(()),
-        None => Err(Wrong::new("a mistake that is none", found.to_string())),
+        None => Err(Wrong::new(
+            "a valid call reported as a mistake",
+            found.to_string(),
+        )),
     }
 }
 

@@ -80,12 +80,12 @@ impl PacedStream {
         }
     }
 
-    /// Whose turn it is.
+    /// The state of the connection.
     pub(super) fn connection_state(&self) -> ConnectionState {
         self.idleness.connection_state()
     }
 
-    /// What was held for this connection and could not be sent is written before all else.
+    /// Writes the held bytes that could not be sent, before anything else.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut rest = self.outlet.take_rest();
         while !rest.is_empty() {
@@ -132,7 +132,7 @@ impl PacedStream {
         }
     }
 
-    /// What comes of bytes that the system does not take for now.
+    /// The result for bytes that the system does not accept at the moment.
     fn poll_taken(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let span = self.span;
         let taking = self.taking.get_or_insert_with(|| Taking {
@@ -147,7 +147,7 @@ impl PacedStream {
         let more = SockRef::from(&*stream).send(bytes).unwrap_or_default();
         drop(stream);
         if more == bytes.len() {
-            // nothing of it waits; what comes next is judged by the same span
+            // nothing of it waits; the same span judges the next bytes
             taking.taken_bytes += more;
             return Poll::Ready(Ok(more));
         }
@@ -170,7 +170,7 @@ impl PacedStream {
         self.taking.is_some() || self.outlet.has_rest()
     }
 
-    /// Whether the client has ended or broken the connection. What it sends is left where it is.
+    /// Whether the client has closed or broken the connection. Leaves received bytes where they are.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.intake.has_backlog() {
             self.is_reader_waiting = true;
@@ -277,7 +277,7 @@ impl AsyncWrite for PacedStream {
     }
 }
 
-/// What was held and not taken has been told as written: it is still to come.
+/// Held bytes that the system did not accept were reported as written, so they are still to be sent.
 impl Drop for PacedStream {
     fn drop(&mut self) {
         if self.idleness.is_abandoned() {

@@ -4,12 +4,11 @@ use super::outline::{Outline, Piece, Pieces};
 use super::tree::{Node, Object, Tree};
 use crate::domain::json::text::Json;
 
-/// Merges one object into another; no target, or one that is no object, counts as `{}`.
+/// Merges one object into another. A missing target, or one that is not an object, counts as `{}`.
 ///
-/// If the target repeats a key that the patch touches, its last value counts. The result is shorter
-/// than target and patch together, since each of its bytes is copied from one of the two and none is
-/// copied twice. Work is linear in both, but for the n log n steps that sort the n keys of the patch
-/// and the log n that find one.
+/// If the target repeats a key that the patch touches, its last value counts. The result is shorter than target and
+/// patch together, since each of its bytes is copied from one of the two and none is copied twice. Work is linear in
+/// both, except for n log n steps that sort the n keys of the patch and log n steps that find one.
 #[must_use]
 pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     let target = target.filter(|json| json.is_object());

@@ -13,7 +13,7 @@ use crate::domain::heap::Heap;
 /// Levels of nesting that a value may have.
 pub const MAX_DEPTH: usize = 512;
 
-/// One JSON value as compact text, exactly as it was sent but for white space.
+/// One JSON value as compact text, exactly as it was sent except for white space.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
@@ -21,7 +21,7 @@ pub struct Json(Box<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at line {line} column {column}")]
 pub struct JsonError {
-    /// What is wrong.
+    /// The reason.
     pub reason: &'static str,
     /// From 1.
     pub line: usize,
@@ -44,8 +44,8 @@ impl Json {
         compact(text, b',', MAX_DEPTH).map(Self)
     }
 
-    /// Checks a text that holds one object, around whose values, of [`MAX_DEPTH`] levels at most,
-    /// there are so many levels that do not count: 1 for the object alone.
+    /// Checks a text that holds one object. Its values may have [`MAX_DEPTH`] levels; the `around` levels outside of
+    /// them do not count: 1 for the object alone.
     ///
     /// # Errors
     /// [`ObjectError`] with the place of the first fault.
@@ -76,7 +76,7 @@ impl Json {
         &self.0
     }
 
-    /// What a library writes of a list of texts.
+    /// The JSON text of a list of texts, as a library writes it.
     #[must_use]
     pub fn of(texts: &[String]) -> Self {
         Self::from_compact(serde_json::Value::from(texts).to_string())
@@ -95,7 +95,7 @@ pub enum ObjectError {
     #[error(transparent)]
     Json(#[from] JsonError),
     /// It is another JSON value.
-    #[error("a JSON object is wanted")]
+    #[error("expected a JSON object")]
     NotAnObject,
 }
 
@@ -268,7 +268,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What follows a backslash. Surrogates need not come in pairs: they are kept as text.
+    /// Reads the character after a backslash. Surrogates need not come in pairs: they are kept as text.
     fn escape(&mut self) -> Result<(), Fault> {
         match self.text.get(self.at) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,

@@ -41,7 +41,7 @@ pub struct KeyRing {
 /// Keys that make no ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRingError {
-    /// There are none.
+    /// There are no keys.
     #[error("a key ring needs a signing key")]
     Empty,
     /// None has the name of the key that is to sign.
@@ -51,7 +51,7 @@ pub enum KeyRingError {
     #[error(transparent)]
     List(#[from] NamedSecretError),
     /// A secret is too short to sign.
-    #[error("the secret of key {number} has under 32 bytes")]
+    #[error("the secret of key {number} is shorter than 32 bytes")]
     Short {
         /// Which key, from 1 on.
         number: usize,
@@ -94,8 +94,8 @@ impl SigningKey {
         &self.name
     }
 
-    /// The part of the key that other replicas may know. The digest is a truncated HMAC of a constant, which
-    /// tells no more about the secret than a signed id does, and is the signature of none.
+    /// The part of the key that other replicas may know: a truncated HMAC of a constant, which reveals as little about
+    /// the secret as a signed id does, and is not the signature of any id.
     #[must_use]
     pub fn print(&self) -> KeyPrint {
         let mac = self.mac(b"threadkeep print of a signing key");
@@ -127,10 +127,10 @@ impl fmt::Debug for SigningKey {
 }
 
 impl KeyRing {
-    /// A ring of these keys, of which the first signs.
+    /// A ring of these keys; the first one signs.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there are no keys.
     pub fn new(keys: Vec<SigningKey>) -> Result<Self, KeyRingError> {
         if keys.is_empty() {
             return Err(KeyRingError::Empty);

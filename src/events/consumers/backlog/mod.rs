@@ -1,5 +1,5 @@
-//! What a slot has before it: a line of events for each subject, of which the first alone is
-//! delivered. All rules of order, retries and parking are here; nothing here waits.
+//! The backlog of a slot: a line of events for each subject, of which only the first is delivered. All rules of order,
+//! retries and parking are here; nothing here waits.
 
 mod line;
 
@@ -18,9 +18,9 @@ use crate::domain::heap::block;
 use crate::domain::{Event, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position};
 use crate::store::{LedgerChange, millis};
 
-/// Events that are pending at most before no more of the log is read.
+/// The number of pending events at which the slot stops reading the log.
 pub(super) const PENDING_MAX: usize = 1_000;
-/// Events that were read and wait for their first attempt, at most before no more is read.
+/// The number of events waiting for their first attempt at which the slot stops reading.
 const BUFFERED_MAX: usize = 256;
 /// Bytes that an event takes at most. Reading makes room for that much, since the size of an event is
 /// known only when it is here.
@@ -42,7 +42,7 @@ pub(super) struct Backlog {
     bytes: SlotBytes,
 }
 
-/// What became of a failed attempt.
+/// The outcome of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failed {
     /// It is tried again.
@@ -129,7 +129,7 @@ impl Backlog {
         }
     }
 
-    /// Takes records that the ledger has as pending, but for those that are known.
+    /// Takes the pending records of the ledger, except those already known.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
             let (id, subject) = (record.event.id, record.event.subject_digest());
@@ -168,7 +168,7 @@ impl Backlog {
         let place = line
             .items
             .partition_point(|item| item.record.event.id.position < position);
-        // nothing overtakes what is on its way
+        // nothing overtakes an event in flight
         let place = place.max(usize::from(line.stage == Stage::Busy));
         let item = Item { record, is_pending };
         self.bytes.add(item.bytes());
@@ -273,12 +273,12 @@ impl Backlog {
     /// that has taken nothing for as long, it is that old, or a long outage would hold up the log
     /// until it loses what nobody has tried.
     fn is_over(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
-        let patience_ms = millis(self.timing.patience);
-        let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= patience_ms;
-        let is_hopeless = !record.replayed
+        let give_up_ms = millis(self.timing.give_up_after);
+        let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= give_up_ms;
+        let is_permanent = !record.replayed
             && failing_since_ms.is_some_and(is_long_ago)
             && is_long_ago(record.event.id.position.ms);
-        is_hopeless || record.first_attempt_ms.is_some_and(is_long_ago)
+        is_permanent || record.first_attempt_ms.is_some_and(is_long_ago)
     }
 
     fn pop(&mut self, subject: Fingerprint) -> Option<Item> {
@@ -309,7 +309,7 @@ impl Backlog {
         }
     }
 
-    /// Counts an item no more.
+    /// Stops counting an item.
     fn release(&mut self, item: &Item) {
         self.bytes.subtract(item.bytes());
         if item.is_pending {
@@ -329,7 +329,7 @@ impl Backlog {
         self.draft.note(note);
     }
 
-    /// What is to be written down.
+    /// The changes to store.
     pub(super) fn draft(&self) -> &Draft {
         &self.draft
     }

@@ -93,7 +93,7 @@ fn the_cursor_passes_what_was_delivered_and_what_nobody_wants() {
     assert!(backlog.draft().is_empty());
 }
 
-/// What a ledger has as pending after a change.
+/// The pending records of a ledger after a change.
 fn records(change: &LedgerChange) -> Vec<Record> {
     let records = change.pending.iter();
     let read = records.map(|(_, record)| Record::read(record).unwrap());

@@ -1,4 +1,4 @@
-//! What is wrong with a body.
+//! Errors in a body.
 
 use std::fmt::Display;
 
@@ -21,7 +21,7 @@ impl BodyFault {
     /// A value of another type or out of bounds.
     pub(crate) fn unwanted(wanted: impl Display) -> Self {
         Self {
-            after: format!(" has to be {wanted}"),
+            after: format!(" must be {wanted}"),
             ..Self::default()
         }
     }
@@ -78,7 +78,7 @@ impl Error for BodyFault {
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
         match found {
-            // a name alone, in place of an object that is tagged with it
+            // a name alone, instead of an object that is tagged with it
             Unexpected::UnitVariant => Self::unwanted("an object"),
             _ => Self::unwanted(wanted),
         }

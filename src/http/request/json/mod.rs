@@ -20,16 +20,14 @@ pub(crate) use fault::BodyFault;
 use reader::Reader;
 pub(crate) use types::{ByOp, List, RawJson, RawObject, Seconds, ThreadTtl, Version, Whole};
 
-/// Checks a body that is an object, around whose values there are so many levels.
+/// Checks a body that must be an object, with `around` levels outside of its values.
 ///
 /// # Errors
 /// [`ApiError::InvalidJson`] with the place of the fault, or [`ApiError::InvalidParameter`].
 pub(crate) fn body_object(body: &str, around: usize) -> Result<Json, ApiError> {
     Json::parse_object(body, around).map_err(|error| match error {
         ObjectError::Json(error) => ApiError::InvalidJson(error),
-        ObjectError::NotAnObject => {
-            ApiError::InvalidParameter("The body has to be an object".into())
-        }
+        ObjectError::NotAnObject => ApiError::InvalidParameter("The body must be an object".into()),
     })
 }
 
@@ -98,59 +96,59 @@ mod tests {
     fn a_fault_names_its_place_and_what_is_allowed_there() {
         let allowed = "Allowed: name, ttl, is_new, addend, by, value, list";
         for (json, said) in [
-            ("[]", "The value has to be an object"),
+            ("[]", "The value must be an object"),
             ("{}", "`name` is missing"),
             (
                 r#"{"a":1,"name":7}"#,
                 &format!("Unknown field `a`. {allowed}"),
             ),
             (r#"{"\ud800":1}"#, &format!("Unknown field ``. {allowed}")),
-            (r#"{"name":null}"#, "`name` has to be a string"),
-            (r#"{"name":"\ud800"}"#, "`name` has to be a string"),
+            (r#"{"name":null}"#, "`name` must be a string"),
+            (r#"{"name":"\ud800"}"#, "`name` must be a string"),
             (
                 r#"{"name":"","ttl":61}"#,
-                "`ttl` has to be a whole number from 1 to 60",
+                "`ttl` must be a whole number from 1 to 60",
             ),
             (
                 r#"{"name":"","ttl":null}"#,
-                "`ttl` has to be a whole number from 1 to 60",
+                "`ttl` must be a whole number from 1 to 60",
             ),
             (
                 r#"{"name":"","ttl":"a secret"}"#,
-                "`ttl` has to be a whole number from 1 to 60",
+                "`ttl` must be a whole number from 1 to 60",
             ),
             (
                 r#"{"name":"","is_new":1}"#,
-                "`is_new` has to be true or false",
+                "`is_new` must be true or false",
             ),
             (
                 r#"{"name":"","by":1.0}"#,
-                "`by` has to be an integer of 64 bits",
+                "`by` must be an integer of 64 bits",
             ),
             (
                 r#"{"name":"","by":9223372036854775808}"#,
-                "`by` has to be an integer of 64 bits",
+                "`by` must be an integer of 64 bits",
             ),
             (r#"{"name":"","by":1,"addend":1}"#, "`by` is given twice"),
             (
                 r#"{"name":"","list":{}}"#,
-                "`list` has to be a list of 1 to 2",
+                "`list` must be a list of 1 to 2",
             ),
             (
                 r#"{"name":"","list":[]}"#,
-                "`list` has to be a list of 1 to 2",
+                "`list` must be a list of 1 to 2",
             ),
             (
                 r#"{"name":"","list":[{"id":""},{"id":""},{"id":""}]}"#,
-                "`list` has to be a list of 1 to 2",
+                "`list` must be a list of 1 to 2",
             ),
             (
                 r#"{"name":"","list":[{"id":""},["id"]]}"#,
-                "`list[1]` has to be an object",
+                "`list[1]` must be an object",
             ),
             (
                 r#"{"name":"","list":[{"id":7}]}"#,
-                "`list[0].id` has to be a string",
+                "`list[0].id` must be a string",
             ),
             (r#"{"name":"","list":[{}]}"#, "`list[0].id` is missing"),
             (
@@ -182,13 +180,10 @@ mod tests {
             assert_eq!(read_value::<Step>(json).unwrap(), step, "{json}");
         }
         for (json, said) in [
-            ("{}", "`op` has to be one of turn, stop"),
-            ("\"stop\"", "The value has to be an object"),
-            (r#"{"op":7}"#, "`op` has to be one of turn, stop"),
-            (
-                r#"{"op":"Turn","by":1}"#,
-                "`op` has to be one of turn, stop",
-            ),
+            ("{}", "`op` must be one of turn, stop"),
+            ("\"stop\"", "The value must be an object"),
+            (r#"{"op":7}"#, "`op` must be one of turn, stop"),
+            (r#"{"op":"Turn","by":1}"#, "`op` must be one of turn, stop"),
             (r#"{"op":"turn"}"#, "`by` is missing"),
             (
                 r#"{"op":"turn","by":1,"a":2}"#,

@@ -16,7 +16,7 @@ pub(super) const TAG: &str = "op";
 /// The members of an object that a struct knows, each once, and one that it does not know.
 pub(super) struct Members<'de> {
     left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
-    /// What the visitor has taken the name of.
+    /// The value of the member whose name the visitor has taken.
     taken: Option<(Cow<'static, str>, &'de str)>,
 }
 

@@ -10,7 +10,7 @@ use super::object::{Members, Tagged};
 use super::types::RAW;
 use crate::domain::{add, elements};
 
-/// Reads one value. The type decides what it has to be; there is no reading of whatever comes.
+/// Reads one value. Its type decides which JSON is valid; there is no way to read a value of any type.
 pub(super) struct Reader<'de>(&'de str);
 
 impl<'de> Reader<'de> {

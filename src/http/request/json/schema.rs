@@ -16,7 +16,7 @@ impl<T: ToSchema> ToSchema for ByOp<T> {
     }
 }
 
-/// What is derived has each variant as the only member of an object.
+/// The derived schema has each variant as the only member of an object.
 impl<T: PartialSchema> PartialSchema for ByOp<T> {
     fn schema() -> RefOr<Schema> {
         let mut schema = T::schema();

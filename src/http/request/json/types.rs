@@ -30,7 +30,7 @@ pub(crate) type Seconds = Whole<1, { TTL_MAX.as_secs() }>;
 /// The version that a scope has to have.
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
-/// A list of so many elements. No more of them are read.
+/// A list with `MIN` to `MAX` elements. Further ones are not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
 

@@ -1,4 +1,4 @@
-//! What is in a namespace.
+//! Lists of a namespace's entries.
 
 use actix_web::HttpResponse;
 use base64::Engine as _;
@@ -11,9 +11,9 @@ use super::request::KvRequest;
 use crate::domain::{EntryKey, rfc3339};
 use crate::store::Entry;
 
-/// What is read at once.
+/// Entries that are read at once.
 const AT_ONCE: usize = 1_000;
-/// Bytes of values that are read at once, but for the last one.
+/// Bytes of values that are read at once, without the last one.
 const BYTES_AT_ONCE: u64 = 1_048_576;
 
 /// An entry that was found.

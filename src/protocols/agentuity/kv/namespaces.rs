@@ -9,8 +9,8 @@ use crate::domain::{Json, Lifetime, member};
 /// Names that are listed at most.
 const NAMED: usize = 1_000;
 
-const BODY: &str = "the body has to be an object of JSON";
-const DEFAULT_TTL: &str = "default_ttl_seconds has to be a number, 0 for no end";
+const BODY: &str = "the body must be an object of JSON";
+const DEFAULT_TTL: &str = "default_ttl_seconds must be a number, 0 for no end";
 
 /// `GET /kv/namespaces`: the newest first.
 pub(super) async fn list_namespaces(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
@@ -19,7 +19,7 @@ pub(super) async fn list_namespaces(request: KvRequest) -> Result<HttpResponse, 
     Ok(HttpResponse::Ok().json(names.collect::<Vec<_>>()))
 }
 
-/// `POST /kv/{namespace}`: makes it; one that is there keeps what it has, but for what is said.
+/// `POST /kv/{namespace}`: creates it, or changes only the settings that the body has.
 pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces(), request.namespace()?);
     match default_lifetime(&request.body()?)? {

@@ -13,7 +13,7 @@ use crate::service::ServiceError;
 
 /// A part of an answer.
 pub(super) struct Page {
-    /// What is in it, as JSON.
+    /// The items, as JSON.
     pub(super) items: Vec<String>,
     /// The key to go on after; none: that was all.
     pub(super) next: Option<EntryKey>,
@@ -54,7 +54,7 @@ where
     });
     let mut separator = "";
     let pages = pages
-        .inspect_err(|error: &ServiceError| tracing::warn!(%error, "an answer is cut off"))
+        .inspect_err(|error: &ServiceError| tracing::warn!(%error, "answer cut off"))
         .try_filter(|items| ready(!items.is_empty()))
         .map_ok(move |items| {
             let text = [separator, &items.join(",")].concat();

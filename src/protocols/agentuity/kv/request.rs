@@ -11,7 +11,7 @@ use crate::domain::{EntryKey, EntryKeyError, Lifetime, Namespace, NamespaceError
 use crate::http::{Body, EntryContent, path_part};
 use crate::service::{EntryDraft, NamespaceService};
 
-const TTL: &str = "the ttl has to be a number of seconds, 0 for no end";
+const TTL: &str = "the ttl must be a number of seconds, 0 for no end";
 const UNREADABLE: &str = "the body could not be read";
 
 /// A request.
@@ -47,15 +47,15 @@ impl KvRequest {
         Ok(EntryKey::new(&self.keyword()?)?)
     }
 
-    /// What stands in the place of a key and need not be one.
+    /// The part of the path in the place of a key, which need not be one.
     ///
     /// # Errors
-    /// [`AgentuityError::Key`] of what is no UTF-8.
+    /// [`AgentuityError::Key`] if it is not UTF-8.
     pub(super) fn keyword(&self) -> Result<Cow<'_, str>, AgentuityError> {
         Ok(self.part(1).ok_or(EntryKeyError::Utf8)?)
     }
 
-    /// What is to be put.
+    /// The entry to put.
     ///
     /// # Errors
     /// [`AgentuityError`] of the ttl, the headers or the body.

@@ -10,7 +10,7 @@ use super::super::AgentuityError;
 use super::super::envelope::envelope;
 use super::{entries, lists, namespaces, stats};
 
-/// What stands before the parts of a path; the first is that of older clients.
+/// The prefix of a path; the first is that of older clients.
 const VERSIONS: [&str; 2] = ["/2025-03-17", ""];
 
 pub(in super::super) fn routes(config: &mut ServiceConfig) {

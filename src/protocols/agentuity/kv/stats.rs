@@ -9,10 +9,10 @@ use super::request::KvRequest;
 use super::stats_query::read_ranking;
 use crate::service::NamespaceView;
 
-/// Namespaces that are told at most when nothing is asked of their order.
+/// Namespaces listed at most if the query asks for no order.
 const TOLD: usize = 1_000;
 
-/// What is in a namespace. Times are milliseconds of the Unix epoch.
+/// The usage of a namespace. Times are milliseconds of the Unix epoch.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Stats {

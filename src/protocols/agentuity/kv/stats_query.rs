@@ -4,18 +4,18 @@ use super::super::AgentuityError;
 use crate::http::{decode_parameter, parameters};
 use crate::service::{NamespaceOrder, NamespaceRanking};
 
-/// How many are told, if nothing is said, and at most.
+/// Namespaces listed by default, and at most.
 const LIMIT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
 const UNDECODABLE: &str = "the query is not percent-encoded UTF-8";
-const MALFORMED_LIMIT: &str = "limit has to be a whole number from 0 to 1000";
-const MALFORMED_OFFSET: &str = "offset has to be a whole number from 0";
-const MALFORMED_SORT: &str = "sort has to be name, size, records, created or lastUsed";
-const MALFORMED_DIRECTION: &str = "direction has to be asc or desc";
+const MALFORMED_LIMIT: &str = "limit must be a whole number from 0 to 1000";
+const MALFORMED_OFFSET: &str = "offset must be a whole number from 0";
+const MALFORMED_SORT: &str = "sort must be name, size, records, created or lastUsed";
+const MALFORMED_DIRECTION: &str = "direction must be asc or desc";
 
-/// What a query asks for; none: nothing. The newest come first, unless it says otherwise. Here are no
-/// projects and no agents, so those that are named change nothing.
+/// The ranking that a query asks for, if any. By default the newest come first. There are no projects and agents here,
+/// so parameters that name them have no effect.
 ///
 /// # Errors
 /// [`AgentuityError::Invalid`].

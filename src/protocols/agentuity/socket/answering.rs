@@ -21,7 +21,7 @@ use crate::store::{StoreError, Whole};
 /// Bytes that an answer without a thread is reckoned with.
 const SHORT_BYTES: usize = 256;
 
-/// What requests of one connection are done with.
+/// The means to answer requests of one connection.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) copies: Copies,
@@ -30,17 +30,17 @@ pub(super) struct Desk {
     pub(super) counters: Arc<SocketCounters>,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Default)]
 struct Answer {
     /// State and metadata of a thread that was asked for.
     thread: Option<(String, Json)>,
-    /// What is to be told of once the client has it.
+    /// A note to make once the client has the answer.
     receipt: Option<Receipt>,
 }
 
 impl Desk {
-    /// What is known of the time at which something was asked for that is read now.
+    /// The times known about a request that is read now.
     pub(super) fn asked(&self) -> RequestTimes {
         RequestTimes {
             read: Instant::now(),
@@ -76,7 +76,7 @@ impl Desk {
         }
     }
 
-    /// Asks the client whether it is there, and so whether it has what was sent before.
+    /// Pings the client. Its pong proves that it has all that was sent before.
     pub(super) fn ping(&self) {
         let bytes = self.pings.borrow_mut().send();
         self.outbox.ping(bytes);

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use crate::identity::ApiKeys;
 use crate::protocols::object::Object;
 
-/// What a first message comes to.
+/// The outcome of a first message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The key is one of ours.
     Admitted,
-    /// The key is none of ours.
+    /// The key is unknown.
     TurnedAway,
     /// It is not what a client begins with.
     Unexpected,

@@ -50,7 +50,7 @@ impl Connection {
     pub(super) fn new(protocol: &Agentuity, payload: Payload, outbox: Outbox) -> Self {
         let timing = protocol.timing;
         let desk = Desk {
-            copies: Copies::new(&protocol.threads, timing.patience),
+            copies: Copies::new(&protocol.threads, timing.client_timeout),
             outbox,
             pings: RefCell::new(Pings::new()),
             counters: Arc::clone(&protocol.counters),
@@ -69,11 +69,11 @@ impl Connection {
         }
     }
 
-    /// Goes on until one of both sides ends it. What a client has asked for by then is done, though
-    /// it may not hear of it: it saves when it has answered its own client, which relies on it.
+    /// Runs until one of the sides closes it. All requests received by then are executed, though the client may not
+    /// see the answers: it saves after it has answered its own client, which relies on it.
     pub(super) async fn run(mut self) {
         let ending = self.talk().await;
-        tracing::debug!(%ending, "a socket ends");
+        tracing::debug!(%ending, "socket closed");
         let outbox = &self.desk.outbox;
         if let Some(frame) = ending.frame() {
             outbox.close(frame);
@@ -189,8 +189,7 @@ impl Connection {
         }
     }
 
-    /// Takes a message, and tells its size. Whatever is answered counts as in flight until there is
-    /// room for it.
+    /// Takes a message, and returns its size. An answer counts as in flight until there is room for it.
     fn take(&mut self, message: Message) -> usize {
         match message {
             Message::Text(text) => {
@@ -245,7 +244,7 @@ impl Connection {
     async fn finish(&mut self) {
         let all = self.in_flight.settle_all();
         if timeout(self.timing.finish, all).await.is_err() {
-            tracing::warn!("requests of a socket are given up at its end");
+            tracing::warn!("requests of a closed socket were dropped");
         }
     }
 }

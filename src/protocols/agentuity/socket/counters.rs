@@ -1,4 +1,4 @@
-//! What sockets came to, in numbers.
+//! Counters of sockets.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::request::Action;
 use crate::events::Count;
 use crate::service::{Basis, Saved};
 
-/// What the sockets of this replica came to, since it was started.
+/// The counters of this replica's sockets, since its start.
 #[derive(Debug, Default)]
 pub struct SocketCounters {
     /// Sockets that are open.
@@ -26,13 +26,13 @@ pub struct SocketCounters {
     pub delete: RequestCounters,
     /// Messages that were no request; all of them were refused.
     pub unreadable: Count,
-    /// What saves were compared with.
+    /// The snapshots that saves were compared with.
     pub bases: BasisCounters,
-    /// How often a save was worked out anew, as others wrote in between.
+    /// Saves that were computed again because of a concurrent write.
     pub conflicts: Count,
 }
 
-/// What saves were compared with.
+/// The snapshots that saves were compared with.
 #[derive(Debug, Default)]
 pub struct BasisCounters {
     /// The version that the client was given, and it was the last one.
@@ -43,7 +43,7 @@ pub struct BasisCounters {
     pub nothing: Count,
 }
 
-/// What requests came to.
+/// Requests by outcome.
 #[derive(Debug, Default)]
 pub struct RequestCounters {
     /// Those that were done.

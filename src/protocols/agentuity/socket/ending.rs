@@ -1,4 +1,4 @@
-//! Why sockets end, and what their clients are told of it.
+//! The reasons for closing a socket, and the close frames for clients.
 
 use actix_http::ws::{CloseCode, CloseReason, ProtocolError};
 
@@ -9,33 +9,33 @@ pub(super) enum Ending {
     #[error("the server stops")]
     GoingAway,
     /// The client closes it.
-    #[error("the client closes it")]
+    #[error("closed by the client")]
     Closed(Option<CloseReason>),
-    /// The connection is no more.
-    #[error("the connection is no more")]
+    /// The connection was lost.
+    #[error("the connection was lost")]
     Gone,
     /// The client does not read.
     #[error("the client does not read")]
     Stuck,
     /// The client shows no sign of life.
-    #[error("nothing was heard for too long")]
+    #[error("the client was silent for too long")]
     Silent,
     /// The client did not authenticate in time.
-    #[error("no authorization came in time")]
+    #[error("no authorization in time")]
     Late,
     /// The client has no key of ours, or did not begin with one.
-    #[error("the authorization of a known key is wanted")]
+    #[error("the API key is wrong")]
     NotAdmitted,
     /// The first message is too large.
     #[error("the first message is too large")]
     TooLarge,
     /// The client does not speak the protocol.
-    #[error("that is not the protocol: {0}")]
+    #[error("protocol violation: {0}")]
     Broken(#[from] ProtocolError),
 }
 
 impl Ending {
-    /// What the last frame says (RFC 6455, section 7.4.1); none: there is nobody to read one.
+    /// The last frame (RFC 6455, section 7.4.1); none if nobody can read one.
     pub(super) fn frame(&self) -> Option<Option<CloseReason>> {
         let code = match self {
             Self::Gone | Self::Stuck => return None,

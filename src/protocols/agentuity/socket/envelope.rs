@@ -29,8 +29,7 @@ pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, Re
     Ok(keyed_values_of_any_key(state, max_keys)?)
 }
 
-/// Appends the envelope of a state and metadata, two compact objects, as a JSON string. What is
-/// empty is left out.
+/// Appends the envelope of a state and metadata, two compact objects, as a JSON string. Leaves out empty ones.
 pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
     let state = ("state", state);
     let metadata = ("metadata", metadata);

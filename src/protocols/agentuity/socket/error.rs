@@ -1,4 +1,4 @@
-//! The one table from what went wrong to what the client is told: `{"id","success":false,"error"}`.
+//! The one table that maps errors to `{"id","success":false,"error"}`.
 
 use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
 use crate::service::ServiceError;
@@ -10,7 +10,7 @@ use super::limits::MOST_OPERATIONS;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     /// A binary message.
-    #[error("a message has to be text")]
+    #[error("a message must be text")]
     Binary,
     /// The message is too large.
     #[error("a message has at most {limit_bytes} bytes")]
@@ -25,21 +25,21 @@ pub(super) enum RequestError {
     #[error("the message does not have the shape of a request at line {line} column {column}")]
     NotARequest { line: usize, column: usize },
     /// No id, or none that can be repeated.
-    #[error("`id` has to be a string of at most 254 bytes")]
+    #[error("`id` must be a string of at most 254 bytes")]
     NoId,
     /// No action, or an unknown one.
-    #[error("`action` has to be restore, save, merge or delete")]
+    #[error("`action` must be restore, save, merge or delete")]
     UnknownAction,
     /// The action needs a member that is not there.
     #[error("`{0}` is missing")]
     Missing(&'static str),
-    /// The id of the thread is none.
+    /// An invalid thread id.
     #[error("`thread_id`: {0}")]
     ThreadId(#[from] ThreadIdError),
     /// The envelope in `user_data` is not JSON.
-    #[error("`user_data` has to be a JSON object in a string")]
+    #[error("`user_data` must be a JSON object in a string")]
     Envelope,
-    /// The state in `user_data` is none.
+    /// An invalid state in `user_data`.
     #[error("the state in `user_data`: {0}")]
     State(#[from] ObjectFault),
     /// The metadata is not an object.
@@ -48,12 +48,12 @@ pub(super) enum RequestError {
     /// Too many operations.
     #[error("a merge has at most {MOST_OPERATIONS} operations")]
     TooManyOperations,
-    /// An operation is none.
+    /// An invalid operation.
     #[error("operation {index}: {fault}")]
     Operation {
         /// From 0.
         index: usize,
-        /// What is wrong with it.
+        /// The fault.
         fault: OperationFault,
     },
     /// The service did not do it.
@@ -61,17 +61,17 @@ pub(super) enum RequestError {
     Service(#[from] ServiceError),
 }
 
-/// What is wrong with an operation.
+/// A fault of an operation.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OperationFault {
     /// Not an object, or with members of other types.
     #[error("it does not have the shape of an operation")]
     Shape,
     /// No operation, or an unknown one.
-    #[error("`op` has to be set, delete, clear or push")]
+    #[error("`op` must be set, delete, clear or push")]
     UnknownOp,
     /// No key, or one that is not a string.
-    #[error("`key` has to be a string")]
+    #[error("`key` must be a string")]
     NoKey,
     /// A key that no state takes.
     #[error("`key`: {0}")]
@@ -80,12 +80,12 @@ pub(super) enum OperationFault {
     #[error("`value`: {0}")]
     Value(#[from] JsonError),
     /// A bound that is no number.
-    #[error("`maxRecords` has to be a number")]
+    #[error("`maxRecords` must be a number")]
     MaxRecords,
 }
 
 impl RequestError {
-    /// For people. What broke inside is for the log alone.
+    /// The text for people. The cause of a fault is only in the log.
     pub(super) fn message(&self) -> String {
         match self {
             Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),

@@ -10,7 +10,7 @@ use super::error::RequestError;
 use super::limits::START_BYTES;
 use super::oversize::{CONTROL_MAX_BYTES, Head, Swallowed};
 
-/// What a client has sent, whole.
+/// A complete message from a client.
 #[derive(Debug)]
 pub(super) enum Message {
     /// A text; whether it is UTF-8 was not looked at.
@@ -46,7 +46,7 @@ struct Parts {
 }
 
 impl Reader {
-    /// A reader of messages of at most so many bytes.
+    /// A reader of messages of at most `max_bytes` bytes.
     pub(super) fn new(max_bytes: u64) -> Self {
         let mut reader = Self {
             codec: Codec::new(),
@@ -69,7 +69,7 @@ impl Reader {
     /// Takes what came.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.unread.is_empty() {
-            // not what is left of the memory of a message, all of which it would hold
+            // copied, since the rest of a message's buffer would keep all of it
             self.unread = BytesMut::from(bytes);
         } else {
             self.unread.extend_from_slice(bytes);
@@ -226,7 +226,7 @@ mod tests {
         frame
     }
 
-    /// What comes of these bytes, that arrive in pieces of so many.
+    /// The result of these bytes, arriving in pieces of `at_once`.
     fn read(bytes: &[u8], at_once: usize) -> Result<Vec<String>, ProtocolError> {
         let mut reader = Reader::new(MAX_BYTES);
         let mut messages = Vec::new();
@@ -313,7 +313,7 @@ mod tests {
             frame(FIN | CONTINUATION, b"c"),
         ];
 
-        let why = "a message has to be text";
+        let why = "a message must be text";
         assert_eq!(
             read_whole(&frames),
             [format!("{why}: a"), format!("{why}: bc")]

@@ -13,7 +13,7 @@ use crate::domain::ThreadId;
 
 type Job = LocalBoxFuture<'static, Done>;
 
-/// What is done, or waits for its turn. A job does nothing before that.
+/// Jobs that run, or wait for their turn. A job does nothing before that.
 #[derive(Default)]
 pub(super) struct InFlight {
     running: FuturesUnordered<Job>,
@@ -40,7 +40,7 @@ impl InFlight {
         self.count == 0
     }
 
-    /// Starts a job, after all others for its thread if it has one. It counts as so many bytes.
+    /// Starts a job, after all others for its thread if it has one. It counts as `bytes` bytes.
     pub(super) fn push(
         &mut self,
         thread: Option<ThreadId>,
@@ -63,8 +63,8 @@ impl InFlight {
         }
     }
 
-    /// Goes on until one of them is done, and whatever is by then; for ever when there is none. May
-    /// be dropped and called again.
+    /// Runs until one of them is done, and all others that are done by then; for ever without jobs. May be dropped
+    /// and called again.
     pub(super) async fn settle(&mut self) {
         match self.running.next().await {
             Some(done) => self.count_out(done),
@@ -125,7 +125,7 @@ mod tests {
             end
         }
 
-        /// What has begun by now.
+        /// The jobs that have begun by now.
         fn begun(&mut self) -> Vec<&'static str> {
             while self.in_flight.settle().now_or_never().is_some() {}
             self.begun.borrow().clone()

@@ -15,7 +15,7 @@ pub(super) const ID_MAX_BYTES: usize = 256;
 /// it runs a merge, and 10,000 pushes take it 30 ms.
 pub(super) const MOST_OPERATIONS: usize = 10_000;
 
-/// Requests of a connection that are not answered yet. At so many no more is read.
+/// Unanswered requests of a connection at which reading stops.
 pub(super) const MOST_IN_FLIGHT: usize = 128;
 /// Bytes that those requests may have; the last one may pass it.
 pub(super) const MOST_BYTES_IN_FLIGHT: usize = 32 * 1_048_576;
@@ -28,20 +28,20 @@ pub(super) const CHUNK_BYTES: usize = 65_536;
 /// Bytes of a message after which others of the same worker have their turn.
 pub(super) const TURN_BYTES: usize = 65_536;
 
-/// The times that a socket goes by.
+/// The intervals and deadlines of a socket.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketTiming {
     /// How long the first message may take.
     pub authentication: Duration,
-    /// How often a client is asked whether it is there, which also tells how long its requests may
-    /// have been on their way: that should be a small part of its patience.
+    /// The interval of pings. The pongs also bound how long requests were in flight, so it should be a small part of
+    /// the client's timeout.
     pub ping: Duration,
     /// After how long a silence it is taken for gone.
     pub silence: Duration,
     /// How long a client may read nothing while answers wait for it.
     pub stuck: Duration,
     /// How long a request is tried while the store is away. The client gives up after 10 s.
-    pub patience: Duration,
+    pub client_timeout: Duration,
     /// How long what is in flight may take at the end.
     pub finish: Duration,
     /// How long what a client sent before it heard of the end is waited for.
@@ -55,7 +55,7 @@ impl SocketTiming {
         ping: Duration::from_secs(2),
         silence: Duration::from_secs(60),
         stuck: Duration::from_secs(30),
-        patience: Duration::from_secs(8),
+        client_timeout: Duration::from_secs(8),
         finish: Duration::from_secs(10),
         farewell: Duration::from_secs(2),
     };

@@ -1,14 +1,12 @@
 //! `/thread/ws`: all threads of an app's process over one WebSocket (RFC 6455).
 //!
-//! The first message is the api key. Each later one is a request, with an id that its answer repeats:
-//! restore, save, merge or delete of a thread. Those for one thread are done in the order in which
-//! they come, those for different threads side by side.
+//! The first message is the API key. Each later one is a request, with an id that its answer repeats: restore, save,
+//! merge or delete of a thread. Requests for one thread run in their order, those for different threads concurrently.
 //!
-//! A socket is one task of the worker that took its connection. It holds at most 128 requests and
-//! 32 MiB of messages in flight, and then reads no more; an answer is in flight until there is room
-//! for it on its way to the client. What is wrong with a message is answered, and never closes the
-//! socket, which has other requests in flight: the client loses them then, and reconnects a few
-//! times at most.
+//! A socket is one task of the worker that took its connection. It holds at most 128 requests and 32 MiB of messages
+//! in flight, and then stops reading; an answer is in flight until there is room to send it. An invalid message gets
+//! an error and never closes the socket, which has other requests in flight: the client would lose them, and
+//! reconnects only a few times.
 
 mod answering;
 mod authentication;

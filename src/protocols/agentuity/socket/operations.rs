@@ -169,17 +169,20 @@ mod tests {
         for (json, why) in [
             ("7", "it does not have the shape of an operation"),
             (r#"["clear"]"#, "it does not have the shape of an operation"),
-            ("{}", "`op` has to be set, delete, clear or push"),
+            ("{}", "`op` must be set, delete, clear or push"),
             (
                 r#"{"op":"increment","key":"k"}"#,
-                "`op` has to be set, delete, clear or push",
+                "`op` must be set, delete, clear or push",
             ),
-            (r#"{"op":"delete"}"#, "`key` has to be a string"),
+            (r#"{"op":"delete"}"#, "`key` must be a string"),
             (
                 r#"{"op":"set","key":7,"value":1}"#,
-                "`key` has to be a string",
+                "`key` must be a string",
             ),
-            (r#"{"op":"delete","key":"\ud83d"}"#, "`key`: a key is UTF-8"),
+            (
+                r#"{"op":"delete","key":"\ud83d"}"#,
+                "`key`: a key must be UTF-8",
+            ),
         ] {
             assert_eq!(read(json).unwrap_err().to_string(), why, "{json}");
         }

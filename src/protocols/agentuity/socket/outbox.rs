@@ -1,4 +1,4 @@
-//! What goes to a client: frames that wait until it takes them.
+//! Frames that wait until the client takes them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ pub(super) struct Outbox {
     moved: Rc<Cell<Instant>>,
 }
 
-/// A frame, or what is left of it, with the room that it takes.
+/// A frame or its rest, with the room that it takes.
 #[derive(Debug)]
 struct Frame {
     bytes: Bytes,
@@ -54,8 +54,8 @@ pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
 }
 
 impl Outbox {
-    /// Sends a text once there is room for about so many bytes. It is not made before that, so what
-    /// waits is no larger than it has to be. After [`Self::close`] it is dropped.
+    /// Sends a text once there is room for about `about_bytes` bytes. The text is rendered only then, so waiting texts
+    /// take no memory. After [`Self::close`] it is dropped.
     pub(super) async fn text(&self, about_bytes: usize, make: impl FnOnce() -> String) {
         self.send(OpCode::Text, about_bytes, || make().into_bytes())
             .await;
@@ -84,8 +84,8 @@ impl Outbox {
         }
     }
 
-    /// Asks the client for these bytes, after all that was sent before. They wait for no room: there
-    /// is no more than one ping for each answer, and for each so many seconds.
+    /// Sends a ping with these bytes, after all earlier frames. Pings wait for no room: there is at most one for each
+    /// answer, and one per interval.
     pub(super) fn ping(&self, bytes: [u8; 8]) {
         if self.room.is_closed() {
             return;
@@ -95,7 +95,7 @@ impl Outbox {
         self.put(frame, None);
     }
 
-    /// Sends the last frame, once. What had no room until now is dropped.
+    /// Sends the last frame, once. Texts that still wait for room are dropped.
     pub(super) fn close(&self, reason: Option<CloseReason>) {
         if self.room.is_closed() {
             return;

@@ -1,8 +1,7 @@
 //! Frames that are too large: they are dropped as they arrive, and only their beginning is kept.
 //!
-//! The codec holds a whole frame of whatever length before it looks at any limit, so the length is
-//! read off here before it gets there. What it gets of such a frame is the same one without a
-//! payload: whether it may come at this place is still the codec's to judge.
+//! The codec buffers a whole frame of any length before it checks a limit, so the length is checked here first. The
+//! codec then gets the same frame without a payload, and still decides whether a frame may come at this place.
 
 use actix_http::ws::{Frame, Item};
 use bytes::{Buf, Bytes, BytesMut};
@@ -17,7 +16,7 @@ const IS_MASKED: u8 = 0x80;
 const IS_CONTROL: u8 = 0x08;
 const OPCODE: u8 = 0x0f;
 
-/// What the first bytes of a frame from a client say (RFC 6455, section 5.2).
+/// The first bytes of a frame from a client (RFC 6455, section 5.2).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     first: u8,

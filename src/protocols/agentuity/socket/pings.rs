@@ -1,8 +1,8 @@
-//! Pings, and what the pongs to them prove.
+//! Pings, and what their pongs prove.
 //!
-//! Both sides read what comes in the order in which it was sent. So what comes after a pong was sent
-//! after its ping; and who answers a ping has what was sent before it. Nothing else tells how long a
-//! request was on its way, or whether an answer has arrived while the client still waited for it.
+//! Both sides read messages in the order in which they were sent. So a message that follows a pong was sent after its
+//! ping, and a client that answers a ping has received everything sent before it. Nothing else tells how long a
+//! request was in flight, or whether an answer has arrived while the client still waited for it.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use crate::service::Receipt;
 
-/// Pings that are remembered. What an older one would have proved is not known then.
+/// Unanswered pings that are remembered. Older ones prove nothing.
 const MOST_UNANSWERED: usize = 128;
-/// What was given, and is remembered until a pong tells that it was received.
+/// Answers that are remembered until a pong proves that the client has them.
 const MOST_GIVEN: usize = 1_024;
 
 /// The pings of a connection, by number.
@@ -53,7 +53,7 @@ impl Pings {
         last.is_some_and(|(number, _)| *number == self.next)
     }
 
-    /// What is in a ping that is sent now.
+    /// The payload of the next ping.
     pub(super) fn send(&mut self) -> [u8; 8] {
         let number = self.next;
         self.next += 1;
@@ -65,8 +65,8 @@ impl Pings {
         number.to_be_bytes()
     }
 
-    /// What the client has, as it has answered a ping. A pong may answer several pings, or none (RFC
-    /// 6455, section 5.5.3).
+    /// The answers that a pong proves to have arrived. A pong may answer several pings, or none (RFC 6455, section
+    /// 5.5.3).
     pub(super) fn answered(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
         let index = self
             .unanswered

@@ -7,7 +7,7 @@ use crate::domain::Json;
 
 /// The key is one of ours.
 pub(super) const ADMITTED: &str = r#"{"success":true}"#;
-/// It is none. The client of such a process does not try again.
+/// The answer to an unknown key. The client of such a process does not retry.
 pub(super) const TURNED_AWAY: &str = r#"{"success":false,"error":"the api key is not known"}"#;
 
 /// It was done; with the state and the metadata of a thread that was asked for and exists.
@@ -30,7 +30,7 @@ fn restored(id: &RequestId, state: &str, metadata: &str) -> String {
     text
 }
 
-/// It was not done; without an id where none could be told.
+/// The answer to a failed request; without an id if it has none.
 pub(super) fn refused(id: Option<&RequestId>, error: &RequestError) -> String {
     let message = serde_json::Value::String(error.message());
     match id {

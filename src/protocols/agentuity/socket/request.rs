@@ -15,7 +15,7 @@ use super::operations::read_operations;
 use crate::domain::{Json, KeyedValues, Operation, ThreadId};
 use crate::protocols::object::Object;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: RequestId,
@@ -23,12 +23,12 @@ pub(super) struct Request {
     pub(super) action: Action,
 }
 
-/// What is to be done with a thread.
+/// The action on a thread.
 #[derive(Debug)]
 pub(super) enum Action {
     /// Give it.
     Restore,
-    /// Put a whole state in place of the old one.
+    /// Replace the whole state.
     Save {
         state: KeyedValues,
         metadata: Option<Json>,
@@ -42,7 +42,7 @@ pub(super) enum Action {
     Delete,
 }
 
-/// Why a message is no request, and which id it has, if that can be told.
+/// The fault of a message that is not a request, with its id if that can be read.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) id: Option<RequestId>,
@@ -81,7 +81,7 @@ impl Action {
 }
 
 impl Request {
-    /// Reads a message. A state has at most so many keys.
+    /// Reads a message. A state has at most `max_keys` keys.
     pub(super) fn read(text: &[u8], max_keys: u32) -> Result<Self, Unreadable> {
         let unreadable = |why| Unreadable {
             id: RequestId::found_in(text),
@@ -128,8 +128,7 @@ impl Data<'_> {
         })
     }
 
-    /// A merge that says nothing at all is what is left of one that set the metadata to `{}`: the
-    /// client leaves empty metadata out.
+    /// A merge without any content is one that set the metadata to `{}`: the client leaves out empty metadata.
     fn read_merge(&self) -> Result<Action, RequestError> {
         let missing = RequestError::Missing("operations");
         let operations = read_operations(self.operations.as_deref().ok_or(missing)?)?;

@@ -7,7 +7,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::answering::Desk;
 use super::limits::SocketTiming;
 
-/// What is to be done about a client that shows no sign of life.
+/// The reaction to a client that shows no sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     /// It is to be asked.

@@ -16,7 +16,7 @@ use crate::store::{Listing, Listings, StoreError};
 /// Members that are passed over under one lock: about half a millisecond.
 const SKIPPED: u64 = 10_000;
 
-/// Lists by name. One lock is enough: what is made is rare beside what is written to it.
+/// Lists by name. One lock is enough: creations are rare compared with writes.
 #[derive(Debug, Default)]
 pub(crate) struct Lists(HashMap<String, List>);
 

@@ -20,7 +20,7 @@ enum Whose {
     Scope(ScopeId),
 }
 
-/// When all that was taken is given out anew, of each rate by its place.
+/// The times at which the bursts are full again, of each rate by its place.
 #[derive(Debug, Default)]
 struct Counter([u64; RateName::ALL.len()]);
 

@@ -57,8 +57,8 @@ impl Log {
         found.map(|event| event.as_ref().clone()).collect()
     }
 
-    /// Deletes events whose time is over and that every consumer has handled, or that are past the
-    /// longest time, at most so many. Whether there are more.
+    /// Deletes up to `limit` events that are past their retention and that every consumer has handled, or that are
+    /// past the longest retention. Returns whether there are more.
     pub(crate) fn tidy(
         &mut self,
         now_ms: u64,

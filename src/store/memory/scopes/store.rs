@@ -11,8 +11,7 @@ use crate::store::{
 };
 
 impl MemoryStore {
-    /// Reads a scope that exists, under one lock; `read` is told when it ends by itself, and the
-    /// time.
+    /// Reads a scope that exists, under one lock; `read` gets the time, and when the scope ends by itself.
     fn read_held<T>(
         &self,
         scope: &ScopeId,

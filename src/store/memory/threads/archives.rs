@@ -9,7 +9,7 @@ use crate::store::{
 };
 
 impl MemoryStore {
-    /// The first places of what can be got after that one, in order.
+    /// The first `limit` places of readable archives after that one, in order.
     fn archive_places(&self, after: &ArchivePlace, limit: usize) -> Vec<ArchivePlace> {
         let now_ms = self.0.clock.now_ms();
         let mut places = Vec::new();

@@ -46,7 +46,7 @@ impl Entry {
         self.living_at(now_ms)
     }
 
-    /// Version and life; those of no thread when there is none.
+    /// Version and life, or the stamp of a thread that does not exist.
     pub(crate) fn stamp(&self, now_ms: u64) -> Stamp {
         let living = self.living.as_ref();
         living

@@ -45,8 +45,8 @@ impl Living {
         }
     }
 
-    /// A new life with all that this one had, and the number of the last event before it. What the
-    /// scope holds is moved, the rest copied: nobody asks for the scope of this one any more.
+    /// Begins a new life with the content of this one, after the number of the last event before it. Moves the content
+    /// of the scope and copies the rest: nobody reads the old scope any longer.
     pub(crate) fn revive(&mut self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();

@@ -111,8 +111,8 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Forgets all at that time, but not before a minute from now, since what gave them has ended.
-    /// What was over by now stays so.
+    /// Ends all of them at that time, but not within a minute from now, since the life that gave them has ended. Those
+    /// that have ended stay so.
     pub(crate) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {

@@ -102,7 +102,7 @@ pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
 pub(crate) fn lifetime_ms(lifetime: Lifetime) -> u64 {
     match lifetime {
         Lifetime::Forever => 0,
-        // what is over at once is no entry, and 0 would be for ever
+        // an entry that expires at once is not an entry, and 0 would mean for ever
         Lifetime::For(time) => bounded_ms(time).max(1),
     }
 }

@@ -1,4 +1,4 @@
-//! What namespaces have in all buckets together: how much, what has ended, and all of it.
+//! Operations on a namespace in all buckets: usage, expired entries, deletion.
 
 use redis::Value;
 
@@ -66,8 +66,8 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Deletes the entries that a namespace has, batch by batch, and answers how many there were.
-    /// What is put meanwhile is deleted or not.
+    /// Deletes the entries of a namespace in batches, and returns their number. Entries that are put meanwhile may be
+    /// deleted too.
     pub(crate) async fn delete_entries(&self, namespace: &Namespace) -> Result<u64, StoreError> {
         let mut total = 0;
         let start = || Range::of(namespace, "", None);

@@ -174,7 +174,7 @@ impl RedisStore {
     /// Deletes entries of one bucket.
     ///
     /// # Panics
-    /// When there are none.
+    /// Without members.
     pub(super) fn deleting(
         &self,
         entries: &[EntryKeys<'_>],

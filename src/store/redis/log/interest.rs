@@ -12,9 +12,8 @@ use crate::store::redis::transport::link::Calls;
 /// How late a replica may learn that somebody wants to know of all changes.
 pub(crate) const LATENESS: Duration = Duration::from_secs(1);
 
-/// What is known of the mark that says so. It is looked at once a second and not at each write,
-/// which would cost every write of everybody; who sets the mark counts from when the last replica
-/// has seen it.
+/// The cached state of the mark that requests it. It is read once a second and not at each write, which would cost
+/// every write; setting the mark takes effect once the last replica has seen it.
 #[derive(Debug, Default)]
 pub(crate) struct Interest(Mutex<Option<Seen>>);
 
@@ -58,8 +57,8 @@ impl Interest {
         left.arg(mark);
         // in a box: it is done once a second, and would make every write larger
         let left = match Box::pin(calls.peek(left)).await {
-            // The node that has the mark is away, and others are not. What is logged for nobody does
-            // no harm, what is not logged is missed.
+            // The node with the mark is unavailable, and others are not. Logging for nobody does no harm, and an event
+            // that is not logged is missed.
             Err(_) if calls.is_of_several() => {
                 self.set(assumed);
                 return Ok(true);

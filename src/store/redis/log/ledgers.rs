@@ -164,7 +164,7 @@ impl Ledgers for RedisStore {
         });
         let found = self.link.calls().read_many(cmds).await?;
         let both = names.into_iter().zip(found);
-        // one that was replayed in between is parked no more
+        // one that was replayed in between is no longer parked
         let both = both.filter(|(_, record)| *record != Value::Nil);
         Ok(self.unreadable.skip("parked events", both.map(record)))
     }
@@ -202,7 +202,7 @@ fn rest(keys: &ConsumerKeys) -> Command {
     cmd
 }
 
-/// The cursors; none when there are none.
+/// The cursors, if there are any.
 fn positions(reply: Value) -> Result<Option<Vec<Position>>, StoreError> {
     let cursors = array(reply)?;
     if cursors.iter().all(|cursor| *cursor == Value::Nil) {

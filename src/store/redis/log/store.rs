@@ -48,7 +48,7 @@ impl EventLog for RedisStore {
                 self.unreadable.skip_events(bucket, &page.unreadable);
                 let events = &mut logs[index];
                 events.extend(page.events);
-                // fewer than were asked for mean that there are no more, to whoever reads them
+                // a page with fewer than `limit` is the last one, as readers expect
                 let last = page.last.filter(|_| page.count == limit);
                 if let Some(last) = last.filter(|_| events.len() < limit) {
                     more.push((index, (bucket, last)));
@@ -108,7 +108,7 @@ impl EventLog for RedisStore {
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {
-        // a write that another replica has begun before it learned of it may still be on its way
+        // a write that another replica began before it saw the mark may still be in flight
         let lateness = interest::LATENESS + self.background.timeout();
         let mut cmd = Script::WatchAll.call(1);
         cmd.arg(&self.names.watch_all)

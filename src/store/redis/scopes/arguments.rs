@@ -1,4 +1,4 @@
-//! What the scripts of scopes are called with.
+//! Arguments of the scripts of scopes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the scripts of scopes answer.
+//! Replies of the scripts of scopes.
 
 use bytes::Bytes;
 use redis::Value;
@@ -17,7 +17,7 @@ const META_BYTES: usize = 75;
 const SEALED: u64 = 1;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 
-/// What the field `M` of a scope says.
+/// The field `M` of a scope.
 struct Meta {
     flags: u64,
     stamp: Stamp,
@@ -63,12 +63,12 @@ impl Meta {
     }
 }
 
-/// What the field `M` says of the history.
+/// The part of the field `M` about the history.
 pub(crate) fn history(meta: &[u8]) -> Result<HistorySummary, StoreError> {
     Ok(Meta::read(meta)?.history)
 }
 
-/// A scope as it was read; none: there is none.
+/// A scope as it was read, if it exists.
 pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeView>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);

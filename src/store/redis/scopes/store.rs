@@ -99,9 +99,9 @@ impl Scopes for RedisStore {
 }
 
 impl RedisStore {
-    /// Drops the oldest items of a history until it has no more than so many bytes, a thousand at a
-    /// time: others have their turn in between. A write needs that before it only if it takes the place
-    /// of more items than one script drops, and when nothing else refuses it.
+    /// Drops the oldest items of a history until it has at most `limit` bytes, a thousand at a time, so that other
+    /// calls run in between. A write needs this before it only if it replaces more items than one script drops, and if
+    /// nothing else rejects it.
     async fn make_room(
         &self,
         calls: &Calls<'_>,

@@ -155,7 +155,7 @@ impl RedisStore {
         integer(left).is_ok_and(|left| left > self.ahead())
     }
 
-    /// What the index of every bucket has after a place, as far as all of them were looked at.
+    /// The members of every bucket's index after a place, up to where all of them were read.
     async fn list_members(
         &self,
         after: &ArchivePlace,
@@ -254,7 +254,7 @@ fn members_with_scores(reply: &[Value], unreadable: &Unreadable) -> Vec<Member> 
     unreadable.skip("archives", reply.chunks_exact(2).map(read))
 }
 
-/// What meta, end, metadata and the meta of the scope say; none when there is no such archive.
+/// The head of an archive from meta, end, metadata and the meta of the scope, if it exists.
 fn head(id: ThreadId, fields: [Option<&[u8]>; 4]) -> Result<Option<ArchiveHead>, StoreError> {
     let [Some(meta), Some(end), metadata, scope] = fields else {
         return Ok(None);

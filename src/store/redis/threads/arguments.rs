@@ -1,4 +1,4 @@
-//! What the writing scripts are called with.
+//! Arguments of the scripts that write.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const LONGEST_MS: u64 = 1 << 47;
 /// The longest TTL, which is kept in 5 bytes: 34 years.
 const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
 
-/// What the store brings to a write, beside what is to be written.
+/// The store's own arguments of a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteContext {
     pub(crate) ahead_ms: u64,
@@ -110,7 +110,7 @@ pub(crate) fn policy(policy: &Policy, context: &WriteContext) -> Vec<u8> {
     packed
 }
 
-/// What a restoration needs to know, packed.
+/// The arguments of a restoration, packed.
 pub(super) fn restoration(policy: &Policy, ahead_ms: u64, retention: &Retention) -> Vec<u8> {
     let mut packed = Vec::with_capacity(32);
     put(&mut packed, ahead_ms, 6);
@@ -181,7 +181,7 @@ pub(crate) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {
     key.map_or_else(Vec::new, |key| [key.digest.0, key.request.0].concat())
 }
 
-/// A number in so many bytes, the high one first; what does not fit is the most that does.
+/// A number in `bytes` bytes, big-endian; a number that does not fit becomes the largest that does.
 pub(crate) fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
     let limit = u64::MAX >> (64 - 8 * bytes);
     packed.extend_from_slice(&number.min(limit).to_be_bytes()[8 - bytes..]);

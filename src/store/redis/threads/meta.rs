@@ -8,7 +8,7 @@ use crate::store::StoreError;
 const FORMAT: u8 = 1;
 const BYTES: usize = 64;
 
-/// What the field `M` says.
+/// The field `M`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
     pub(crate) stamp: Stamp,
@@ -58,7 +58,7 @@ impl Meta {
     }
 }
 
-/// The next number of so many bytes, the high one first, which have to be there.
+/// The next number of `bytes` bytes, big-endian, which must be there.
 pub(crate) fn take(rest: &mut &[u8], bytes: usize) -> u64 {
     let (number, after) = rest.split_at(bytes);
     *rest = after;

@@ -1,8 +1,7 @@
 //! Guards and operations as `lua/threads/write.lua` takes them.
 //!
-//! Each field is sent once and goes by its number from there on. Steps of one kind on fields that
-//! follow each other are sent as one, so that the script spends little on each of the 10,000 keys that
-//! a state may have.
+//! Each field is sent once, and is a number from there on. Steps of one kind on fields that follow each other are sent
+//! as one, so that the script spends little on each of the 10,000 keys that a state may have.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

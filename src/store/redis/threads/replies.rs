@@ -1,4 +1,4 @@
-//! What the writing scripts answer.
+//! Replies of the scripts that write.
 
 use redis::Value;
 

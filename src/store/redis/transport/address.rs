@@ -7,7 +7,7 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// What the URL of a deployment says.
+/// The URL of a deployment.
 #[derive(Clone)]
 pub(crate) enum Address {
     /// `redis://`, `rediss://`, `unix://`: one server.
@@ -16,16 +16,16 @@ pub(crate) enum Address {
     Sentinels {
         /// How to reach each sentinel.
         sentinels: Vec<ConnectionInfo>,
-        /// What they call the master.
+        /// The sentinels' name of the master.
         master: String,
-        /// How to reach the master, but for its host.
+        /// The connection to the master, without its host.
         server: Box<ConnectionInfo>,
     },
     /// `redis+cluster://`, `rediss+cluster://`: all masters that these nodes know.
     Cluster {
         /// Nodes to begin with.
         seeds: Vec<Host>,
-        /// How to reach a node, but for its host.
+        /// The connection to a node, without its host.
         node: Box<ConnectionInfo>,
     },
 }
@@ -37,9 +37,9 @@ pub(crate) struct Host {
     pub(super) port: u16,
 }
 
-/// What is wrong with a URL. No text holds any of it.
+/// The fault of a URL. No text contains any part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it has to be {}", self.rule())]
+#[error("it must be {}", self.rule())]
 pub enum RedisUrlError {
     /// No known scheme, or nothing after it.
     Scheme,
@@ -54,7 +54,7 @@ pub enum RedisUrlError {
 }
 
 impl RedisUrlError {
-    /// What the URL has to be.
+    /// The rule that the URL breaks.
     #[must_use]
     pub fn rule(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! When a server is not asked, because it would not answer.
+//! The circuit breaker of a server.
 //!
-//! It opens when a connection could not be made, or when a call got no answer in time, none has got
-//! one since, and a probe gets none either. What a server answers never opens it, be it an error: that
-//! is of the call, and who answers is there.
+//! It opens when a connection failed, or when a call timed out, no call has been answered since, and a probe times out
+//! too. A reply never opens it, not even an error: an error belongs to its call, and a server that replies is
+//! available.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use crate::store::NotAsked;
 /// From one probe to the next, at first and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
-/// What is known of one server, by all connections to it.
+/// The state of one server, shared by all connections to it.
 #[derive(Debug)]
 pub(super) struct Breaker {
     /// For the log.
@@ -55,14 +55,14 @@ enum Trouble {
     Silent,
 }
 
-/// The one probe that is on its way.
+/// The one probe in flight.
 #[derive(Debug, Clone, Copy)]
 struct Underway {
-    /// What was known before it is so old that callers wait for what it finds.
+    /// The state before the probe is so old that callers wait for its result.
     is_awaited: bool,
 }
 
-/// What a call comes to.
+/// The decision about a call.
 #[derive(Debug)]
 pub(super) enum Verdict<'a> {
     Pass,
@@ -70,7 +70,7 @@ pub(super) enum Verdict<'a> {
     Refused(Fault, Option<Notified<'a>>),
 }
 
-/// What a probe is begun with.
+/// The start of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Begun {
     /// It is to tell whether the server is silent.
@@ -121,7 +121,7 @@ impl Breaker {
             Some(Trouble::Unreachable(cause, _)) => *cause = error,
             Some(Trouble::Silent) => {}
             None | Some(Trouble::Suspected) => {
-                tracing::warn!(server = self.name, %error, "Redis cannot be reached, and is not asked");
+                tracing::warn!(server = self.name, %error, "Redis unreachable, circuit open");
                 self.open(&mut state, Trouble::Unreachable(error, now), now);
             }
         }
@@ -159,10 +159,7 @@ impl Breaker {
     pub(super) fn silent(&self, now: Instant) {
         let mut state = self.state();
         if matches!(state.trouble, Some(Trouble::Suspected)) {
-            tracing::warn!(
-                server = self.name,
-                "Redis does not answer, and is not asked"
-            );
+            tracing::warn!(server = self.name, "Redis does not answer, circuit open");
             self.silences.fetch_add(1, Ordering::Relaxed);
             self.open(&mut state, Trouble::Silent, now);
         }
@@ -202,7 +199,7 @@ impl Breaker {
         self.probed.notify_waiters();
     }
 
-    /// What a call comes to, which has a connection that works or has none.
+    /// The decision about a call, which has a working connection or none.
     pub(super) fn judge(&self, has_connection: bool) -> Verdict<'_> {
         let state = self.state();
         let (why, since) = match &state.trouble {
@@ -230,7 +227,7 @@ impl Breaker {
 
     fn close(&self, state: &mut State) {
         if state.is_open() {
-            tracing::info!(server = self.name, "Redis answers again");
+            tracing::info!(server = self.name, "Redis answers again, circuit closed");
         }
         state.trouble = None;
         self.is_closed.store(true, Ordering::Relaxed);

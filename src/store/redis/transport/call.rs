@@ -1,4 +1,4 @@
-//! What is called on one server, from the operation down to the connection.
+//! Calls to one server, from the operation down to the connection.
 
 use std::mem;
 use std::time::Instant;
@@ -16,7 +16,7 @@ pub(super) struct Call<'a> {
     /// How many of the first replies fail the call if they are errors. Others are errors among the
     /// replies.
     pub(super) checked: usize,
-    /// Whether it needs a permit. What other calls wait for does not.
+    /// Whether it needs a permit. Calls that others wait for need none.
     pub(super) is_limited: bool,
     /// Whether replicas are waited for after the commands. The reply to that comes last.
     pub(super) confirmation: Option<&'a Confirmation>,

@@ -12,7 +12,7 @@ pub(crate) struct Command {
     packed: Vec<u8>,
 }
 
-/// What can be a word of a command.
+/// A word of a command.
 pub(crate) trait Word {
     fn add_to(&self, command: &mut Command);
 }

@@ -12,14 +12,13 @@ use super::commands::{Command, command, key_of};
 use super::fault::Fault;
 use crate::store::millis;
 
-/// Writes something that changes nothing, to any key. Since Redis 7.2, WAIT waits for what its own
-/// connection has written last and not for what others have: over a new one it says at once that all
-/// replicas have it. But an answer may be one that was given before over another connection, or say
-/// that there was nothing to do. By the mark beside it, it is not given before replicas have all that it
-/// tells of.
+/// Writes a mark that changes nothing, to any key. Since Redis 7.2, WAIT waits for the last write of its own
+/// connection, and not for those of others: on a new one it returns at once. But a reply may repeat the answer to a
+/// write on another connection, or say that nothing had to be done. With the mark next to it, WAIT returns only when
+/// replicas have everything that the reply reports.
 ///
-/// The first DEL changes nothing: when memory is full, what takes some is not refused to a script that
-/// has written before. Sent whole, as a script that the server has lost would have all of it repeated.
+/// The first DEL changes nothing: when memory is full, Redis allows a script that has written before to use more. The
+/// script is sent in full, since a script that the server has lost would repeat all commands.
 const MARK: &str = "local c,k=redis.call,KEYS[1] \
     local left=c('PTTL',k) \
     if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \

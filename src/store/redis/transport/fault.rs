@@ -43,9 +43,8 @@ impl Fault {
         matches!(self, Self::Call(_)) && !self.is_of_the_connection()
     }
 
-    /// Whether the server has no memory left for what was sent, and has done nothing: it looks before a
-    /// script's first write alone. Redis 6.2 wraps that answer into an error of the script, without a
-    /// code of its own.
+    /// Whether the server had no memory left and has done nothing: it checks only before the first write of a script.
+    /// Redis 6.2 wraps that reply into an error of the script, without a code of its own.
     pub(crate) fn is_full(&self) -> bool {
         let Self::Call(error) = self else {
             return false;
@@ -57,8 +56,8 @@ impl Fault {
         error.code() == Some("OOM") || error.code() == Some("ERR") && is_wrapped()
     }
 
-    /// Whether the server may have done what was sent: the connection ended before it said so, or
-    /// a script failed on its way.
+    /// Whether the server may have executed the commands: the connection ended before a reply, or a script failed
+    /// midway.
     pub(crate) fn may_be_done(&self) -> bool {
         let script = Some(ErrorKind::Server(ServerErrorKind::ResponseError));
         match self {

@@ -10,7 +10,7 @@ use crate::store::redis::transport::replies::{UNKNOWN, bytes};
 /// All fields of a hash, as they came from one server or from a cluster.
 #[derive(Debug)]
 pub(crate) enum Fields {
-    /// Behind the header of the map, of so many pairs.
+    /// After the header of the map, with that many pairs.
     Raw {
         pairs: Bytes,
         count: usize,

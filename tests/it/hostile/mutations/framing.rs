@@ -1,4 +1,4 @@
-//! Where a body ends, and what comes after it.
+//! The end of a body, and the bytes after it.
 
 use super::super::dice::Dice;
 use super::super::request::Request;

@@ -100,7 +100,7 @@ const LINES: [&[u8]; 73] = [
     b"x-turn-token: \"",
 ];
 
-/// Lines that are none.
+/// Malformed lines.
 const BROKEN: [&[u8]; 12] = [
     b"no-colon",
     b": no name",

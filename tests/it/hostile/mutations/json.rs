@@ -1,4 +1,4 @@
-//! Bodies: other types and numbers, nesting, repeated names, text that is none, too much and too little.
+//! Bodies: other types and numbers, nesting, repeated names, invalid text, too much and too little.
 
 use serde_json::Value;
 
@@ -182,7 +182,7 @@ fn poison(dice: &mut Dice) -> Vec<u8> {
     }
 }
 
-/// Lists, objects or both, so many deep; not always with as many ends.
+/// Lists, objects or both, nested `depth` times; not always with as many ends.
 fn nested(depth: usize, dice: &mut Dice) -> Vec<u8> {
     let (open, close): (&[u8], &[u8]) = match dice.below(3) {
         0 => (b"[", b"]"),

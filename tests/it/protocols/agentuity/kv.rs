@@ -9,7 +9,7 @@ use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{Backend, Server};
 use crate::support::until;
 
-/// What a busy machine may add to a time.
+/// The slack of a busy machine.
 const SLACK_SECONDS: f64 = 20.0;
 
 /// How long a value lives by what a read of it says; none: for ever.

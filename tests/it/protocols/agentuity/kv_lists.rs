@@ -237,7 +237,7 @@ async fn what_is_asked_of_an_order_has_to_be_right(server: &Server) {
         let name = query.split('=').next().unwrap();
         assert!(text.contains(name) || query == "name=%FF", "{text}");
     }
-    // which an adapter may be told to send with each call
+    // which an adapter may be configured to send with each call
     let plain = stats(&client, "?orgId=o").await;
     assert_eq!(plain.get("namespaces"), None);
     let page = stats(&client, "?agent_name=a").await;

@@ -1,4 +1,4 @@
-//! Who stays outside, what is malformed, and a store that is away.
+//! Rejected callers, malformed requests, and an unavailable store.
 
 use reqwest::Method;
 use serde_json::json;
@@ -215,7 +215,7 @@ async fn an_answer_that_cannot_be_finished_is_cut_off() {
     redis.kill();
 
     assert!(begun.bytes().await.is_err());
-    server.await_log(|line| line.contains("an answer is cut off"));
+    server.await_log(|line| line.contains("answer cut off"));
 }
 
 over_both_stores!(

@@ -1,4 +1,4 @@
-//! What is told of sessions.
+//! Notices of sessions.
 
 use reqwest::Method;
 

@@ -1,4 +1,4 @@
-//! Who may come in, and to which scope.
+//! The callers that may use it, and their scopes.
 
 use serde_json::json;
 

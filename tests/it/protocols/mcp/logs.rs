@@ -1,4 +1,4 @@
-//! What is noted of messages.
+//! The log of messages.
 
 use serde_json::json;
 
@@ -38,7 +38,7 @@ async fn no_message_and_no_signature_is_logged(backend: Backend) {
     assert!(log.contains(r#""route":"/mcp""#), "{log}");
 }
 
-/// What the web server traces of requests is for who asks for it.
+/// Traces of the web server appear only on request.
 fn is_ours(line: &str) -> bool {
     line.contains(r#""target":"threadkeep"#) || line.contains(r#""target":"rmcp"#)
 }

@@ -140,7 +140,7 @@ impl Mcp {
         self.result("tools/call", params).await
     }
 
-    /// What a call that is right answers.
+    /// The answer of a valid call.
     async fn call(&self, name: &str, arguments: Value) -> Value {
         let mut result = self.call_tool(name, arguments).await;
         assert_eq!(result["isError"], false, "{result}");

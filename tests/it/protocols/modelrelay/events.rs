@@ -16,7 +16,7 @@ use crate::support::server::{Backend, Server};
 #[cfg(feature = "redis")]
 use crate::support::until;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines().filter(|line| !line.is_empty());
@@ -42,14 +42,14 @@ async fn events_are_read_to_the_end_while_another_ends_the_run(server: &Server) 
     let runs = client_of(server).runs();
     let mut events = runs.stream_events(RunId(id), None, None).await.unwrap();
 
-    let first = timeout(PATIENCE, events.next()).await.unwrap().unwrap();
+    let first = timeout(WAIT_LIMIT, events.next()).await.unwrap().unwrap();
     // which the default stream says nothing of
     call(server, id, "kv_write", json!({"key": "a", "value": "b"})).await;
     call(server, id, "tasks_write", json!({"tasks": []})).await;
     let end = r#"{"status":"succeeded","output":{"x":"é"}}"#;
     post(server, &path(id, "/complete"), end).ok().await;
-    let last = timeout(PATIENCE, events.next()).await.unwrap().unwrap();
-    let none = timeout(PATIENCE, events.next()).await.unwrap();
+    let last = timeout(WAIT_LIMIT, events.next()).await.unwrap().unwrap();
+    let none = timeout(WAIT_LIMIT, events.next()).await.unwrap();
 
     let (first, last) = (first.unwrap(), last.unwrap());
     assert_eq!((first.seq(), last.seq()), (1, 2));
@@ -185,7 +185,7 @@ async fn many_changes_of_state_are_all_told_in_order(server: &Server) {
         .await;
     }
 
-    let told = timeout(PATIENCE, reading).await.unwrap().unwrap();
+    let told = timeout(WAIT_LIMIT, reading).await.unwrap().unwrap();
 
     let told = lines(&told);
     assert_eq!(told.len(), 61);
@@ -198,7 +198,7 @@ async fn a_reader_says_how_much_it_wants_and_whether_it_waits(server: &Server) {
     let id = new_run(server, "{}").await;
     let read = async |below: &str| {
         let request = get(server, &path(id, &format!("/events{below}")));
-        let answer = timeout(PATIENCE, request.ok()).await.unwrap();
+        let answer = timeout(WAIT_LIMIT, request.ok()).await.unwrap();
         types(&lines(&answer.text()))
     };
     let nothing: [&str; 0] = [];
@@ -236,13 +236,13 @@ async fn headers_come_at_once_though_there_is_nothing_to_say(server: &Server) {
     let id = new_run(server, "{}").await;
 
     let begun = get(server, &path(id, "/events?after_seq=1")).begin();
-    let response = timeout(PATIENCE, begun).await.unwrap();
+    let response = timeout(WAIT_LIMIT, begun).await.unwrap();
 
     assert_eq!(response.status().as_u16(), 200);
     post(server, &path(id, "/complete"), r#"{"status":"failed"}"#)
         .ok()
         .await;
-    let text = timeout(PATIENCE, response.text()).await.unwrap().unwrap();
+    let text = timeout(WAIT_LIMIT, response.text()).await.unwrap().unwrap();
     assert_eq!(types(&lines(&text)), ["run_failed 2"]);
 }
 
@@ -296,7 +296,7 @@ async fn a_server_that_stops_cuts_the_stream_of_a_run_that_goes_on(backend: Back
     events.next().await.unwrap().unwrap();
 
     let stopping = tokio::task::spawn_blocking(move || server.stop());
-    let next = timeout(PATIENCE, events.next()).await.unwrap();
+    let next = timeout(WAIT_LIMIT, events.next()).await.unwrap();
 
     assert!(matches!(next, Some(Err(Error::Transport(_)))), "{next:?}");
     assert!(stopping.await.unwrap().success());
@@ -315,7 +315,7 @@ async fn a_run_that_ends_on_one_replica_ends_for_readers_on_another() {
         .ok()
         .await;
 
-    let text = timeout(PATIENCE, reading.text()).await.unwrap().unwrap();
+    let text = timeout(WAIT_LIMIT, reading.text()).await.unwrap().unwrap();
     let expected = ["run_started 1", "kv_updated 1", "run_completed 2"];
     assert_eq!(types(&lines(&text)), expected);
 }
@@ -340,7 +340,7 @@ async fn a_reader_hears_of_the_end_after_the_store_was_away() {
     redis.resume();
     let end = || post(&server, &path(id, "/complete"), r#"{"status":"succeeded"}"#).send();
     until(async || end().await.status == 200).await;
-    let last = timeout(PATIENCE, events.next()).await.unwrap().unwrap();
+    let last = timeout(WAIT_LIMIT, events.next()).await.unwrap().unwrap();
 
     assert_eq!(last.unwrap().seq(), 2);
     assert!(events.next().await.is_none());

@@ -59,7 +59,7 @@ async fn refused(request: Request, status: u16, code: &str) -> Value {
     error
 }
 
-/// What the API refused.
+/// The API's refusal.
 fn api_error<T: std::fmt::Debug>(result: Result<T, Error>) -> APIError {
     match result {
         Err(Error::Api(error)) => error,

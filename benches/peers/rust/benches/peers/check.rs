@@ -50,7 +50,7 @@ pub(super) async fn all(peer: &Peer, operation: Operation, states: &[String]) ->
     Ok(())
 }
 
-/// How often the request of that number has changed what was found, or as often as can be told.
+/// The number of times that the request of that number has changed the content, as far as it can be counted.
 fn times(operation: Operation, found: &Value, n: usize) -> io::Result<usize> {
     let Operation::Push(_) = operation else {
         return Ok(1);

@@ -1,4 +1,4 @@
-//! What states have in them.
+//! The content of states.
 
 use super::request::message;
 

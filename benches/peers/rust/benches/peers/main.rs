@@ -1,5 +1,5 @@
-//! What the same work costs here and with what people use else: CPU of the server and of Redis.
-//! `benches/peers/run.sh` runs it, `benches/peers/README.md` tells about it.
+//! The cost of the same work here and with common alternatives: CPU of the server and of Redis. `benches/peers/run.sh`
+//! runs it, `benches/peers/README.md` describes it.
 
 mod api;
 mod check;

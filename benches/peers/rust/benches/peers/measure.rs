@@ -19,7 +19,7 @@ use super::results::{Cell, Section};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// What one peer is asked in one operation.
+/// The requests to one peer for one operation.
 struct Work {
     states: Vec<String>,
     requests: Vec<Vec<u8>>,

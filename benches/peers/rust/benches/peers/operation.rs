@@ -1,4 +1,4 @@
-//! What is asked of every peer.
+//! The requests to every peer.
 
 use super::content::{Content, key};
 use super::request::{message, value};
@@ -8,7 +8,7 @@ use super::request::{message, value};
 pub(super) enum Operation {
     ReadKeys,
     Merge,
-    /// Keeps so many messages.
+    /// Keeps this many messages.
     Push(usize),
     ReadMessages,
     ReadLarge,
@@ -47,7 +47,7 @@ impl Operation {
         }
     }
 
-    /// What the state of that number has before the first request.
+    /// The content of the state of that number before the first request.
     pub(super) fn start(self, n: usize) -> Content {
         match self {
             Self::ReadKeys | Self::Merge => Content::keys(10, |place| value(n + place)),
@@ -57,7 +57,7 @@ impl Operation {
         }
     }
 
-    /// What the state of that number has after one request with that number.
+    /// The content of the state of that number after one request with that number.
     pub(super) fn apply(self, content: &mut Content, n: usize) {
         match (self, content) {
             (Self::Merge, Content::Keys(keys)) => keys[n % 10] = (key(n % 10), value(n)),

@@ -1,4 +1,4 @@
-//! Who is measured.
+//! The peers.
 
 use std::fs;
 use std::io;
@@ -76,7 +76,7 @@ fn start_fastapi(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     start("FastAPI", command, address, Api::Documents)
 }
 
-/// Debian's settings, but for one thread, and a log below the directory.
+/// Debian's settings, except for one thread, and a log below the directory.
 async fn start_webdis(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     let (directory, address) = (installed.join("webdis"), free_address()?);
     let settings = json!({

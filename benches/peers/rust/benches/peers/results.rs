@@ -1,4 +1,4 @@
-//! What has been measured.
+//! The measurements.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::results::{Cell, Section};
 
-/// What a reader needs to know of a run beside its results.
+/// The facts about a run that a reader needs in addition to its results.
 pub(super) struct Run {
     pub(super) command: String,
     pub(super) machine: String,

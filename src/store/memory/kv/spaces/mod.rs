@@ -11,11 +11,11 @@ use crate::store::{
     Reading, Usage, millis,
 };
 
-/// Entries whose time has passed that one list looks at, beside those that it finds: many can end at
-/// once, and until they are purged a page that would pass them all over holds the lock for that long.
+/// Expired entries that one list skips in addition to those that it finds: many can expire at once, and until they are
+/// purged a page that skips them all holds the lock for that long.
 const PASSED_OVER: usize = 10_000;
 
-/// All namespaces. What has passed is hidden at once, and freed by whoever purges.
+/// All namespaces. Expired entries are hidden at once, and freed by the purge.
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
     spaces: HashMap<Namespace, Space>,
@@ -209,7 +209,7 @@ impl Spaces {
         }
     }
 
-    /// What is in a namespace when all that has passed is purged.
+    /// The usage of a namespace once all expired entries are purged.
     pub(crate) fn usage(&self, namespace: &Namespace) -> Usage {
         let Some(space) = self.spaces.get(namespace) else {
             return Usage::default();

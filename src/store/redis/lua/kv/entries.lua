@@ -1,20 +1,19 @@
--- Shared by the scripts on entries of namespaces, which lie beside the threads of a bucket, in its
--- slot. Which bucket is by namespace and key, so that a large namespace is in all of them:
+-- Shared by the scripts on entries of namespaces, which are next to the threads of a bucket, in its slot. Which bucket
+-- is by namespace and key, so that a large namespace is in all of them:
 --   :k:HASH    an entry: when it ends (0: never), when it was last put or used, how often it was used;
 --              then its head and its body. It has an expiry, which is its end.
 --   :kh        heads by member
 --   :kn        members in the order of their bytes
 --   :kx        members by when they end
 --   :kc        of each namespace: entries, bytes of their bodies, when one was last put or used
--- A member is 16 bytes of the hash of the namespace's name, and the key as text. A head: format,
--- version, life, created, updated, ttl (0: for ever), bytes of the body; then lengths and texts of
--- content type and encoding.
+-- A member is 16 bytes of the hash of the namespace's name, and the key as text. A head: format, version, life,
+-- created, updated, ttl (0: for ever), bytes of the body; then lengths and texts of content type and encoding.
 --
--- What has ended is left to whoever purges: it stands in all but :k:HASH until then.
+-- Expired entries stay in all keys except :k:HASH until they are purged.
 local USES, HEAD, COUNTS = '>I6I6I6', '>BI6c8I6I6I6I4', '>I6I6I6'
 local HEAD_AT, HEAD_BYTES = 19, 37
 local NOBODY = '\0\0\0\0\0\0\0\0'
--- What ends with one call of another purpose.
+-- The number of entries that one call of another purpose purges.
 local PURGED = 20
 
 -- Adds to the counts of a member's namespace.
@@ -50,8 +49,8 @@ local function drop(k, member)
   count(k.counts, member, -1, -bytes, 0)
 end
 
--- Drops members that have ended, at most so many, and answers how many there were. Goes after what
--- takes memory, which a full Redis would not refuse any more.
+-- Drops up to `most` expired members, and returns their number. Runs after commands that take memory, which a full
+-- Redis would not refuse any longer.
 local function purge(k, most, ahead)
   local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, most)
   for _, member in ipairs(ended) do drop(k, member) end

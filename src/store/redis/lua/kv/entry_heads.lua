@@ -1,5 +1,5 @@
--- Heads of entries that live. KEYS: 1 heads, 2 ends. ARGV: 1 ahead, then members.
--- Reply: of each its head and its end (empty: never), in turn; two empty texts: there is none.
+-- Heads of entries. KEYS: 1 heads, 2 ends. ARGV: 1 ahead, then members.
+-- Reply: head and end (empty: never) of each, in turn; two empty texts for an entry that does not exist.
 local k, ahead, found = {heads = KEYS[1], ends = KEYS[2]}, tonumber(ARGV[1]), {}
 for i = 2, #ARGV do
   local head = head_of(k, ARGV[i], ahead)

@@ -1,8 +1,8 @@
 -- Puts an entry.
 -- KEYS: 1 entry, 2 heads, 3 members, 4 ends, 5 counts.
 -- ARGV: 1 ahead, 2 member, 3 precondition, 4 ttl in milliseconds or 0, 5 a life for a new one,
---       6 the entry whole, but for what stands before the texts, which has room there; 7 bytes of the
---       texts with their lengths. A large body is copied no more often than Redis itself does.
+--       6 the whole entry, with room for the numbers before the texts; 7 bytes of the
+--       texts with their lengths. A large body is copied only as often as Redis itself does.
 -- Reply: version, life and end (0: never); or a refusal as in write.lua.
 local entry, ahead, member, ttl = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[4])
 local k = {heads = KEYS[2], members = KEYS[3], ends = KEYS[4], counts = KEYS[5]}

@@ -1,6 +1,6 @@
--- Counts a use of an entry, and gives it its whole lifetime again when less than half is left. Goes
--- before a plain read in one pipeline, whose reply counts only after 1.
--- KEYS: 1 entry, 2 ends, 3 counts. ARGV: 1 ahead, 2 member. Reply: 1, or 0 when there is none.
+-- Counts a use of an entry, and renews its lifetime if less than half is left. Precedes a plain read in one pipeline,
+-- whose reply counts only after 1.
+-- KEYS: 1 entry, 2 ends, 3 counts. ARGV: 1 ahead, 2 member. Reply: 1, or 0 if it does not exist.
 local entry, ahead, member = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local left, at = call('PTTL', entry), now(ahead)
 if left == -2 or left >= 0 and left <= ahead then return 0 end

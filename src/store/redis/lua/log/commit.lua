@@ -8,7 +8,7 @@ if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 
 if call('EXISTS', KEYS[2]) == 0 then return {0, 0} end
 -- what a consumer has handled can leave the log
 write_even_when_full(KEYS[2])
--- Whether a position is past another one. What comes late, after a timeout, moves no cursor back.
+-- Whether a position is after another one. A late commit, after a timeout, moves no cursor back.
 local function is_past(position, other)
   if not other then return true end
   local ms, n = string.match(position, '^(%d+)-(%d+)$')

@@ -76,7 +76,7 @@ local function hex(bytes)
   return (string.gsub(bytes, '.', function(c) return fmt('%02x', byte(c)) end))
 end
 
--- What a thread's scope is kept in, in the slot of the thread: see scope.lua.
+-- The keys of a thread's scope, in the slot of the thread: see scope.lua.
 local BESIDE = {':k:', ':y:', ':z:'}
 
 local function beside(thread, kind)
@@ -89,7 +89,7 @@ local function drop_scope(thread)
   for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind)) end
 end
 
--- Moves what a thread's scope holds beside the archive of that life, which gets its meta.
+-- Moves the content of a thread's scope next to the archive of that life, which gets its meta.
 local function archive_scope(thread, archive, life, archive_ms)
   local m = call('HGET', beside(thread, ':k:'), 'M')
   if not m then return end

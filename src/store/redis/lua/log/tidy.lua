@@ -1,10 +1,9 @@
--- Deletes what is past its time from a log.
+-- Deletes events past their retention from a log.
 -- KEYS: 1 log, 2 horizon, 3 archives.
 -- ARGV: 1 ahead, 2 how long events stay, 3 how long they stay at most, 4 how far the slowest
---       consumer is or nothing, 5 how long an archive can be got, 6 how many archives at most,
+--       consumer is or nothing, 5 how long an archive is readable, 6 how many archives at most,
 --       7 about how many events at most.
--- Reply: whether there is more to be deleted from the log, and archives that neither the retention
--- nor the log wants any more.
+-- Reply: whether the log has more to delete, and the archives that neither the retention nor the log needs.
 local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[7])
 -- a time before the epoch is no place in a log
 local function position(ms) return fmt('%.0f-0', math.max(1, ms)) end

@@ -1,6 +1,6 @@
--- Drops the oldest items of a history that is too large, no more than one script may.
+-- Drops the oldest items of a history that is too large, up to the number that one script may.
 -- KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
--- ARGV: 1 ahead, 2 bytes that it may have. Reply: 1 when it has no more, or 0.
+-- ARGV: 1 ahead, 2 bytes that it may have. Reply: 1 if it fits now, or 0.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 local _, s = open_scope(k, ahead, false)

@@ -17,8 +17,8 @@ if ARGV[2] == 'k' then
     if byte(f) == 107 then keys[#keys + 1] = sub(f, 2) end
   end
 end
--- An end that stands is told to the millisecond, however often it is read. PTTL goes by the time at which
--- the script began and TIME by the present one, so their sum varies; Redis 7 knows the end itself.
+-- A fixed end is reported to the same millisecond at each read. PTTL follows the time at which the script began and
+-- TIME the present one, so their sum varies; Redis 7 knows the end itself.
 local at = now(ahead)
 if s.ttl == 0 and s.left and s.left >= 0 then
   local ends = redis.pcall('PEXPIRETIME', k.scope)

@@ -1,16 +1,16 @@
 -- Shared by the scripts that read and write scopes. A scope is one hash:
---   M          meta: flags (1: takes no more writes), life, version, bytes of the values, number of
---              keys, created, updated, how long it lives after a use (0: that moves nothing), when
---              the time of the first key passes (0: of none), version of the tasks, places of the
+--   M          meta: flags (1: rejects writes), life, version, bytes of the values, number of keys,
+--              created, updated, lifetime after a use (0: unlimited), when the first key expires
+--              (0: none does), version of the tasks, places of the
 --              oldest and of the next item of the history, its bytes, number of its events
 --   kKEY       a value
---   xKEY       when its time passes, where it does
---   T          the task list as JSON, where there is one
---   R          the record, where there is one
--- Beside it, in its slot:
+--   xKEY       when it expires, if it does
+--   T          the task list as JSON, if there is one
+--   R          the record, if there is one
+-- Next to it, in its slot:
 --   :k:NAME    the scope; of a thread its id, of others a digest
 --   :y:NAME    the history: a stream of PLACE-0 with `t` time, `i` id, `v` value
---   :z:NAME    what its ids stand for: place (6 bytes) and fingerprint of the value
+--   :z:NAME    its ids: place (6 bytes) and fingerprint of the value
 --   :j:NAME    its remembered answers, as records.lua has them
 -- The scope of a thread has no time to live of its own: it has the thread's life, and ends with it.
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'

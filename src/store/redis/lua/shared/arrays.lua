@@ -12,9 +12,8 @@ local function count_elements(text)
   return count
 end
 
--- Where the element begins that comes so many after the one at that place; nothing when there are
--- fewer, of which there may be none where it is STEP or more. To search for one at a time would take
--- twice as long for elements of one byte.
+-- The start of the element `many` elements after the one at that place; nothing if there are fewer, possibly none if
+-- `many` is at least STEP. Searching one element at a time would take twice as long for elements of one byte.
 local function element_after(text, at, many)
   if many >= STEP then
     local steps, _, last = string.rep('\n[^\n]*', STEP), nil, nil

@@ -4,34 +4,34 @@
 --   M          meta: format, life, version, bytes of the members, number of keys, created,
 --              updated, ttl, end of the absolute lifetime (0: none), number of the next array,
 --              grace in seconds, number of its events so far, until when its changes are logged
---   D          metadata as JSON text, where it was set
+--   D          metadata as JSON text, if it was set
 --   E          in the archive: why it ended (as the flags of the event), when, when archived
---   S          in the archive: the meta of its scope, where it had one
+--   S          in the archive: the meta of its scope, if it had one
 --   T          in the archive: until when a write is refused that comes from this life or an earlier
 --              one, where the thread was destroyed
---   R          in the archive: it was restored, and is there for the event of the end alone
+--   R          in the archive: it was restored, and exists only for the event of the end
 --   "key":     a value as JSON text; an array as `[` and its elements, each with a line feed
 --              before it; a large array as `A` and its header
 --   cI:N       chunk N of array I: the ordinal of its first element, then elements, each with a
 --              line feed before it
--- A destroyed thread is a hash with the field T alone until its tombstone time is over.
+-- A destroyed thread is a hash with only the field T until its tombstone time is over.
 --
--- A thread lives while its key's time to live is above its grace: it then is dead, but its data is
--- there for whoever ends it. `ahead`, which only tests set, shifts the clock, and every expiry that
--- is written, by that many milliseconds.
+-- A thread exists while its key's time to live is above its grace: after that it has expired, but its data stays until
+-- it is ended. `ahead`, which only tests set, shifts the clock, and every expiry that is written, by that many
+-- milliseconds.
 --
--- Beside the threads of a bucket, all in its slot:
---   :d         deadlines: ids by when to look at them, which is not moved by each use
+-- Next to the threads of a bucket, all in its slot:
+--   :d         deadlines: ids by the time of their next check, which not every use moves
 --   :e         the log, a stream of entries as log_event in log.lua writes them
 --   :h         the newest position that was deleted from the log
 --   :a:ID      the archive of the last life of a thread: its hash, with E
 --   :a:ID:LIFE that of an earlier life
 --   :x         archives: ID-LIFE by when it was archived, so that those of one time are sorted by
 --              id and life: no character of an id is below `-`
---   :k: :y: :z: :j: what scopes are kept in: see scope.lua
---   :l:ID:NAME how often something was done to a thread or another scope: see rates.lua
---   :w:ID      there while a thread is watched, so that a life which begins meanwhile is too
--- What is in capitals is a constant, which stands in its places as the value itself when scripts are loaded.
+--   :k: :y: :z: :j: scopes: see scope.lua
+--   :l:ID:NAME counters of a thread's or another scope's rate limits: see rates.lua
+--   :w:ID      exists while a thread is watched, so that a life which begins meanwhile is too
+-- Names in capitals are constants, which are replaced by their values when scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
@@ -43,8 +43,8 @@ local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
 
--- Fails while the slot of a key is on its way to another node of a cluster: no script can make a key
--- there that it has just dropped, or give one another name. To be called before anything is changed.
+-- Fails while the slot of a key moves to another node of a cluster: no script can create a key there that it has just
+-- dropped, or rename one. Call it before any change.
 local function settle(key) call('EXISTS', key, key .. ':') end
 
 local clock_ms
@@ -90,8 +90,8 @@ local function chunk_name(id, n)
   return 'c' .. id .. ':' .. fmt('%.0f', n)
 end
 
--- When its memory is full, Redis refuses what takes some, but not to a script that has written
--- before. Who frees memory in the end begins with this on a hash, which changes nothing.
+-- When its memory is full, Redis refuses commands that take some, but not to a script that has written before. A
+-- script that frees memory in the end begins with this on a hash, which changes nothing.
 local function write_even_when_full(hash)
   call('HDEL', hash, '')
 end

@@ -1,8 +1,8 @@
--- Brings a life back from the archive.
+-- Restores a life from the archive.
 -- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch.
 -- ARGV: 1 ahead, greatest age (0: none), life for it, how long an archive is kept, and how long it
---         can be got
---       2 which life, in hex, or nothing for the last one that ended
+--         is readable
+--       2 which life, in hex, or nothing for the one that ended last
 -- Reply: nil, or meta, metadata, milliseconds to live, now; or a refusal as in write.lua.
 local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', ARGV[1])
 local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
@@ -29,7 +29,7 @@ local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
 sequence = math.max(sequence, events_before(k.archive)) + 1
 version = version + 1
 settle(k.thread)
--- a copy, since the event of the end may still be on its way and wants the state
+-- a copy, since the event of the end may still be in flight and needs the state
 call('UNLINK', k.thread)
 local lives = lifetime(ttl, ends, ahead)
 -- before the scope comes back: what a life left whose data is lost goes with this

@@ -1,4 +1,4 @@
--- Deletes archives, with what was beside them. KEYS: 1 archives, then of each its two possible names.
+-- Deletes archives, with their scopes. KEYS: 1 archives, then the two possible names of each.
 -- ARGV: members of archives, ID-LIFE. Reply: 1.
 for i, member in ipairs(ARGV) do
   local id, life = string.match(member, '^(.*)%-(%x+)$')

@@ -98,7 +98,7 @@ local function read(f)
   return text[f]
 end
 
--- Puts a text or an array, of so many elements if that is known, or nothing in the place of a field.
+-- Replaces a field by a text or an array, of `elements` elements if that is known, or by nothing.
 local function put(f, new_text, new_array, elements)
   local before, after = size[f] or look(f), new_text and #new_text or new_array and new_array.bytes + 1 or 0
   if before > 0 then bytes, keys = bytes - before - #ARGV[FIELDS + f] - 1, keys - 1 end

@@ -1,4 +1,4 @@
-//! Units on their way, and what came of them.
+//! Units in flight, and their outcomes.
 
 use redis::Value;
 
@@ -6,7 +6,7 @@ use super::unit::{To, Unit};
 use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::fault::Fault;
 
-/// A unit on its way.
+/// A unit in flight.
 pub(super) struct Errand {
     /// The index of its replies among those of all units.
     pub(super) index: usize,

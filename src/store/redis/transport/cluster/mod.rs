@@ -375,7 +375,7 @@ impl Nodes {
     }
 }
 
-/// What it is made of holds a password.
+/// Its parts contain a password.
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").finish_non_exhaustive()

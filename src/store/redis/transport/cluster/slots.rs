@@ -7,7 +7,7 @@ use crate::store::redis::transport::hash_slot::SLOTS;
 
 const NOBODY: u16 = u16::MAX;
 
-/// Who has each slot.
+/// The owner of each slot.
 #[derive(Debug)]
 pub(super) struct SlotMap {
     masters: Vec<Host>,

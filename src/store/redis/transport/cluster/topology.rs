@@ -1,4 +1,4 @@
-//! What is known of a cluster, by all who use it.
+//! The state of a cluster, shared by all who use it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,18 +19,18 @@ use crate::store::redis::transport::node::{ConnectionRegistry, Fault, Node, Orig
 /// How often the nodes are asked at most.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// Who has which slot, and how nodes are reached.
+/// The owner of each slot, and the connections to nodes.
 pub(super) struct Topology {
     seeds: Vec<Host>,
-    /// How a node is reached, but for its host.
+    /// The connection to a node, without its host.
     like: Box<ConnectionInfo>,
     map: RwLock<Arc<SlotMap>>,
-    /// What is known of servers, for as long as anybody has a connection to them.
+    /// The state of servers, kept while a connection to them exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
     /// How often something came about that the map does not say, and how often when it was made.
     doubts: AtomicU64,
     settled: AtomicU64,
-    /// When the nodes were asked last. Who holds it asks.
+    /// The time of the last refresh. The holder of the lock refreshes.
     asked: Mutex<Option<Instant>>,
     /// Why the node that was asked last did not tell.
     failure: std::sync::Mutex<Option<RedisError>>,
@@ -98,10 +98,10 @@ impl Topology {
         self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
     }
 
-    /// Asks the nodes again, if there is a doubt, nobody else asks, and it was not done just now.
-    /// Who has no map at all waits for who asks.
+    /// Asks the nodes again if the map is in doubt, nobody else asks, and it was not done just now. Callers without
+    /// any map wait for the one that asks.
     pub(super) async fn refresh(&self, nodes: &Nodes) {
-        // before it is asked: what comes about meanwhile is a doubt again
+        // before asking: anything that happens meanwhile is a new doubt
         let doubts = self.doubts.load(Ordering::Relaxed);
         if doubts == self.settled.load(Ordering::Relaxed) {
             return;
@@ -151,14 +151,14 @@ impl Topology {
     async fn fetch_from(&self, node: &Node, host: &Host) -> Option<SlotMap> {
         let mut slots = command("CLUSTER");
         slots.arg("SLOTS");
-        let patience = self.timeout / 8;
-        let deadline = Instant::now() + 2 * patience;
+        let limit = self.timeout / 8;
+        let deadline = Instant::now() + 2 * limit;
         let slots = [slots];
         let call = Call {
             checked: 0,
             ..Call::new(&slots, deadline).unlimited()
         };
-        let replies = timeout(patience, node.call(call)).await;
+        let replies = timeout(limit, node.call(call)).await;
         let reply = match replies {
             Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
             Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),

@@ -1,4 +1,4 @@
-//! What goes to one node as a whole, and what comes of it.
+//! A unit, which goes to one node as a whole, and its outcome.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 
@@ -18,10 +18,10 @@ pub(super) struct Unit {
     confirmation: Option<Confirmation>,
 }
 
-/// Who gets a unit.
+/// The receiver of a unit.
 #[derive(Debug, Clone)]
 pub(super) enum To {
-    /// Whoever has that slot.
+    /// The owner of that slot.
     Slot(u16),
     /// That master.
     Master(Host),
@@ -29,14 +29,14 @@ pub(super) enum To {
     Any,
 }
 
-/// What came of a unit. All but the last two surely did nothing that has to be undone.
+/// The outcome of a unit. All except the last two surely changed nothing.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A reply for each command.
     Done(Vec<Value>),
     /// That node has the slot by now.
     Moved(Host, RedisError),
-    /// That node has what is asked for already, and must be told that it is meant.
+    /// That node has the key already, which ASKING must precede.
     Ask(Host),
     /// The node does not have the scripts.
     Unknown(RedisError),
@@ -94,7 +94,7 @@ impl Unit {
         units
     }
 
-    /// Adds what is sent for it.
+    /// Adds its commands.
     pub(super) fn write(&self, asking: bool, commands: &mut Vec<Command>) {
         if asking {
             // holds for the next command or the next transaction
@@ -109,7 +109,7 @@ impl Unit {
         commands.push(command("EXEC"));
     }
 
-    /// Takes the replies to what was sent for it.
+    /// Takes the replies to its commands.
     pub(super) fn outcome(
         &self,
         asking: bool,
@@ -167,7 +167,7 @@ impl Unit {
     }
 }
 
-/// What an error says about the cluster.
+/// The meaning of an error for the cluster.
 fn sort(error: RedisError, asked: &Host) -> Outcome {
     let ErrorKind::Server(kind) = error.kind() else {
         return Outcome::Failed(error);

@@ -18,7 +18,7 @@ use crate::store::redis::transport::wire::{Multiplexer, values};
 
 /// How long the failure of an attempt to connect answers calls before the next attempt: a server that is
 /// away, or takes no writes, gets no storm of connections.
-const PATIENCE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A multiplexed connection, and whether it is still to be used.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Connection {
     fn next_attempt(&self) -> Instant {
         let now = Instant::now();
         match self.is_unwilling.load(Ordering::Relaxed) {
-            true => now.max(self.made + PATIENCE),
+            true => now.max(self.made + RETRY_PAUSE),
             false => now,
         }
     }
@@ -62,7 +62,7 @@ impl Connection {
         let is_usable = match self.connection.peek() {
             None => true,
             Some(Ok(wire)) => !wire.has_ended(),
-            Some(Err(_)) => self.made.elapsed() < PATIENCE,
+            Some(Err(_)) => self.made.elapsed() < RETRY_PAUSE,
         };
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What comes of calls, as the breaker is told.
+//! The outcome of calls, reported to the breaker.
 
 use std::time::Instant;
 

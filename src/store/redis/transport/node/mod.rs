@@ -49,7 +49,7 @@ pub(super) struct Node {
     pool: OnceLock<Arc<Pool>>,
 }
 
-/// What a node's calls go over.
+/// The connections of a node's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// A multiplexed connection that only the runtime that made it uses.
@@ -105,11 +105,10 @@ impl Node {
         Ok(Some(replies))
     }
 
-    /// Calls commands of which the first writes and the others look something up; all their replies, when
-    /// replicas have what was written. Only an error of the first one is told as it is: after it, what is to
-    /// be done is done.
+    /// Sends commands of which the first writes and the others read, and returns all replies once replicas have the
+    /// write. Only an error of the first one is reported as it is: after it, the write is done.
     ///
-    /// Boxed, for the sake of those who wait for no replicas.
+    /// Boxed, so that callers without replicas have a small future.
     pub(super) fn write_confirmed<'a>(
         &'a self,
         confirmation: &'a Confirmation,
@@ -188,7 +187,7 @@ impl Node {
         self.pool.get_or_init(new).call(&call).await
     }
 
-    /// Refuses when the server is known not to answer, after a probe if one is on its way.
+    /// Rejects the call if the server is known not to answer, after waiting for a probe in flight.
     async fn admit(&self, deadline: Instant) -> Result<(), Fault> {
         if !self.server.breaker.is_closed() {
             self.probe_if_due();

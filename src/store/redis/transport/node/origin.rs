@@ -11,12 +11,12 @@ use crate::store::redis::transport::wire::Multiplexer;
 pub(crate) enum Origin {
     /// That server.
     Server(Box<ConnectionInfo>),
-    /// The server that the sentinels name, asked anew for each connection.
+    /// The server that the sentinels name, asked again for each connection.
     Sentinels(Sentinels),
 }
 
 impl Origin {
-    /// What it is called in logs.
+    /// Its name in logs.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Server(info) => info.addr().to_string(),
@@ -41,7 +41,7 @@ impl Origin {
     }
 }
 
-/// What a connection is made of holds a password.
+/// The parts of a connection contain a password.
 impl fmt::Debug for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Origin").finish_non_exhaustive()

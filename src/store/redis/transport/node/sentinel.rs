@@ -13,13 +13,13 @@ use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::wire::Multiplexer;
 
-/// Who knows where the master is, and how it is reached then.
+/// The sentinels, which know the master, and the connection to it.
 pub(crate) struct Sentinels {
     sentinels: Vec<ConnectionInfo>,
     master: String,
     server: Box<ConnectionInfo>,
     /// How long one of them, or a server that one of them names, may take.
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Sentinels {
@@ -27,17 +27,17 @@ impl Sentinels {
         sentinels: Vec<ConnectionInfo>,
         master: String,
         server: Box<ConnectionInfo>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Self {
         Self {
             sentinels,
             master,
             server,
-            patience,
+            timeout,
         }
     }
 
-    /// What they call the master.
+    /// The sentinels' name of the master.
     pub(super) fn master(&self) -> &str {
         &self.master
     }
@@ -79,7 +79,7 @@ impl Sentinels {
             let address = one(&connection, address).await?;
             Ok(from_redis_value::<Option<(String, u16)>>(address)?)
         };
-        match timeout(self.patience, send_unlimited).await {
+        match timeout(self.timeout, send_unlimited).await {
             Ok(Ok(Some((name, port)))) => Ok(Host::new(name, port)),
             Ok(Ok(None)) => Err(failed("the sentinel knows no master of that name")),
             Ok(Err(error)) => Err(error),
@@ -96,7 +96,7 @@ impl Sentinels {
                 false => Err(failed("the server that a sentinel names is no master")),
             }
         };
-        match timeout(self.patience, connecting).await {
+        match timeout(self.timeout, connecting).await {
             Ok(made) => made,
             Err(_) => Err(failed("the server that a sentinel names does not answer")),
         }

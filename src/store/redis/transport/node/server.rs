@@ -1,4 +1,4 @@
-//! What all connections to a server share.
+//! State shared by all connections to a server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

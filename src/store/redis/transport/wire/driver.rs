@@ -17,7 +17,7 @@ use super::scan::{Scan, malformed};
 use crate::alarm::Alarm;
 use crate::store::redis::transport::fault::Fault;
 
-/// What is read at once, unless more is known to come.
+/// The size of a read, unless more is known to come.
 const READ_BYTES: usize = 64 * 1024;
 /// With less room than this, more is made.
 const MIN_READ_BYTES: usize = 4 * 1024;
@@ -32,13 +32,13 @@ pub(super) struct Driver<S> {
     calls: Calls,
     sent: usize,
     is_flushed: bool,
-    /// Who waits for replies, the next one first.
+    /// The callers that wait for replies, the next one first.
     waiting: VecDeque<Waiter>,
     read: BytesMut,
     /// How far the replies for the next one were looked at.
     scan: Option<Scan>,
-    /// When to look who is late, at the latest; who it was for may be answered since. One timer for
-    /// all: hardly a call ever is late.
+    /// The time of the next check for missed deadlines; the call may have been answered since. One timer serves all
+    /// calls, which hardly ever miss theirs.
     earliest: Option<Instant>,
     alarm: Alarm,
 }
@@ -65,9 +65,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         self.end(&error);
     }
 
-    /// Ready when it has ended, and with what. A server that sends replies is read from, also while
-    /// it takes no more commands, and first: what it has answered before it hung up is told, and
-    /// nothing is sent to one that has.
+    /// Ready with the error when the connection has ended. Reads replies first, also while the server rejects further
+    /// commands: answers from before it hung up are delivered, and nothing more is sent.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
         if let Poll::Ready(error) = self.poll_read(context) {
             return Poll::Ready(error);
@@ -175,7 +174,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             };
             let replies = self.read.split_to(end).freeze();
             if end > KEPT_BYTES {
-                // what comes next does not lie in the same memory
+                // the next read uses other memory
                 let rest = mem::replace(&mut self.read, BytesMut::with_capacity(READ_BYTES));
                 self.read.extend_from_slice(&rest);
             }

@@ -22,8 +22,8 @@ const READ: Bound = Bound {
 };
 /// An input that comes byte by byte is looked at as often as it has bytes.
 const BYTE_BY_BYTE: usize = 4_096;
-/// A reply is read in arrays of so many bytes too, where it is short: no change at random makes a long
-/// array whose count is right.
+/// Short replies are also read inside arrays of this size: random changes never produce a long array with a correct
+/// count.
 const ARRAY_BYTES: usize = 20_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a connection begins with.
+//! The first commands of a connection.
 
 use redis::{ErrorKind, RedisConnectionInfo, RedisError};
 
@@ -33,7 +33,7 @@ pub(super) async fn greet(
         client.arg("SETINFO").arg(name).arg(value);
         rest.push(client);
     }
-    // a server that has too many clients says so in place of the first reply, and hangs up
+    // a server with too many clients says so instead of the first reply, and hangs up
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
     for reply in hello? {
         reply.extract_error().map_err(unechoed)?;

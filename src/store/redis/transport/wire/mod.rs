@@ -37,7 +37,7 @@ pub(super) use value::values;
 /// A connection that all clones share. It closes when the last of them is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexer {
-    /// Counted here, beside the task's own, so that the last one's end is seen.
+    /// Counted here, next to the task's own reference, so that dropping the last one is noticed.
     caller: Arc<Caller>,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Waiter {
     sender: Option<oneshot::Sender<Result<Bytes, Fault>>>,
 }
 
-/// What the driver finds in the queue.
+/// The content of the queue.
 pub(super) enum Taken {
     /// There are calls, with this earliest deadline.
     Calls(Option<Instant>),
@@ -82,8 +82,7 @@ impl Queue {
         Ok(receiver)
     }
 
-    /// Swaps the queued calls with `calls`, which are empty. If there are none, the driver is woken when there
-    /// are.
+    /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, new calls wake the driver.
     pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
         let mut state = self.lock();
         if !state.calls.bytes.is_empty() {
@@ -135,7 +134,7 @@ impl Queue {
         self.lock().end.is_some()
     }
 
-    /// Takes no more calls, and fails those that were not sent.
+    /// Rejects further calls, and fails those that were not sent.
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
         state.end.get_or_insert_with(|| error.clone());

@@ -4,7 +4,7 @@ use redis::RedisError;
 
 use super::scan::{length, malformed};
 
-/// What is left of replies that have come whole.
+/// The sizes of the rest of complete replies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -15,7 +15,7 @@ impl<'a> Reader<'a> {
         Self { rest: replies }
     }
 
-    /// What the next value begins with, which says what it is.
+    /// The first byte of the next value, which tells its type.
     pub(super) fn kind(&self) -> Result<u8, RedisError> {
         self.rest.first().copied().ok_or_else(malformed)
     }
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         Ok(raw)
     }
 
-    /// What comes after what was read.
+    /// The bytes after those that were read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }

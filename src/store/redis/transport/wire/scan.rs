@@ -15,7 +15,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Begins with so many replies.
+    /// Begins with that many replies.
     pub(super) fn of(replies: usize) -> Self {
         Self {
             at: 0,
@@ -61,15 +61,15 @@ impl Scan {
         Ok((self.at <= bytes.len()).then_some(self.at))
     }
 
-    /// How many bytes are known to come yet, if so many have.
+    /// The bytes that are known to be missing after `bytes` bytes.
     pub(super) fn missing(&self, bytes: usize) -> usize {
         self.at.saturating_sub(bytes)
     }
 }
 
-/// A length or a number of values at the beginning of `text`, and the bytes of it and its line's end;
-/// none if not all of it is there. The number is none for -1, which stands for nothing. Redis has no value
-/// of more than 512 MB, and none that counts more.
+/// A length or a count at the beginning of `text`, and its bytes including the line's end; none if the line is
+/// incomplete. The number is absent for -1, which means nothing. Redis has no value of more than 512 MB, and no larger
+/// count.
 pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, RedisError> {
     if text.first() == Some(&b'-') {
         return match text.len() < 4 {

@@ -7,7 +7,7 @@ use super::scan::{Scan, malformed};
 
 /// Values in values in values: more than any script of ours answers.
 const MAX_DEPTH: usize = 32;
-/// What a value takes at least: `_` and the end of the line.
+/// The bytes of the shortest value: `_` and the end of the line.
 const SHORTEST: usize = 3;
 
 /// As many replies as there were commands.
@@ -52,7 +52,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
 }
 
 fn some(reader: &mut Reader<'_>, count: usize, depth: usize) -> Result<Vec<Value>, RedisError> {
-    // the server's word is taken for no more values than can have come
+    // never trusts the server's count beyond the values that can have arrived
     let mut values = Vec::with_capacity(count.min(reader.rest().len() / SHORTEST));
     for _ in 0..count {
         values.push(one(reader, depth)?);

@@ -35,7 +35,7 @@ async fn a_client_that_does_not_read_waits_and_costs_no_memory_without_end() {
     }
     let meanwhile = resident_bytes(&server).await;
 
-    // 128 answers and what is on its way, not 60 MB
+    // 128 answers and those in flight, not 60 MB
     let more = meanwhile.saturating_sub(before);
     assert!(more < 45 * MIB, "{more}");
     for _ in 0..REQUESTS {

@@ -1,4 +1,4 @@
-//! A client that sends what it is told, by a WebSocket library that knows nothing of the server's.
+//! A client with scripted messages, by a WebSocket library that knows nothing of the server's.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::support::server::{API_SECRET, Server};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 /// The last frame of a message, and of which kind it is (RFC 6455, section 5.2).
 pub(super) const FIN: u8 = 0x80;
 pub(super) const TEXT: u8 = 1;
@@ -46,7 +46,7 @@ impl Socket {
         socket
     }
 
-    /// What the first message is answered.
+    /// The answer to the first message.
     pub(super) async fn authenticate(&mut self, key: &str) -> String {
         self.send(&json!({"authorization": key}).to_string()).await;
         self.text().await
@@ -85,7 +85,7 @@ impl Socket {
     /// The next message of any kind; none: the connection has ended without one. A ping is answered
     /// by the library when something is read or sent after it.
     pub(super) async fn next(&mut self) -> Option<Message> {
-        let next = timeout(PATIENCE, self.0.next()).await;
+        let next = timeout(WAIT_LIMIT, self.0.next()).await;
         next.expect("something should come")?.ok()
     }
 
@@ -93,7 +93,7 @@ impl Socket {
     pub(super) async fn bytes(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let all = self.0.get_mut().read_to_end(&mut bytes);
-        timeout(PATIENCE, all)
+        timeout(WAIT_LIMIT, all)
             .await
             .expect("it should end")
             .unwrap();

@@ -1,4 +1,4 @@
-//! Times that a server goes by, in a server of this process, which may have others.
+//! The timing of a server, in a server of this process, which may have another one.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const SECRET: &str = "secret";
 const SHORT: Duration = Duration::from_millis(100);
 const LONG: Duration = Duration::from_secs(600);
 
-/// What never comes.
+/// Times that never come.
 const TIMING: SocketTiming = SocketTiming {
     authentication: LONG,
     ping: LONG,
@@ -125,10 +125,10 @@ async fn a_client_that_answers_nothing_has_gone() {
 
     let told = socket.bytes().await;
 
-    let reason = b"nothing was heard for too long";
+    let reason = b"the client was silent for too long";
     assert!(told.starts_with(&[FIN | 9, 8]), "a ping: {told:?}");
     let code = POLICY.to_be_bytes();
-    let last = [&[FIN | 8, 32], &code[..], reason].concat();
+    let last = [&[FIN | 8, 36], &code[..], reason].concat();
     assert!(told.ends_with(&last), "a close: {told:?}");
     until(async || local.counters.open.get() == 0).await;
 }
@@ -188,7 +188,7 @@ fn save(id: &str) -> String {
 
 const IMPATIENT: SocketTiming = SocketTiming {
     ping: SHORT,
-    patience: Duration::from_millis(1_500),
+    client_timeout: Duration::from_millis(1_500),
     ..TIMING
 };
 
@@ -200,7 +200,7 @@ async fn a_save_is_compared_with_what_its_client_has_for_sure() {
     socket.restore(&id).await;
     // by when it has answered that it has it
     socket.restore(&new_id()).await;
-    sleep(2 * IMPATIENT.patience).await;
+    sleep(2 * IMPATIENT.client_timeout).await;
     socket.save(&id, r#"{"a":3}"#).await;
 
     assert_eq!(local.counters.bases.latest.get(), 1);
@@ -215,7 +215,7 @@ async fn what_a_client_may_have_given_up_waiting_for_was_not_given() {
     // it reads nothing, so it answers no ping
     socket.request("1", "restore", &about(&id, &[])).await;
     until(async || local.counters.restore.done.get() == 1).await;
-    sleep(2 * IMPATIENT.patience).await;
+    sleep(2 * IMPATIENT.client_timeout).await;
     socket.request("2", "save", &save(&id)).await;
     until(async || local.counters.save.done.get() == 2).await;
 
@@ -228,7 +228,7 @@ async fn what_may_have_been_on_its_way_for_too_long_was_not_given() {
     let (mut socket, id) = saved(&local).await;
 
     // for all that is known it sent the request right after what it answered last
-    sleep(2 * IMPATIENT.patience).await;
+    sleep(2 * IMPATIENT.client_timeout).await;
     socket.request("1", "restore", &about(&id, &[])).await;
     socket.request("2", "save", &save(&id)).await;
     until(async || local.counters.save.done.get() == 2).await;

@@ -10,7 +10,7 @@ const PING: u8 = 9;
 const PROTOCOL: u16 = 1002;
 const MAX_BYTES: usize = 8 * 1_048_576;
 
-/// A request to restore a thread that has just so many bytes.
+/// A request to restore a thread, padded to `bytes` bytes.
 fn padded(id: &str, thread: &str, bytes: usize) -> String {
     let without = request(id, "restore", &about(thread, &[("later", "\"\"")]));
     let padding = format!("\"{}\"", "x".repeat(bytes - without.len()));
@@ -107,7 +107,7 @@ async fn what_is_wrong_with_a_message_is_told_with_its_id(server: &Server) {
         ),
         (
             request("else", "{}"),
-            "`action` has to be restore, save, merge or delete",
+            "`action` must be restore, save, merge or delete",
         ),
         (r#"{"id":"1"}"#.into(), "`data` is missing"),
         (request("restore", "{}"), "`thread_id` is missing"),
@@ -115,31 +115,31 @@ async fn what_is_wrong_with_a_message_is_told_with_its_id(server: &Server) {
         (request("merge", &of_thread(&[])), "`operations` is missing"),
         (
             save("\"{\""),
-            "`user_data` has to be a JSON object in a string",
+            "`user_data` must be a JSON object in a string",
         ),
         (
             save("\"[]\""),
-            "`user_data` has to be a JSON object in a string",
+            "`user_data` must be a JSON object in a string",
         ),
         (
             save(r#""{\"state\":[]}""#),
-            "the state in `user_data`: a JSON object is wanted",
+            "the state in `user_data`: expected a JSON object",
         ),
         (
             merge("[{}]"),
-            "operation 0: `op` has to be set, delete, clear or push",
+            "operation 0: `op` must be set, delete, clear or push",
         ),
         (
             merge(r#"[{"op":"clear"},{"op":"set","value":1}]"#),
-            "operation 1: `key` has to be a string",
+            "operation 1: `key` must be a string",
         ),
         (
             merge(r#"[{"op":"push","key":"k","value":1,"maxRecords":"3"}]"#),
-            "operation 0: `maxRecords` has to be a number",
+            "operation 0: `maxRecords` must be a number",
         ),
         (
             request("merge", &metadata),
-            "`metadata`: a JSON object is wanted",
+            "`metadata`: expected a JSON object",
         ),
     ] {
         socket.send(&text).await;
@@ -211,7 +211,7 @@ async fn other_kinds_of_messages_are_told_and_do_not_close(server: &Server) {
     socket.send_frame(FIN | TEXT, &not_utf8).await;
     let not_utf8 = socket.answer().await;
 
-    assert_eq!(binary, refusal("1", "a message has to be text"));
+    assert_eq!(binary, refusal("1", "a message must be text"));
     assert_eq!(not_utf8, refusal("1", "the message is not UTF-8"));
     assert_eq!(socket.restore(&id).await, None);
 }

@@ -1,4 +1,4 @@
-//! What is odd and legal: each is what the published client sends, or leaves out.
+//! Odd but legal messages: each is one that the published client sends, or leaves out.
 
 use serde_json::Value;
 

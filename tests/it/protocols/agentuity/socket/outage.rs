@@ -90,7 +90,7 @@ async fn a_thread_does_not_wait_for_another() {
     for thread in &threads {
         socket.request(thread, "merge", &push(thread, 1)).await;
     }
-    // none is done, and all are on their way
+    // none is done, and all are in flight
     until(async || threads.iter().all(|thread| proxy.is_holding(thread))).await;
     proxy.set(Mode::Open);
 
@@ -131,7 +131,7 @@ async fn a_client_that_sends_too_much_at_once_waits() {
     let meanwhile = resident_bytes(&server).await;
     proxy.set(Mode::Open);
 
-    // 32 MiB in flight, one message on its way, and what the system has room for
+    // 32 MiB in flight, one message being sent, and the buffers of the system
     assert!(is_blocked, "all are sent");
     let more = meanwhile.saturating_sub(before);
     assert!(more < 64 * MIB, "{more}");
@@ -153,7 +153,7 @@ async fn what_is_in_flight_is_answered_before_a_server_stops() {
         let text = request(&number.to_string(), "merge", &push(&id, number));
         frame(FIN | TEXT, text.as_bytes())
     });
-    // at once, so that all are read before it is told to stop
+    // at once, so that all are read before the server is stopped
     socket
         .send_bytes(&frames.collect::<Vec<_>>().concat())
         .await;

@@ -112,7 +112,7 @@ async fn what_would_pass_a_limit_is_refused_and_changes_nothing(server: &Server)
     let state = json!({"state": {"a": large, "b": large}}).to_string();
     let save = socket.refused("save", &saving(&id, &state, None)).await;
 
-    let expected = "the state would have 1200015 bytes, its limit is 1048576";
+    let expected = "the state would have 1200015 bytes; the limit is 1048576";
     assert_eq!((merge.as_str(), save.as_str()), (expected, expected));
     assert_eq!(socket.restore(&id).await, before);
 }

@@ -114,14 +114,14 @@ impl Manager for Connector {
 
     async fn recycle(&self, pooled: &mut Pooled, metrics: &Metrics) -> RecycleResult<RedisError> {
         if !self.is_usable(pooled) {
-            return Err(RecycleError::message("it is of no more use"));
+            return Err(RecycleError::message("it is broken"));
         }
         if metrics.last_used() < FRESH {
             return Ok(());
         }
         let checked = pooled.manager.recycle(&mut pooled.connection, metrics);
-        let patience = self.server.timeout / 8;
-        let checked = timeout(patience, checked).await;
+        let limit = self.server.timeout / 8;
+        let checked = timeout(limit, checked).await;
         checked
             .unwrap_or_else(|_| Err(RecycleError::message("it does not answer")))
             .inspect_err(|_| self.discard(pooled))
@@ -149,7 +149,7 @@ fn manager(
     deadpool_redis::Manager::new_with_config(info.set_redis_settings(settings), config)
 }
 
-/// What it is made of holds a password.
+/// Its parts contain a password.
 impl fmt::Debug for Pooled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pooled").finish_non_exhaustive()

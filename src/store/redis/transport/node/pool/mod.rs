@@ -118,8 +118,7 @@ impl Pool {
             return Err(Fault::Connect(error.clone()));
         }
         let pool = Arc::clone(self);
-        // to its end, even if the caller gives up: the next one has the connection then, or knows why
-        // there is none
+        // runs to its end, even if the caller gives up: the next one then has the connection, or the error
         let got = tokio::spawn(async move {
             let got = timeout(pool.server().timeout, pool.get()).await;
             let got = got.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
@@ -171,7 +170,7 @@ impl Pool {
     }
 }
 
-/// What no pool of ours comes to: it is never closed, and has no timeouts of its own.
+/// An error that no pool of ours returns: it is never closed, and has no timeouts of its own.
 fn unusable() -> RedisError {
     (ErrorKind::Client, "the pool has no connection").into()
 }

@@ -23,7 +23,7 @@ pub struct RequestTimes {
 
 /// Until when a call may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct RetryDeadline {
     deadline: Instant,
     in_all: Duration,
 }
@@ -40,7 +40,7 @@ impl RequestTimes {
     }
 }
 
-impl Patience {
+impl RetryDeadline {
     /// So long from when it was asked.
     pub(super) fn new(asked: RequestTimes, in_all: Duration) -> Self {
         Self {
