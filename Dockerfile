@@ -57,8 +57,8 @@ COPY load/src load/src
 RUN find load/src -name '*.rs' -exec touch {} + \
     && cargo build --release --locked --package threadkeep-load
 
-# docker build --target load: the load test, for docker-compose.yml. It leaves its reports to
-# whoever has the directory /reports.
+# docker build --target load: the load test, for docker-compose.yml. The owner of the directory /reports gets its
+# reports.
 FROM debian:${DEBIAN_RELEASE}-slim AS load
 # Its HTTP client does not start without certificates of authorities.
 # hadolint ignore=DL3008
@@ -87,7 +87,7 @@ COPY --from=built /src/target/dist/threadkeep /usr/local/bin/
 COPY deploy/make-keys.sh /usr/local/bin/threadkeep-make-keys
 # by number, so that an orchestrator sees that it is not root
 USER 10001:10001
-# where no threadkeep.toml of somebody else's lies
+# where there is no threadkeep.toml
 WORKDIR /
 ENV THREADKEEP_LISTEN=0.0.0.0:8080
 EXPOSE 8080

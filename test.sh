@@ -98,7 +98,7 @@ service_unit() {
     systemd-analyze verify "$unit"
 }
 
-# Names the packages of what is missing.
+# Names the packages of missing programs.
 missing() {
     while read -r program package; do
         command -v "$program" >/dev/null || echo "$package"
@@ -212,7 +212,7 @@ finish() {
 }
 
 if [ "${1-}" = quick ]; then
-    # what is left out runs over a cluster, waits for faults, or takes long by itself
+    # left out: tests that run over a cluster, wait for faults, or take long by themselves
     check 'Quick tests' tests "$at_once" --lib --bins --test it -- --skip cluster --skip faults:: \
         --skip budgets:: --skip hostile:: --skip differential:: --skip scope_lists:: --skip lists:: \
         --skip rotation:: --skip confirmed

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Starts the load test in its container, as root that may only become others: it reads the api key
-# as the owner of the keys, who alone can, and goes on as the owner of the directory of reports, so
-# that they are the files of whoever started it on the host.
+# Starts the load test in its container, as root without other rights than to change users: it reads the
+# API key as the owner of the keys, and continues as the owner of the directory of reports, so that the reports
+# belong to the user that started it on the host.
 #
 #   run-load.sh [ARGUMENT...]    LOAD_KEYS (/keys) has the file `api`, LOAD_REPORT is the directory
 set -eu

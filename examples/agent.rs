@@ -25,7 +25,7 @@ async fn plan(thread: Thread, session: Session, text: String) -> Result<Json<Val
     thread.tasks().update(&TaskRef::Index(0), &begun).await?;
     let plans = thread.kv().increment("plans", 1).await?;
 
-    // shared by all callers, as whoever names this scope gets it
+    // shared by all callers, since anyone who names this scope gets it
     let shared = session.scope("tool:planner".parse::<ScopeId>()?);
     let history = shared.history();
     let id = SessionId::random();

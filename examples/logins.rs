@@ -1,5 +1,5 @@
-//! One thread for each user who is logged in, whichever browser they use: `cargo run --example logins`, then
-//! `curl -H 'authorization: Bearer token-of-ada' http://127.0.0.1:3000/visits`.
+//! One thread for each logged-in user, in any browser: `cargo run --example logins`, then `curl -H 'authorization:
+//! Bearer token-of-ada' http://127.0.0.1:3000/visits`.
 
 use std::{collections::HashMap, error::Error, sync::Arc};
 

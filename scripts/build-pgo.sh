@@ -1,13 +1,12 @@
 #!/bin/sh
-# Builds the service by profile-guided optimization
-# (https://doc.rust-lang.org/rustc/profile-guided-optimization.html): a build that counts what runs serves
-# the load test, over Redis and embedded, and the release is optimized for what ran. That takes two
-# builds for release; what it saves stands in benches/README.md.
+# Builds the service by profile-guided optimization (https://doc.rust-lang.org/rustc/profile-guided-optimization.html):
+# a build that counts executed code serves the load test, over Redis and embedded, and the release is optimized for the
+# counts. That takes two builds for release; benches/README.md has the savings.
 #
 #   scripts/build-pgo.sh [SECONDS]    10 s of each scenario on each store by default
 #
-# Leaves target/pgo/threadkeep. Needs redis-server, and llvm-profdata of LLVM 19 or later: of rustup's
-# component llvm-tools, of Debian's package llvm-19, or where LLVM_PROFDATA says.
+# Leaves target/pgo/threadkeep. Needs redis-server, and llvm-profdata of LLVM 19 or later: of rustup's component
+# llvm-tools, of Debian's package llvm-19, or where LLVM_PROFDATA says.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -90,13 +89,13 @@ train() {
     service=$!
     pids="$pids $service"
     starts "$service" "$pgo/serve.log" address
-    # not `large`: what is done for each byte would outweigh what is done for each request
+    # not `large`: the work for each byte would outweigh the work for each request
     for scenario in chat hot merge tools; do
         env -i "$pgo/load/debug/threadkeep-load" --host "http://$(address)" --scenario "$scenario" \
             --users "$users" --seconds "$seconds" --report "$pgo/report" >"$pgo/load.log" 2>&1 ||
             fail "the load test failed: $(cat "$pgo/load.log")"
     done
-    # what was counted is written when it ends
+    # the counts are written when it ends
     kill "$service" 2>/dev/null || true
     wait "$service" || fail "the counting service failed: $(cat "$pgo/serve.log")"
 }
@@ -119,8 +118,8 @@ train
 # others may have these numbers by the end of the build
 pids=
 
-# sparse: of what the load test never runs, such as the other protocols, nothing is known then, and
-# it is optimized as ever; it would else be taken for what is hardly used
+# sparse: functions that the load test never runs, such as the other protocols, are then unknown and optimized as
+# usual; otherwise they would count as hardly used
 "$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
 # cargo compares flags, and would build nothing for another profile of that name
 rm -rf "$pgo/optimized"

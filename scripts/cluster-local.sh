@@ -189,7 +189,7 @@ up() {
             --log-facility=- "$@"
 
     for replica in $replicas; do
-        # nothing of who starts this
+        # nothing of the caller's environment
         is_running "$replica" ||
             start "$replica" env -i \
                 THREADKEEP_LISTEN="$(place_of "$replica"):$replica_port" \

@@ -1,4 +1,4 @@
-//! A timer for what is hardly ever late.
+//! A timer for deadlines that are hardly ever missed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,8 +15,8 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// Whether that time has come. Until then, who has asked last is woken when it comes, or before, and
-    /// is then to ask again.
+    /// Whether that time has come. Until then, the last caller is woken at that time or earlier, and has to poll
+    /// again.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, end: Instant) -> Poll<()> {
         loop {
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(end)));

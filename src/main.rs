@@ -1,4 +1,4 @@
-//! The program; what it does is in the library.
+//! The program, a thin shell around the library.
 
 use std::env;
 use std::process::ExitCode;

@@ -74,7 +74,7 @@ assert account["threads_verified"] == account["threads"] > 0, account
 assert not account["findings"], account
 END
 
-# The dashboard asks for what there is, and one that does not is found out.
+# The dashboard asks only for existing metrics, and a misspelt one is found.
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
     "http://127.0.0.4:$replica_port"
@@ -96,4 +96,4 @@ grep -q 'threadkeep_reaped_total has no label outcom' "$dir/misspelt.log"
 misspelt 's/"ended\\"/"end\\"/' "$@"
 grep -q 'is never' "$dir/misspelt.log"
 
-echo "cluster: nothing acknowledged was lost, and the dashboard asks for what there is"
+echo "cluster: nothing acknowledged was lost, and the dashboard asks only for existing metrics"

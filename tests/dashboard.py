@@ -16,7 +16,7 @@ from collections import defaultdict
 
 import promql_parser as promql
 
-# what Prometheus adds to what it scrapes, and its own metric of each replica
+# the labels that Prometheus adds, and its own metric of each replica
 TARGET = {"instance", "job"}
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
@@ -42,7 +42,7 @@ def exported(replicas):
 
 
 def selectors(node):
-    """The selectors in an expression, and the labels that it groups by with what they are of."""
+    """The selectors in an expression, and the labels that it groups by with their expressions."""
     match node:
         case promql.VectorSelector():
             yield "selector", node
@@ -131,7 +131,7 @@ def main(path, prometheus, *replicas):
         faults += len(found)
     if faults or not count:
         sys.exit(1)
-    print(f"dashboard: {count} queries ask for what there is")
+    print(f"dashboard: {count} queries ask for existing metrics")
 
 
 main(*sys.argv[1:])

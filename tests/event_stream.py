@@ -86,7 +86,7 @@ class Reader:
                 self.events.append((event.type, json.loads(event.data)))
                 if self.is_last(self.events):
                     return
-        except Exception as error:  # told by the main thread
+        except Exception as error:  # the main thread reports it
             self.error = error
 
     def all(self):

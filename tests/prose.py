@@ -26,6 +26,18 @@ RULES = [
     (r"\bon (?:its|their) way\b", "in flight"),
     (r"\bas (?:good|many|much) as it likes\b", "without a limit"),
     (r"\bgoes? by\b", "uses, follows"),
+    (r"\b[Ww]ho(?:m|ever)\b", "the noun: callers that, clients that"),
+    (r"(?<!nyone )(?<!veryone )(?<!people )(?<!readers )(?<!reporters )\bwho\b(?![^.|]*\?)", "the noun: callers that, clients that"),
+    (r"\b(?:some|any)body\b", "the noun: another client, any replica"),
+    (r"\bat most so\b", "up to `limit`"),
+    (r"\bcomes? into being\b", "is created"),
+    (r"[;:] none: ", "none if"),
+    (r"(?<![{&])\btold\b(?![:\[])", "reported, answered, the active voice"),
+    (
+        r"(?:^|[,;:(] |\b(?:all|than|from|beyond|by|as|to|with|of|for) )what "
+        r"(?:is|are|was|were|has|had|they|it|came|comes|others|else|there|goes)\b(?![^.|]*\?)",
+        "the noun",
+    ),
 ]
 PAGES = ["*.md", "docs/**/*.md", "load/*.md", "benches/**/*.md", "src/config/default.toml", "src/http/openapi/*.json"]
 # of these, the comments and texts

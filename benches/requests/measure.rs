@@ -1,5 +1,5 @@
-//! Measures every scenario, in slices: who is compared takes turns within a row, since how fast a
-//! machine that others share is changes from one second to the next.
+//! Measures every scenario, in slices: programs under comparison take turns within a row, since the speed of a shared
+//! machine changes from one second to the next.
 
 use std::error::Error;
 use std::io;

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::process::{Process, free_address};
 use super::redis_server::Redis;
 
-/// An api key of what is started.
+/// An API key of started servers.
 pub(super) const API_KEY: &str = "0123456789abcdef0123456789abcdef";
 
 /// Starts the program, an executable of the product, over that Redis or its embedded store. Its keys

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::load::Outcome;
 
-/// A scenario with what it took.
+/// A scenario with its costs.
 pub(super) struct Row {
     name: String,
     pub(super) requests_per_second: f64,

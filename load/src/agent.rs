@@ -10,14 +10,14 @@ use tokio::sync::Mutex;
 use crate::http::Http;
 use crate::run::Run;
 
-/// Somebody who uses the service: does one thing after the other until time is up.
+/// A user of the service: takes one step after the other until time is up.
 pub(crate) trait Agent: Sized + Send + 'static {
     /// Its name in reports.
     const NAME: &'static str;
 
     fn new(run: &Run) -> Self;
 
-    /// A client of its own; none: that of all users.
+    /// A client of its own; none for that of all users.
     fn client(_run: &Run) -> Option<ClientBuilder> {
         None
     }
@@ -25,7 +25,7 @@ pub(crate) trait Agent: Sized + Send + 'static {
     /// Some requests that belong together.
     fn step(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
 
-    /// Time is up: what it has written is to be verified.
+    /// Time is up: verifies its writes.
     fn finish(&mut self, http: &mut Http<'_>) -> impl Future<Output = ()> + Send;
 }
 

@@ -10,10 +10,10 @@ use reqwest::Url;
 
 use crate::error::LoadError;
 
-/// Load on a threadkeep service, with an account of what it has acknowledged.
+/// Load on a threadkeep service, with an account of its acknowledged writes.
 ///
-/// Exits with 0 when every answer was right and every acknowledged push is there once, with 1 when
-/// something was wrong, and with 2 when the test could not be made.
+/// Exits with 0 if every answer was right and every acknowledged push is there once, with 1 if something was wrong,
+/// and with 2 if the test could not run.
 #[derive(Debug, Parser)]
 #[command(name = "threadkeep-load", version)]
 pub(crate) struct Args {

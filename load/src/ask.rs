@@ -15,7 +15,7 @@ pub(crate) struct Ask {
     pub(crate) name: &'static str,
     /// Path and query.
     pub(crate) path: String,
-    /// The replica; none: the next one.
+    /// The replica; none for the next one.
     pub(crate) host: Option<Arc<str>>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Option<String>,

@@ -153,7 +153,7 @@ impl<'a> Http<'a> {
             scenario: self.scenario,
             request: None,
             thread: Some(thread.to_owned()),
-            detail: "what it holds could not be read".to_owned(),
+            detail: "its content could not be read".to_owned(),
         });
     }
 
@@ -161,7 +161,7 @@ impl<'a> Http<'a> {
         self.scenario
     }
 
-    /// Goes on as somebody else: without cookies, and on new connections.
+    /// Continues as another user: without cookies, and on new connections.
     pub(crate) async fn renew(&mut self, client: ClientBuilder) {
         if let Err(error) = self.user.set_client_builder(client).await {
             eprintln!("threadkeep-load: a user keeps its cookies: {error}");

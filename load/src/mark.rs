@@ -1,5 +1,5 @@
-//! Values that say who pushed them, and whose text follows from that: what is read back can be
-//! compared to the byte without keeping it.
+//! Values that name their writer, and whose text follows from that: a read can be compared to the byte without keeping
+//! it.
 
 use std::fmt;
 use std::sync::Arc;

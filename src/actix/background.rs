@@ -32,7 +32,7 @@ impl Background {
     /// Waits for all tasks, at most that long, and says how many still run.
     pub(super) async fn shutdown(&self, limit: Duration) -> usize {
         self.tasks.close();
-        // what was not in time shows in the count
+        // late tasks show in the count
         let _ = tokio::time::timeout(limit, self.tasks.wait()).await;
         self.tasks.len()
     }

@@ -36,8 +36,8 @@ pub(super) struct CurrentThread {
     vain: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
     pending: Mutex<PendingWrites>,
-    /// Held by whoever talks to the store: a load between the two halves of a flush would see its
-    /// writes once too often or not at all. The ledger's own lock is never held over an await.
+    /// Held during a call to the store: a load between the two halves of a flush would see its writes once too often
+    /// or not at all. The queue's own lock is never held over an await.
     queue: tokio::sync::Mutex<()>,
 }
 
@@ -63,7 +63,7 @@ impl CurrentThread {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on nothing is flushed but by whoever asks for it.
+    /// From now on only explicit calls flush.
     pub(super) fn set_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
     }
@@ -85,7 +85,7 @@ impl CurrentThread {
         }
     }
 
-    /// The metadata with what is queued, which is fetched if it was not yet.
+    /// The metadata with the queued writes applied, fetched if necessary.
     pub(super) async fn metadata(&self) -> Result<Json, ServiceError> {
         loop {
             if let Some(metadata) = self.pending().metadata() {

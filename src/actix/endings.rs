@@ -119,7 +119,7 @@ impl Endings {
     }
 }
 
-/// Reads the ends of all threads for as long as anybody waits for one.
+/// Reads the ends of all threads while a callback waits for one.
 struct Reader {
     stream: GlobalStream,
     backend: Arc<dyn Backend>,

@@ -130,15 +130,15 @@ impl PendingWrites {
         Ok(Some(&state.document))
     }
 
-    /// The metadata with what is queued; none before it is known.
+    /// The metadata with the queued writes applied; none before it is known.
     pub(super) fn metadata(&self) -> Option<&Json> {
         self.queued.metadata.as_ref().or(self.metadata.as_ref())
     }
 
-    /// Hands the queue out to be written; none when it is empty. [`Self::settle`] has to follow.
+    /// Hands the queue out to be written, unless it is empty. [`Self::settle`] has to follow.
     ///
     /// # Errors
-    /// When the outcome of an earlier batch was never told.
+    /// If the outcome of an earlier batch was never reported.
     pub(super) fn take(&mut self) -> Result<Option<Batch>, StoreError> {
         if mem::take(&mut self.in_flight) {
             self.forget();

@@ -9,7 +9,7 @@ use crate::web::ApiError;
 
 /// A scope that the app names: keys, a task list and a history, shared by everyone who names it.
 ///
-/// A session, tool or personality starts with its first write. The app decides who may open which scope.
+/// A session, tool or personality starts with its first write. The app decides which caller may open which scope.
 #[derive(Debug, Clone)]
 pub struct ScopeHandle {
     target: ScopeTarget,

@@ -10,7 +10,7 @@ use crate::store::Backend;
 pub(super) struct Services {
     pub(super) threads: ThreadService,
     pub(super) scopes: Option<ScopeService>,
-    /// The back end that gives each worker a connection; none: workers share the app's.
+    /// The back end that gives each worker a connection. Without it, workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
 

@@ -36,8 +36,8 @@ impl Session {
         SessionState(Arc::clone(&self.0))
     }
 
-    /// A scope of that name, which others share: a session of the app's users, what a tool keeps to
-    /// itself. It is the app's to say who may open it.
+    /// A scope of that name, shared with others: a session of the app's users, or the private data of a tool. The app
+    /// decides which caller may open it.
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Shared(Arc::clone(&self.0.thread), scope))

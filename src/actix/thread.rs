@@ -68,11 +68,11 @@ impl Thread {
         self.0.pending().version()
     }
 
-    /// The metadata, with what is queued. Fetched at its first read, apart from the state; of a
-    /// thread that does not exist it is `{}`.
+    /// The metadata, with the queued writes applied. Fetched at its first read, separately from the state; `{}` if the
+    /// thread does not exist.
     ///
     /// # Errors
-    /// [`ApiError::Service`] when it cannot be fetched; [`ApiError::Internal`] when it is no `T`.
+    /// [`ApiError::Service`] if it cannot be fetched; [`ApiError::Internal`] if it is not a `T`.
     pub async fn metadata<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         from_json(self.0.metadata().await?.as_str().as_bytes())
     }
@@ -94,7 +94,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Whether there is neither state nor metadata, with what is queued.
+    /// Whether there is neither state nor metadata, with the queued writes applied.
     ///
     /// # Errors
     /// [`ApiError::Service`].
@@ -114,22 +114,21 @@ impl Thread {
         Ok(self.0.destroy().await?)
     }
 
-    /// Calls back when the thread ends: whoever ends it, on whichever replica, or when nobody has
-    /// used it in time. The callback gets the event, and the final state and metadata.
+    /// Calls back when the thread ends: destroyed on any replica, or expired. The callback gets the event, and the
+    /// final state and metadata.
     ///
-    /// It waits in this process, and goes with it; what has to outlive that is for
-    /// [`Events::subscribe`]. It is called for the next end alone. It runs on the app's own
-    /// runtime; one that fails is called again after 1, 2, 4 and 8 seconds, and counted in
-    /// [`Threads::callbacks`](super::Threads::callbacks). At a thread that does not exist it waits
-    /// only if this request makes it.
+    /// It waits in this process and is lost with it; use [`Events::subscribe`] for work that must survive a restart.
+    /// It runs once, for the next end, on the app's own runtime. A callback that fails runs again after 1, 2, 4 and 8
+    /// seconds, and is counted in [`Threads::callbacks`](super::Threads::callbacks). If the thread does not exist, it
+    /// waits only if this request creates it.
     ///
-    /// It asks the store once, which moves no expiry.
+    /// This asks the store once, and does not extend the thread's life.
     ///
     /// [`Events::subscribe`]: crate::events::Events::subscribe
     ///
     /// # Errors
-    /// [`ApiError::Service`]; [`ApiError::Internal`] when the middleware was made without events,
-    /// or 10,000 callbacks wait, or 100 for this thread.
+    /// [`ApiError::Service`]; [`ApiError::Internal`] if the middleware has no events, or 10,000 callbacks wait, or 100
+    /// for this thread.
     pub async fn on_destroyed<F, R, E>(&self, callback: F) -> Result<(), ApiError>
     where
         F: Fn(Notice) -> R + Send + Sync + 'static,

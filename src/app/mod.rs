@@ -41,7 +41,7 @@ use connections::{ConnectionSettings, Listener};
 pub use server_info::ServerInfo;
 use worker::Shared;
 
-/// How often it is looked whether those who have left are served.
+/// The interval of checks whether the remaining clients are served.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A server that listens and does not answer yet.
@@ -227,7 +227,7 @@ impl Application {
             () = stop => {}
         }
         tracing::info!("stopping");
-        // who comes before the load balancer has noticed is still served
+        // clients that arrive before the load balancer has noticed are still served
         self.readiness.leave();
         sleep(self.drain).await;
         // which would else run for as long as they are waited for

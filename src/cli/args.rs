@@ -11,7 +11,7 @@ use super::remote_command::{self, RemoteCommand};
 use super::settings_list;
 use crate::config::{Layers, Setting};
 
-/// A command with what it needs.
+/// A command with its input.
 #[derive(Debug)]
 pub(super) enum Command {
     Serve,

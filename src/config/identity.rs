@@ -1,4 +1,4 @@
-//! Settings on who is asking.
+//! Settings about identity.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

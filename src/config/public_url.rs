@@ -25,7 +25,7 @@ pub(super) fn read(given: &Given) -> Result<String, SettingsError> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// The origin that browsers send for pages of that address; none: it is empty.
+/// The origin that browsers send for pages of that address, unless it is empty.
 pub(crate) fn own_origin(public_url: &str) -> Option<String> {
     let uri = public_url.parse::<Uri>().ok()?;
     let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);

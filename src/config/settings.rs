@@ -27,7 +27,7 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where metrics are served instead of there.
     pub metrics_listen: Option<SocketAddr>,
-    /// Threads that serve requests; none: one for each core.
+    /// Threads that serve requests, by default one for each core.
     pub workers: Option<NonZeroUsize>,
     /// Connections that each of them holds at once.
     pub max_connections: usize,
@@ -57,7 +57,7 @@ pub struct Settings {
     pub webhooks: Vec<Endpoint>,
     /// Whether endpoints may have private addresses.
     pub webhook_allow_private: bool,
-    /// The keys that sign; none: a random one for this run.
+    /// The keys that sign; without any, a random one for this run.
     pub signing_keys: Option<KeyRing>,
     /// For how long all replicas must have had a signing key before it signs.
     pub signing_key_wait: Duration,
@@ -84,7 +84,7 @@ pub struct Settings {
 /// Where threads are kept.
 #[derive(Debug, Clone)]
 pub struct StoreSettings {
-    /// The Redis server; none: this process' memory.
+    /// The Redis server; without one, this process' memory.
     pub redis_url: Option<RedisUrl>,
     /// The prefix of all keys in Redis.
     pub key_prefix: String,

@@ -61,7 +61,7 @@ pub struct Event {
 pub enum EventKind {
     /// A first write, or a restoration from the archive.
     Created {
-        /// The keys it has, as a JSON array of strings; none: too many to name.
+        /// The keys that it has, as a JSON array of strings; none if they are too many to name.
         keys: Option<Json>,
         /// Whether it came back from the archive.
         restored: bool,
@@ -86,8 +86,8 @@ pub enum EventKind {
     Completed(Completed),
     /// A write to the keys of a scope that was watched.
     KvUpdated {
-        /// The keys that were set, deleted or incremented, as a JSON array of strings; none: too
-        /// many to name.
+        /// The keys that were set, deleted or incremented, as a JSON array of strings; none if they are too many to
+        /// name.
         keys: Option<Json>,
     },
     /// A write to the task list of a scope that was watched.
@@ -243,7 +243,7 @@ impl EventTypes {
         self.0 & 1 << event_type as u8 != 0
     }
 
-    /// Whether it has types that are logged only while somebody wants them.
+    /// Whether it has types that are logged only on demand.
     #[doc(hidden)]
     #[must_use]
     pub fn has_changes(self) -> bool {

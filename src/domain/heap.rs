@@ -1,11 +1,11 @@
 //! How much memory values take in this process, for stores that bound it.
 //!
-//! These are estimates from lengths and capacities, in constant time. They err on the high side: what
-//! a client can make the allocator hold is never more than what is counted for it.
+//! These are estimates from lengths and capacities, in constant time. They err on the high side: a client can never
+//! make the allocator hold more than the estimate.
 
 /// Something whose share of the heap is known.
 pub(crate) trait Heap {
-    /// Bytes that it holds on the heap; what it is itself stands where it lies.
+    /// Bytes that it holds on the heap, without its own size.
     fn heap_bytes(&self) -> u64;
 }
 

@@ -41,7 +41,7 @@ impl Fingerprint {
         Self::of_hash(hash)
     }
 
-    /// The fingerprint of what was hashed.
+    /// The fingerprint of the hashed data.
     pub(super) fn of_hash(hash: Sha256) -> Self {
         let digest = hash.finalize();
         let mut first = [0; 16];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::heap::{self, Heap};
 
-/// A value, of which it is known how much it adds to what is limited.
+/// A value that knows its share of the limited size.
 pub(super) trait Member<K>: Heap + Clone {
     /// The bytes that it counts for under that key.
     fn counted_bytes(&self, key: &K) -> u64;

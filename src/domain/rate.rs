@@ -47,7 +47,7 @@ pub struct RateLimited {
     pub retry_after_ms: u64,
 }
 
-/// The limits; none: as often as anybody likes.
+/// The limits; without one, writes are unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RateLimits {
     /// Threads that a client address makes.

@@ -16,8 +16,7 @@ pub fn rfc3339(ms: u64) -> Option<String> {
     time.format(FORMAT).ok()
 }
 
-/// The milliseconds of the Unix epoch that a text stands for, in any time zone; what was before
-/// the epoch is at its start.
+/// The milliseconds of the Unix epoch of a text, in any time zone; times before the epoch become its start.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<u64> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;

@@ -158,7 +158,7 @@ impl GlobalStream {
         }
     }
 
-    /// How far the reader is when it has got all until now; none: there is more for it.
+    /// The reader's position once it has all events until now; none if there are more.
     #[must_use]
     pub fn cursor(&self) -> Option<Watermark> {
         self.ready.is_empty().then_some(self.reached)
@@ -271,12 +271,12 @@ impl GlobalStream {
     /// Works out how far the reader is with all that was read.
     fn reach(&mut self, heads: &Heads) {
         let reached = match self.behind(heads).first() {
-            // what is logged after those heads has no smaller time
+            // events logged after those heads have no smaller time
             None => {
                 self.arrived_ms = heads.now_ms;
                 heads.now_ms
             }
-            // the other logs are known up to these heads, and not to what came there since
+            // the other logs are known up to these heads, and not beyond
             Some((_, furthest_behind)) => furthest_behind.ms.min(heads.now_ms),
         };
         self.reached = self.reached.max(Watermark(reached));

@@ -35,7 +35,7 @@ impl Lag {
 }
 
 impl Oldest {
-    /// Notes when the oldest event was logged; none: nothing waits.
+    /// Notes when the oldest event was logged; none if nothing waits.
     pub(super) fn note(&self, logged_ms: Option<u64>) {
         self.0
             .store(logged_ms.unwrap_or(NOTHING), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Events: who reads the log and hands out what it holds, and who ends the threads that are due.
+//! Events: reading the log and handing out its events, and ending expired threads.
 
 mod cloud_event;
 mod consumers;
@@ -64,7 +64,7 @@ pub struct EventSettings {
     pub public_url: String,
     /// Whether the ends of requests are logged too.
     pub session_events: bool,
-    /// How often the log is looked at while somebody waits for it.
+    /// The interval of reads of the log while a reader waits for it.
     #[doc(hidden)]
     pub poll_every: Duration,
     /// How long a stream is silent at most.
@@ -91,8 +91,8 @@ impl Default for EventSettings {
     }
 }
 
-/// The events of one replica: all that goes on in the background, and what can be asked of it.
-/// Clones share it; it stops with the last one, or when it is [told to](Self::shutdown).
+/// The events of one replica: all background work and queries. Clones share it; it stops with the last one, or on
+/// [`Self::shutdown`].
 #[derive(Debug, Clone)]
 pub struct Events(Arc<Inner>);
 
@@ -238,7 +238,7 @@ impl Events {
         after: Option<ThreadCursor>,
     ) -> Result<ThreadStream, StoreError> {
         let backend = &self.0.backend;
-        // in this order: what is logged after the thread was looked at is heard
+        // in this order: events logged after the thread was read are received
         let mut listener = self.0.tail.listen(*id);
         let watched = backend.watch(&[*id], watcher::WATCH_LASTS).await?;
         let watched = watched.first().ok_or(StoreError::Corrupt("no answer"))?;

@@ -14,7 +14,7 @@ use crate::store::{StoreError, Upkeep};
 
 /// Threads of one bucket that are ended in one step: the store stands still meanwhile.
 const MOST: usize = 50;
-/// Buckets that are asked for what is due at once.
+/// The number of buckets in one query for expired threads.
 const AT_ONCE: usize = 16;
 /// Pauses while nothing is due.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
@@ -114,7 +114,7 @@ impl Reaper {
                 };
                 self.end(*bucket, &ids).await?;
                 if self.held.has_changed().unwrap_or(true) {
-                    // what is another's by now, that one does
+                    // another replica ends threads that it holds by now
                     return Ok(Round::More);
                 }
             }

@@ -91,7 +91,7 @@ impl Writer {
                 }
             }
         };
-        // what is left then goes with the process
+        // the rest is lost with the process
         let _ = timeout(FAREWELL, last).await;
     }
 

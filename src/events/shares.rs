@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::outage::Outage;
 use crate::store::Leases;
 
-/// How long giving back may take at the end; who is not told waits for the lease to run out.
+/// The time limit of giving back at the end; without it, others wait for the lease to run out.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A kind of work that is cut into slots; slot `s` has the buckets `b` with `b % slots == s`.

@@ -34,16 +34,14 @@ pub enum SubscribeError {
 impl Events {
     /// Subscribes to events of these types, of all threads and all replicas, until this stops.
     ///
-    /// The replicas that subscribe as the same group share the work: each event is handled by one
-    /// of them. A group that is new gets what happens from now on; one that was there before goes
-    /// on where it was, also after all its replicas were away. One that nobody was in for a day is
-    /// forgotten.
+    /// The replicas that subscribe as the same group share the work: each event is handled by one of them. A new group
+    /// gets events from now on; an existing one continues where it stopped, also after all its replicas were away. A
+    /// group without members for a day is deleted.
     ///
-    /// Each event comes at least once, those of a thread in order, those of others side by side.
-    /// One whose handler fails comes again, after 1, 2, 4 .. seconds, up to an hour, while the next
-    /// ones of its thread wait; after a day it is parked, where [`Self::parked`] finds it under the
-    /// name `app.<group>`. `thread.updated` is logged at all for as long as somebody wants it, so
-    /// that it begins a few seconds late.
+    /// Each event arrives at least once: those of one thread in order, those of different threads concurrently. If the
+    /// handler fails, the event is retried after 1, 2, 4 .. seconds, up to an hour, while later ones of its thread
+    /// wait; after a day it is parked, and [`Self::parked`] lists it under the name `app.<group>`. `thread.updated` is
+    /// logged only while a consumer wants it, so it begins a few seconds late.
     ///
     /// # Errors
     /// [`SubscribeError`].

@@ -1,4 +1,4 @@
-//! The end of the log: one poller of each replica tells all who wait for more.
+//! The end of the log: one poller of each replica wakes all readers that wait for more.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ struct Shared {
     stop: CancellationToken,
 }
 
-/// Is told when the log goes on.
+/// Follows the end of the log.
 #[derive(Debug)]
 pub struct Follower {
     heads: watch::Receiver<Arc<Heads>>,
@@ -82,7 +82,7 @@ impl Tail {
         &self.0.listeners
     }
 
-    /// Looks every `pause` whether there is more, while anybody waits for it, until it is dropped.
+    /// Checks every `pause` for new events, while a reader waits for them, until it is dropped.
     pub(super) async fn run(self, pause: Duration) {
         let mut outage = Outage::new("reading the log of events");
         let mut poller = Poller {
@@ -115,7 +115,7 @@ enum Seen {
 
 struct Poller<'a> {
     shared: &'a Shared,
-    /// When it was last asked where all logs end; none: not since somebody follows them.
+    /// The time of the last look at the ends of all logs; none before a reader follows them.
     looked: Option<Instant>,
 }
 
@@ -149,7 +149,7 @@ impl Shared {
         wanted.extend(all.filter(|(bucket, _)| !listened.contains(bucket)));
     }
 
-    /// Reads on in these logs, for who listens and who follows.
+    /// Reads on in these logs, for listeners and followers.
     async fn read(
         &self,
         wanted: &[(u16, Position)],

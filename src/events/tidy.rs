@@ -58,7 +58,7 @@ async fn tidy(backend: &dyn Backend, buckets: &[u16]) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// How far the last of the durable consumers is in each log; none: there is no consumer.
+/// The position of the slowest durable consumer in each log; none without consumers.
 struct Slowest(Option<Vec<Position>>);
 
 impl Slowest {

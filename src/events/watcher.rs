@@ -1,4 +1,4 @@
-//! Keeps the changes of threads logged for as long as somebody on this replica listens to them.
+//! Keeps the changes of threads in the log while this replica has listeners to them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Fuzz targets: code that reads what strangers send, run on inputs that were made to break it.
+//! Fuzz targets: code that reads input of strangers, run on inputs that are meant to break it.
 //!
 //! A target is a unit test next to the code that it covers, so that it reaches private parts and runs wherever the
 //! tests run: cargo-fuzz needs a nightly compiler. It calls [`fuzz`] with a name and a property. The property gets
@@ -9,7 +9,7 @@
 //! An input that fails is shrunk and written to the corpus as `failed-<digest>`. Commit it under a better name
 //! together with the fix. The files are raw bytes, so other fuzzers can read them too.
 //!
-//! Runs repeat: the default seed is fixed, so a change fails only for what it changed. To look for faults, run longer
+//! Runs repeat: the default seed is fixed, so a change fails only for its own faults. To look for faults, run longer
 //! with other seeds:
 //!
 //! ```sh

@@ -1,7 +1,7 @@
 //! New inputs made of those in the corpus.
 //!
-//! It knows no format, but it knows what texts of a format have in common: their parts stand between
-//! punctuation, brackets nest, and digits are a number. Most of what it makes is close to valid.
+//! It knows no format, but the common traits of formats: parts stand between punctuation, brackets nest, and digits
+//! are a number. Most of its inputs are nearly valid.
 
 use std::ops::Range;
 

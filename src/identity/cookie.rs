@@ -22,7 +22,7 @@ pub struct CookieSettings {
     pub secure: Secure,
     /// Whether each top-level site has a cookie jar of its own for it (CHIPS).
     pub partitioned: bool,
-    /// The domain that it is for with its subdomains; none: the host alone.
+    /// The domain that it covers with its subdomains; none for the host only.
     pub domain: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl CookieSettings {
     }
 }
 
-/// Cookies by these settings, with what is the same in all of them: one is set by every answer.
+/// Cookies by these settings, with their common parts: every answer sets one.
 #[derive(Debug)]
 pub(super) struct Cookie {
     pub(super) settings: CookieSettings,

@@ -114,8 +114,8 @@ impl JwtSubject {
         Ok(Self::with(Keys::One(Box::new(verifier)), secret))
     }
 
-    /// Verifies with the keys of a set; those who make one of it have to
-    /// [keep it fresh](Jwks::keep_fresh). `secret` is what the ids are hashed with.
+    /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh). `secret` keys the hash that
+    /// makes the ids.
     #[must_use]
     pub fn of_set(keys: Jwks, secret: &[u8]) -> Self {
         Self::with(Keys::Set(keys), secret)

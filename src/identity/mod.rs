@@ -172,7 +172,7 @@ impl Identity {
         let caller = self.cookie.find(request.headers(), &self.ring);
         if caller.source == Source::Cookie {
             self.check_origin(request)?;
-            // that of every site adds it, so that one which does not say who it is must not
+            // pages of every site add it, so a request without an origin must not count
             let is_cross_site = self.cookie.settings.same_site == SameSite::None;
             if is_cross_site && is_write(request) && !has_origin(request) {
                 return Err(IdentityError::OriginNotAllowed);
@@ -240,9 +240,9 @@ impl Identity {
 
     /// Puts the caller's signed id on a response: always the header, and mostly the cookie.
     ///
-    /// Callers of a provider get no cookie, as they have another way to say who they are. Nor do new
-    /// callers that another site has led here, whose own cookie may have been kept back, or whose
-    /// thread a page that may not write for them has just filled.
+    /// Callers of a provider get no cookie, as they have another credential. Nor do new callers that come from another
+    /// site: the browser may have withheld their own cookie, or a page that may not write for them has just filled the
+    /// thread.
     pub fn hand_back(&self, caller: &Caller, request: &HttpRequest, headers: &mut HeaderMap) {
         let signed = match &caller.signed {
             Some(signed) => signed.clone(),
@@ -257,8 +257,8 @@ impl Identity {
         headers.insert(THREAD_ID, signed);
     }
 
-    /// A write for which a browser shows who its user is by itself, whichever page made it, has to
-    /// come from a page that may write.
+    /// A write whose credential a browser adds by itself, whichever page made it, has to come from a page that may
+    /// write.
     fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
         if is_write(request) && !self.origins.may_write(request, &self.proxies) {
             return Err(IdentityError::OriginNotAllowed);

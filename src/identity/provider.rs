@@ -9,14 +9,13 @@ use futures_util::future::BoxFuture;
 use super::proxies::TrustedProxies;
 use crate::domain::ThreadId;
 
-/// Finds the thread of a request in another way than by signed ids, such as one thread for each
-/// user who is logged in.
+/// Finds the thread of a request in another way than by signed ids, such as one thread for each logged-in user.
 ///
 /// It runs on the worker that serves the request, so it must not block.
 pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
-    /// Whether a browser shows who is asking by itself, as with a login cookie at the proxy before
-    /// us, so that pages of other sites could write in its user's name. Then a write has to come
-    /// from the host's own pages or from an allowed origin.
+    /// Whether a browser adds the credential by itself, as with a login cookie at a proxy, so that pages of other
+    /// sites could write in its user's name. Then a write has to come from the host's own pages or from an allowed
+    /// origin.
     fn is_ambient(&self) -> bool {
         true
     }
@@ -41,7 +40,7 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
 /// Why a provider does not know the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
-    /// The request says nothing of who is asking.
+    /// The request has no credential.
     #[error("the request has no credential")]
     Missing,
     /// It says so in a way that is not believed.

@@ -87,7 +87,7 @@ impl TrustedProxies {
         Some(client)
     }
 
-    /// IPv4 addresses that a dual-stack socket shows as IPv6 count as what they are.
+    /// IPv4 addresses that a dual-stack socket shows as IPv6 count as IPv4.
     fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|range| range.contains(&address))

@@ -17,14 +17,13 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Leave to use one scope, for whoever has the query that it is written as:
-/// `scope=<scope>&expires=<seconds>&sig=<tag>`. It cannot be taken back but by its end, or with the
-/// key that signed it.
+/// The right to use one scope, for anyone who has its query: `scope=<scope>&expires=<seconds>&sig=<tag>`. It ends only
+/// at its time, or with the key that signed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeGrant {
     /// Which.
     pub scope: Scope,
-    /// Until when, in seconds of the Unix epoch; none: for as long as the key is in the ring.
+    /// The end, in seconds of the Unix epoch; none for as long as the key is in the ring.
     pub expires: Option<u64>,
 }
 
@@ -40,8 +39,8 @@ impl ScopeGrant {
         format!("scope={scope}{expires}&sig={}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// The grant that the decoded parameters of a query are. None: it was not signed by a key of
-    /// the ring, or is over; which of these is not told.
+    /// The grant of a query's decoded parameters; none if no key of the ring signed it, or if it has expired. The
+    /// result does not reveal which.
     #[must_use]
     pub fn open(
         ring: &KeyRing,

@@ -7,8 +7,7 @@ use super::provider::{ProviderError, ThreadIdProvider};
 use super::proxies::TrustedProxies;
 use crate::domain::{KeyRing, SigningKey, ThreadId};
 
-/// Thread ids as a keyed hash of a header's value. Only a trusted proxy's word counts, since
-/// anybody can send a header.
+/// Thread ids as a keyed hash of a header's value. Only a trusted proxy's header counts, since anyone can send one.
 #[derive(Debug)]
 pub struct TrustedHeader {
     name: HeaderName,

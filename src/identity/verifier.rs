@@ -1,4 +1,4 @@
-//! Which JSON Web Tokens are believed, and whom they name ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519)).
+//! The accepted JSON Web Tokens, and their callers ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519)).
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
@@ -12,9 +12,9 @@ const LEEWAY_SECONDS: u64 = 60;
 /// Requirements on tokens.
 #[derive(Debug, Clone, Default)]
 pub struct JwtSettings {
-    /// Required issuer (`iss`); none: any issuer that has the key.
+    /// Required issuer (`iss`); none accepts any issuer that has the key.
     pub issuer: Option<String>,
-    /// Required audience (`aud`); none: tokens with an audience are rejected.
+    /// Required audience (`aud`); none rejects tokens with an audience.
     pub audience: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Verifier {
         if token.header.crit.is_some() {
             return Err(ProviderError::Untrusted(None));
         }
-        // it names nobody, and all who have such a token would share a thread
+        // it names no caller, and all callers with such a token would share a thread
         if token.claims.sub.is_empty() {
             return Err(ProviderError::Missing);
         }

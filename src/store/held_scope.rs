@@ -170,7 +170,7 @@ fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
     is_short.then_some(names)
 }
 
-/// That a scope has a version; none: whichever.
+/// Checks that a scope has a version; none accepts any.
 pub(super) fn check_version(expected: Option<u64>, current: Stamp) -> Result<(), Refusal> {
     match expected {
         Some(expected) if expected != current.version => Err(Refusal::VersionMismatch { current }),

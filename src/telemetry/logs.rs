@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The filter is malformed.
-    #[error("the log's filter")]
+    #[error("invalid filter of the log")]
     Filter(#[from] ParseError),
     /// This process has a log already.
     #[error("the log is started already")]
@@ -45,11 +45,13 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// The most that these libraries may log, so that nobody fills the log with requests; everything that the filter
-/// lets through, when the filter names the library.
-const QUIET: [(&str, &str, LevelFilter); 2] = [
+/// The most that these libraries may log, so that requests do not fill the log. A filter that names the library lets
+/// everything through.
+const QUIET: [(&str, &str, LevelFilter); 3] = [
     // it reports each malformed request as an error of the server
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
+    // it logs four lines at the start and two at the end, which say less than the server's own
+    ("actix_server", "actix_server", LevelFilter::WARN),
     // it logs whole messages, with the values in them, and warns of each request that it refuses
     ("rmcp", "rmcp", LevelFilter::ERROR),
 ];

@@ -1,4 +1,4 @@
-//! A metric of what is in the store and cannot be read.
+//! A metric of unreadable data in the store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use crate::events::EventCounters;
 use crate::store::Store;
 
-/// Shows what the store and those who read events have skipped.
+/// Shows the number of records that the store and readers of events have skipped.
 #[derive(Debug)]
 struct UnreadableMetrics {
     store: Arc<dyn Store>,

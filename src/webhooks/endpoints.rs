@@ -22,8 +22,7 @@ use crate::events::{Events, ParkedPage};
 const MOST: usize = 100;
 /// How often a change is tried while others change the same endpoint.
 const ATTEMPTS: usize = 10;
-/// How long the changes of threads are logged for a new endpoint that wants them; it is renewed by
-/// who delivers.
+/// The time for which the changes of threads are logged for a new endpoint that wants them; deliveries renew it.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
 
 /// The endpoints, and the deliveries of this replica. Clones share it.
@@ -209,8 +208,7 @@ impl Webhooks {
         Ok((endpoint, record.into()))
     }
 
-    /// An address in the URL is judged here, so that whoever makes the endpoint learns of it;
-    /// names are at each delivery.
+    /// An address in the URL is checked here, so that the creator learns of it; names are checked at each delivery.
     fn check(&self, url: &EndpointUrl) -> Result<(), EndpointUrlError> {
         if url.is_private() && !self.0.settings.allow_private {
             return Err(EndpointUrlError::Private);

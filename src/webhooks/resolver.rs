@@ -13,8 +13,8 @@ use super::address::is_public;
 pub(super) type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
-/// Looks names up and gives the public addresses alone. The connection goes to what was looked at
-/// here, so a name that changes its mind between a look and a connection gains nothing.
+/// Looks names up and returns only public addresses. The connection goes to the address that was checked here, so a
+/// name that changes between check and connection gains nothing.
 #[derive(Clone)]
 pub(super) struct PublicResolver {
     lookup: Lookup,

@@ -45,7 +45,7 @@ impl Secrets {
         }
     }
 
-    /// Secrets that all sign; none: there has to be one.
+    /// Secrets that all sign; none if the list is empty.
     pub(super) fn configured(secrets: Vec<Secret>) -> Option<Self> {
         let mut secrets = secrets.into_iter();
         let current = secrets.next()?;

@@ -22,8 +22,8 @@ pub(super) struct Sender {
     allow_private: bool,
 }
 
-/// Why an endpoint did not take a delivery. The texts are for whoever owns the endpoint; they hold
-/// nothing of what it answered but the status.
+/// The failure of a delivery. The texts are for the owner of the endpoint; they contain nothing of its answer except
+/// the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
     #[error("{}", PrivateAddress)]

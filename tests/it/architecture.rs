@@ -98,7 +98,7 @@ const NAMES: [(&str, &[&str]); 11] = [
     // others know what a store answers, but none of its methods
     ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),
-    // who speaks to others by HTTP
+    // HTTP clients
     ("reqwest::", &["webhooks", "identity", "cli"]),
     // no HTTP below the rooms that speak it
     (
@@ -115,7 +115,7 @@ const NAMES: [(&str, &[&str]); 11] = [
             "cli",
         ],
     ),
-    // what actix-web is made of, for who speaks something else than HTTP
+    // the parts of actix-web, for protocols other than HTTP
     ("actix_http::ws", &["protocols"]),
     // no I/O and no time of day in the rules
     (

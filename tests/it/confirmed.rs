@@ -13,7 +13,7 @@ use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
 use crate::support::until;
 
-/// Writes and repeats of them that change nothing any more; each is handed to whoever looks around it.
+/// Writes and repeats that change nothing any longer; each is handed to `look`.
 async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     let written = once("a", "request");
     let end = threadkeep::store::Destroy {

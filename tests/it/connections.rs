@@ -177,7 +177,7 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
     let encrypted = RedisServer::encrypted(&key, &certificate);
     let _redis = RedisServer::start_with(&[&listening[..], &encrypted].concat());
     let url = format!("rediss://127.0.0.1:{port}");
-    // what is trusted is a matter of the process, so this takes a server of its own
+    // trust is a setting of the process, so this takes a server of its own
     let settings = Server::builder(Backend::Memory).redis(&url);
 
     let trusting = settings.clone().set("SSL_CERT_FILE", &certificate).start();

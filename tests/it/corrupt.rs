@@ -1,5 +1,5 @@
-//! Values in Redis that somebody else has changed: what they are about is unavailable, in every
-//! protocol alike, and nothing else is.
+//! Values in Redis that another program has changed: the affected data is unavailable, in every protocol alike, and
+//! nothing else is.
 
 use std::sync::Arc;
 

@@ -146,7 +146,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let answers = join_all((0..150).map(late)).await;
     redis.resume();
 
-    // and those who come when that is known are refused at once
+    // and later calls are rejected at once
     assert!(matches!(answers[0], Err(StoreError::Timeout(300))));
     assert!(answers.iter().all(|answer| matches!(
         answer,
@@ -210,7 +210,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     for name in ["evalsha", "time", "pexpire", "hset"] {
         assert_eq!(commands(&mut connection, name), 3 * WRITES, "{name}");
     }
-    // the mark of those who listen to all threads is looked at once a second
+    // the mark of listeners to all threads is read once a second
     let looks = 1 + start.elapsed().as_secs();
     let pttl = commands(&mut connection, "pttl");
     assert!(pttl <= 3 * WRITES + looks, "{pttl} for {looks}");

@@ -282,7 +282,7 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
     );
 }
 
-/// Or a store would fill up with what is not there.
+/// Or a store would fill up with dead entries.
 #[tokio::test]
 async fn what_is_gone_is_no_longer_counted() {
     let clock = Clock::system();
@@ -307,7 +307,7 @@ async fn what_is_gone_is_no_longer_counted() {
 
     room.space("n").destroy().await;
     until(async || {
-        // what has ended meanwhile is archived for as long again
+        // threads that ended meanwhile are archived for as long again
         room.advance(Duration::from_secs(60));
         store.is_empty()
     })

@@ -46,7 +46,7 @@ impl Account {
         lock(&self.kept).tally.clone()
     }
 
-    /// The first of what was found.
+    /// The first findings.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         lock(&self.kept).findings.clone()
     }

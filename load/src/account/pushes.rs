@@ -8,7 +8,7 @@ use crate::mark::{Mark, Strange};
 #[derive(Debug, Default)]
 pub(crate) struct Pushes {
     sent: Vec<Push>,
-    /// Elements that the list keeps; none: all.
+    /// Elements that the list keeps; none if all.
     window: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ impl Pushes {
             .filter(|push| push.fate != Fate::Unacknowledged)
     }
 
-    /// How it stands by what was read so far, and whether the unacknowledged ones were found.
+    /// The comparison by the reads so far, and whether the unacknowledged ones were found.
     pub(crate) fn as_seen(&self, open_are_there: bool) -> Comparison {
         let mut comparison = Comparison::default();
         if open_are_there {

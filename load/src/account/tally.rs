@@ -17,13 +17,13 @@ pub(crate) struct Tally {
     pub(crate) retries: u64,
     /// Acknowledged writes that were sent again on purpose.
     pub(crate) repeats: u64,
-    /// Conditional writes that were refused because somebody was first, as they have to be.
+    /// Conditional writes that were rejected because another agent was first, as they must be.
     pub(crate) conflicts: u64,
     /// The pushes.
     pub(crate) pushes: PushTally,
     /// Threads and scopes that were written to.
     pub(crate) threads: u64,
-    /// Those of them whose content was compared with what was written, and deleted.
+    /// The threads whose content was compared with the writes, and deleted.
     pub(crate) threads_verified: u64,
     /// The findings.
     pub(crate) findings: Counts<Kind>,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Report;
 use crate::error::LoadError;
 
-/// Makes the page of what was measured, which goes.
+/// Makes the page of the measurements, which are removed.
 pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Result<(), LoadError> {
     let failed = |error| LoadError::Report(page.to_owned(), error);
     annotate(report, measured).map_err(failed)?;

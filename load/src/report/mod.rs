@@ -35,7 +35,7 @@ pub(crate) struct Report {
     reasons: Vec<String>,
     requests_per_second: f64,
     account: Tally,
-    /// The first of what is wrong.
+    /// The first findings.
     findings: Vec<Finding>,
     /// How long each kind of request took.
     requests: Vec<Row>,

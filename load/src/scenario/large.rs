@@ -115,7 +115,7 @@ async fn set(
     story.write(http, &ask, vec![op], None).await
 }
 
-/// Two keys of many; and nothing for who has them already.
+/// Two keys of many; and nothing for a client that has them already.
 async fn read_two(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let (one, other) = (key(number), key(number + 1));
     let path = format!("/state?key={one}&key={other}");

@@ -16,7 +16,7 @@ impl Story {
     /// caller has another thread now, for sure.
     pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
         if !self.is_written {
-            // nobody may have been told which thread it is
+            // no answer may have named the thread
             return false;
         }
         let id = self.place.about();
@@ -42,7 +42,7 @@ impl Story {
         http.ask_once(&ask, check).await.is_ok()
     }
 
-    /// Compares all that is there with what was written. False: it could not be read.
+    /// Compares the stored data with the writes. False if it could not be read.
     async fn verify(&mut self, http: &mut Http<'_>, id: &str) -> bool {
         // a replica that is gone takes no thread with it
         let place = self.place.anywhere();

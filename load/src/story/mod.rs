@@ -1,4 +1,4 @@
-//! A thread with one writer, who knows to the byte what the service has to answer.
+//! A thread with one writer, which knows the expected answers to the byte.
 
 mod ending;
 
@@ -199,7 +199,7 @@ impl Story {
     ) -> Result<(), Ended> {
         let this = &*self;
         let check = |answer: &Answer| {
-            // what came has to be shown before its tag is looked at
+            // the answer has to be checked before its tag
             check(this, answer)?;
             this.check_place(answer)?;
             let tag = answer.tag()?;

@@ -77,7 +77,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // the command is sent here; what it returns only waits for it
+        // the command is sent here; the returned future only waits for it
         drop(self.handle.stop(false));
         if let Some(thread) = self.thread.take() {
             drop(thread.join());

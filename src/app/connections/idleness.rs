@@ -47,7 +47,7 @@ impl Idleness {
         self.connection_state.clone()
     }
 
-    /// Whether anybody waits for what the client sends.
+    /// Whether the server waits for bytes of the client.
     pub(super) fn wants_bytes(&self) -> bool {
         self.connection_state.wants_bytes()
     }

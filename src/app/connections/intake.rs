@@ -6,9 +6,8 @@ use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Bytes that are passed on in a round at most. Large bodies lose little by it, and the dispatcher of actix,
-/// whose buffer grows with what it is given at once and never shrinks while the connection lasts, has little
-/// to keep.
+/// Bytes that are passed on in a round at most. Large bodies lose little, and actix' dispatcher, whose buffer grows
+/// with each round's bytes and never shrinks while the connection lasts, keeps little.
 const ROUND_BYTES: usize = 16_384;
 
 /// Passes on what a client sends in rounds, and one request at a time.

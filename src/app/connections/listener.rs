@@ -33,7 +33,7 @@ const LINGERING: Duration = Duration::from_secs(5);
 /// The service of connections.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionSettings {
-    /// Threads; none: one for each core.
+    /// The number of threads, by default one for each core.
     pub(crate) workers: Option<usize>,
     /// How many each of them serves at once.
     pub(crate) most: usize,

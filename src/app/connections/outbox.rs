@@ -198,7 +198,7 @@ impl Outlet {
             true => self.stream.borrow().try_write(bytes),
             false => Ok(0),
         };
-        // an error shows again to the writer, who can tell of it
+        // the writer sees an error again, and can report it
         let sent = sent.unwrap_or_default();
         if sent < bytes.len() {
             rest.extend_from_slice(&bytes[sent..]);

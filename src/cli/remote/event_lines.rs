@@ -8,7 +8,7 @@ pub(super) struct EventLines {
     buffer: Vec<u8>,
     event: String,
     data: Option<String>,
-    /// The cursor of what is coming in, which counts once that is whole.
+    /// The cursor of the incoming event, which counts once the event is complete.
     next_id: Option<String>,
     /// The last cursor.
     pub(super) id: Option<String>,

@@ -26,7 +26,7 @@ pub enum ScopeId {
     Thread(ThreadId),
     /// `state:<uuid>`: a state handle, which must have been made.
     State(Uuid),
-    /// `session:<id>`: comes into being at the first write.
+    /// `session:<id>`: created by the first write.
     Session(ScopeName),
     /// `run:<uuid>`: must have been made.
     Run(Uuid),

@@ -32,7 +32,7 @@ impl FromStr for ScopeName {
     }
 }
 
-/// Names are chosen by clients and may say who they are.
+/// Clients choose names, which may identify them.
 impl fmt::Debug for ScopeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScopeName({} bytes)", self.0.len())

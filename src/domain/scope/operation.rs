@@ -13,7 +13,7 @@ pub enum KvOperation {
         key: ScopeKey,
         /// The value.
         value: ScopeValue,
-        /// How long it lives; none: as long as the scope. At least a second.
+        /// The lifetime, at least a second; by default that of the scope.
         ttl: Option<Duration>,
         /// Leaves a key that is there as it is.
         if_absent: bool,
@@ -48,7 +48,7 @@ pub enum KvAnswer {
 }
 
 impl KvOperation {
-    /// The key that it is about; none: all.
+    /// The key that it affects; none if all.
     #[must_use]
     pub fn key(&self) -> Option<&ScopeKey> {
         match self {

@@ -1,4 +1,4 @@
-//! A write to a scope as one thing: what it changes, and on what conditions.
+//! A write to a scope as a whole: its changes and conditions.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct ScopeWrite<'a> {
     pub history: &'a [HistoryItem],
     /// Whether this is the last write that the scope takes.
     pub seals: bool,
-    /// When a scope of the lifetime [`Kept`] ends, from now on; none: as it was.
+    /// The new lifetime of a scope with the lifetime [`Kept`]; none leaves it unchanged.
     ///
     /// [`Kept`]: super::Lifetime::Kept
     pub ttl: Option<Duration>,
@@ -104,7 +104,7 @@ impl<'a> ScopeWrite<'a> {
 pub struct TasksChange {
     /// The whole list.
     pub new: TaskList,
-    /// The stamp of the list that it was worked out from; none: whatever it is.
+    /// The stamp of the list that it is based on; none accepts any.
     pub expected: Option<Stamp>,
 }
 
@@ -113,7 +113,7 @@ pub struct TasksChange {
 pub struct RecordChange {
     /// The data that the creator of the scope keeps with it, at most 64 KiB.
     pub new: Bytes,
-    /// The record that it was worked out from; none: whatever it is.
+    /// The record that it is based on; none accepts any.
     pub expected: Option<Bytes>,
 }
 

@@ -27,7 +27,7 @@ pub enum Operation {
         key: Key,
         /// The new element.
         value: Json,
-        /// How many elements stay; none: all.
+        /// The number of elements to keep; none keeps all.
         max_records: Option<u64>,
         /// The effect on a value that is not an array.
         mismatch: Mismatch,
@@ -42,7 +42,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The key that it is about; none: all.
+    /// The key that it affects; none if all.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {

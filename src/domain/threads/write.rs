@@ -1,4 +1,4 @@
-//! A write as one thing: what it changes, and on what conditions.
+//! A write as a whole: its changes and conditions.
 
 use std::time::Duration;
 
@@ -96,8 +96,8 @@ pub enum Tombstone {
     Heeded,
     /// It begins a new life.
     Ignored,
-    /// It is refused, even where a new life has begun, unless the thread is still in this life: it
-    /// comes from somebody who has seen that one and nothing later.
+    /// It is rejected, even if a new life has begun, unless the thread is still in this life: it comes from a client
+    /// that has seen that one and nothing later.
     HeededAfter(Life),
 }
 
@@ -124,7 +124,7 @@ pub enum Expected {
 pub struct MetadataChange {
     /// The new object.
     pub new: Json,
-    /// The object that it was worked out from; none: whatever it is.
+    /// The object that it is based on; none accepts any.
     pub old: Option<Json>,
 }
 

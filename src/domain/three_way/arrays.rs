@@ -142,11 +142,11 @@ impl Elements {
         (0..most).find(differ).unwrap_or(most)
     }
 
-    /// How many of the first `len` elements were dropped, at least one and not all, if the rest of
-    /// them is how `other` begins: a window that has slid.
+    /// How many of the first `len` elements were dropped, at least one and not all, if the rest of them is how `other`
+    /// begins: a window that has slid.
     ///
-    /// In linear time, however much the elements repeat (Knuth, Morris and Pratt): what is kept is the
-    /// longest beginning of `other` that those behind the first one end with.
+    /// In linear time, even if elements repeat (Knuth, Morris and Pratt): finds the longest beginning of `other` that
+    /// is an end of the elements after the first one.
     fn slid(&self, len: usize, other: &Self) -> Option<usize> {
         let most = other.len().min(len.saturating_sub(1));
         // of each beginning of `other`, how much of it the rest of it ends with

@@ -131,7 +131,7 @@ impl<'a> Broken<'a> {
         }
     }
 
-    /// How many elements it has kept of an earlier state; none: it does not go on from there.
+    /// The number of elements that it has kept of an earlier state; none if it does not continue that state.
     fn kept(&self, earlier: Option<&Seen>) -> Option<usize> {
         let earlier_len = earlier.and_then(|seen| seen.len).unwrap_or(0);
         if self.newest < NEWEST.min(self.last_len.saturating_sub(earlier_len)) {

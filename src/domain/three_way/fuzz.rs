@@ -47,7 +47,7 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
         // the client has changed nothing
         let unchanged = operations(Some(&Snapshot::of(&written(&sent))), &sent, &stored_text);
         assert!(unchanged.is_empty(), "{unchanged:?}");
-        // what it sends is stored already
+        // the client sends the stored state
         reads_as(&save(None, &written(&sent)), &sent);
         // nothing that was stored is lost by a save of a client that knew nothing
         let saved = save(None, &stored_text);

@@ -103,7 +103,7 @@ fn index(key: &[u8]) -> Option<u64> {
     (number < u64::from(u32::MAX)).then_some(number)
 }
 
-/// A number is a double; what is past the largest one is written as `null`, and zero has no sign.
+/// A number is a double; numbers beyond the largest one are written as `null`, and zero has no sign.
 fn write_number(text: &str, out: &mut Vec<u8>) {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => {

@@ -21,7 +21,7 @@ pub struct ThreeWay {
     open: Vec<Open>,
 }
 
-/// A value that is to be compared with what is stored.
+/// A value to compare with the stored one.
 #[derive(Debug)]
 struct Open {
     key: Key,

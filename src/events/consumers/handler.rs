@@ -13,13 +13,13 @@ const MOST_CHARS: usize = 200;
 /// at a time, those of several threads side by side.
 #[async_trait]
 pub trait Handler: fmt::Debug + Send + Sync + 'static {
-    /// Which events it wants. That may change; what was logged before it was wanted is not told.
+    /// The types of events that it wants, which may change. Events from before it wanted them are not delivered.
     fn types(&self) -> EventTypes;
 
-    /// Takes an event. It may have come before, by its id: what was done with it has to be known.
+    /// Takes an event. It may be a repeat, recognized by its id: the handler has to be idempotent.
     ///
     /// # Errors
-    /// [`Failure`]: the event is to come again, later ones of its thread wait.
+    /// [`Failure`]: the event is retried, and later ones of its thread wait.
     async fn deliver(&self, event: &Event) -> Result<(), Failure>;
 }
 

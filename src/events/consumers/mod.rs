@@ -1,10 +1,9 @@
-//! Durable consumers: webhook endpoints and subscribers of an app, to which each event gets at
-//! least once, whichever replicas come and go.
+//! Durable consumers: webhook endpoints and subscribers of an app, which get each event at least once, whichever
+//! replicas come and go.
 //!
-//! A consumer's ledger is in the store: up to where each log is handled, which events are to be
-//! tried again, which are parked. Its work is cut into slots, which the replicas share by lease; who
-//! holds one delivers, and writes down what came of it only while holding it. A crash between the
-//! two repeats.
+//! A consumer's ledger is in the store: its position in each log, the events to retry, the parked events. Its work is
+//! divided into slots, which the replicas share by lease; the holder of a slot delivers, and stores the outcome only
+//! while it holds the lease. After a crash between the two, the delivery is repeated.
 
 mod backlog;
 mod consumer;
@@ -75,8 +74,7 @@ impl Events {
         open::at_the_end(&**self.backend(), name).await
     }
 
-    /// Takes part in the work of a consumer that is known to the store, until this stops or is
-    /// told to end that.
+    /// Takes part in the work of a consumer that the store knows, until this stops or `stop` is cancelled.
     pub(crate) fn start_consumer(
         &self,
         name: &str,

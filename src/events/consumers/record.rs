@@ -12,7 +12,7 @@ pub(crate) struct Record {
     pub(crate) event: Event,
     /// How often it was tried.
     pub(crate) attempts: u32,
-    /// When it was tried first; none: not yet, as an earlier event of its thread is pending too.
+    /// The time of the first attempt; none before it, as an earlier event of its thread is pending too.
     pub(crate) first_attempt_ms: Option<u64>,
     /// When it is to be tried next.
     pub(crate) next_attempt_ms: u64,

@@ -63,9 +63,8 @@ pub(super) enum Ended {
 }
 
 impl Slot {
-    /// Works from where the ledger says until `drain`, and then finishes what runs, or until it
-    /// turns out not to be its own. May be dropped at any time: what was not written down is
-    /// repeated by whoever comes next.
+    /// Works from the ledger's position until `drain`, and then finishes running deliveries, or until the lease turns
+    /// out to be lost. May be dropped at any time: the next holder repeats deliveries whose outcome was not stored.
     pub(super) async fn work(
         consumer: Arc<Consumer>,
         number: u16,
@@ -158,7 +157,7 @@ impl Slot {
                 self.settle(ended);
             }
         };
-        // what is not in time is repeated
+        // late deliveries are repeated
         let _ = timeout(limit, running).await;
         let before = self.unsent.take();
         let rest = (!self.backlog.draft().is_empty()).then(|| self.backlog.take_change());
@@ -262,7 +261,7 @@ impl Slot {
             if count < most
                 && let Some(head) = heads.positions.get(usize::from(bucket))
             {
-                // what was there and is not now was deleted
+                // missing events were deleted
                 self.backlog.reach(bucket, *head);
             }
         }
@@ -324,7 +323,7 @@ impl Slot {
         true
     }
 
-    /// How long until something is to be written down; none: nothing is.
+    /// The time until changes have to be stored; none if there are no changes.
     fn commit_due_in(&mut self) -> Option<Duration> {
         let draft = self.backlog.draft();
         if draft.is_empty() {

@@ -33,7 +33,7 @@ impl Consumer {
         poke: Arc<Notify>,
     ) {
         let (told, held) = watch::channel(Vec::new());
-        // what is done is written down before the right to do so is given back
+        // outcomes are stored before the lease is given back
         let release = CancellationToken::new();
         let leases: Arc<dyn Leases> = Arc::clone(&self.backend) as _;
         let holder = Arc::clone(&self.holder);

@@ -38,15 +38,15 @@ pub(super) struct Listeners {
     next: AtomicU64,
 }
 
-/// A log that somebody listens to.
+/// A log with listeners.
 #[derive(Debug, Default)]
 struct Log {
-    /// Up to where it was handed out; none: nobody knows yet from where on it is wanted.
+    /// The position up to which events were handed out; none before the first wanted position is known.
     position: Option<Position>,
     threads: HashMap<ThreadId, Listened>,
 }
 
-/// A thread that somebody listens to.
+/// A thread with listeners.
 #[derive(Debug)]
 struct Listened {
     /// By number, so that each of many listeners leaves at the same cost.
@@ -127,7 +127,7 @@ impl Listeners {
         self.wanted.notified().await;
     }
 
-    /// Has somebody who waits for that look once more.
+    /// Wakes a waiting reader to look once more.
     pub(super) fn look_again(&self) {
         self.wanted.notify_one();
     }
@@ -143,7 +143,7 @@ impl Listeners {
         let (Some(last), true) = (events.last(), log.position == Some(from)) else {
             return 0;
         };
-        // before anybody can see that it was handed out
+        // before its events become visible
         log.position = Some(last.id.position);
         let mut cut = 0;
         for event in events {
@@ -245,7 +245,7 @@ impl Listener {
         self.listeners.wanted.notify_one();
     }
 
-    /// The next thing; none: it was too slow, and is cut off. May be dropped and called again.
+    /// The next message; none if the listener was too slow, and is cut off. May be dropped and called again.
     pub(super) async fn hear(&mut self) -> Option<Heard> {
         let heard = self.heard.recv().await?;
         self.waiting_bytes
@@ -255,7 +255,7 @@ impl Listener {
 
     /// Up to where all is heard, if nothing waits to be heard.
     pub(super) fn heard_up_to(&self) -> Option<Position> {
-        // in this order: what was handed out up to there is in the channel by now
+        // in this order: events handed out up to there are in the channel by now
         let position = self.listeners.lock().get(&self.bucket)?.position;
         if self.heard.is_empty() {
             position

@@ -26,7 +26,7 @@ fn event(thread: ThreadId, ms: u64) -> Event {
     }
 }
 
-/// The positions of what was heard.
+/// The positions of received events.
 async fn heard(listener: &mut Listener) -> Vec<u64> {
     let mut heard = Vec::new();
     while !listener.heard.is_empty()
@@ -50,7 +50,7 @@ async fn a_log_is_wanted_from_where_the_first_listener_began() {
     one.start(at(10));
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
 
-    // what was read meanwhile is read once more from there
+    // events that were read meanwhile are read once more from there
     listeners.hand_out(BUCKET, at(20), vec![event(thread, 21)]);
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
     let both = vec![event(thread, 11), event(thread, 21)];
@@ -155,7 +155,7 @@ async fn listeners_hear_of_a_time_without_a_watch() {
 
     listeners.note_watched(BUCKET, &thread, now, Duration::ZERO, watched);
     let Some(Heard::Lapsed(told)) = listener.hear().await else {
-        panic!("it was not told");
+        panic!("it was not reported");
     };
     assert_eq!(told, watched);
 }

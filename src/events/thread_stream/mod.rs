@@ -162,7 +162,7 @@ impl ThreadStream {
         }
     }
 
-    /// How far the reader is when it has got all until now; none: there is more for it.
+    /// The reader's position once it has all events until now; none if there are more.
     #[must_use]
     pub fn cursor(&self) -> Option<ThreadCursor> {
         if self.behind.is_some() || !self.ready.is_empty() {

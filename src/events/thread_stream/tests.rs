@@ -7,7 +7,7 @@ use crate::domain::{Key, Operation, Policy, Value, Write};
 use crate::events::{EventSettings, Events};
 use crate::store::{Clock, EventLog, MemoryStore, Store};
 
-/// A thread that somebody listens to, in a store whose clock can be put ahead.
+/// A thread with a listener, in a store whose clock can be put ahead.
 struct Scene {
     store: MemoryStore,
     clock: Clock,

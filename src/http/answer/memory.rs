@@ -160,7 +160,7 @@ impl AnswerMemory {
                 (Some(_), None) => {}
                 (none, freed) => *none = freed,
             }
-            // what is left goes to those that wait
+            // waiting answers get the rest
             if let Some(enough) = room.as_mut().and_then(|room| room.split(wanted as usize)) {
                 return Some(enough);
             }

@@ -36,10 +36,10 @@ pub(crate) trait Source: 'static {
     /// The cursor before the first frame.
     fn start(&self) -> String;
 
-    /// The cursor of a client that has got all there is; none: there is more for it.
+    /// The cursor of a client that has received all events; none if there are more.
     fn cursor(&self) -> Option<String>;
 
-    /// The next thing to be sent; none: that was all. May be dropped and called again.
+    /// The next item to send; none at the end. May be dropped and called again.
     fn next(&mut self) -> impl Future<Output = Result<Option<Self::Item>, StoreError>>;
 
     /// How it is sent.

@@ -186,8 +186,8 @@ pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
     length.to_str().ok()?.trim().parse().ok()
 }
 
-/// The parts of a body. One that comes in one part is not copied; others are kept in blocks of one size,
-/// which take no more than what has come, and are joined when all of it is there.
+/// The parts of a body. A body in one part is not copied; others are kept in blocks of one size, which take only
+/// the received bytes, and are joined at the end.
 #[derive(Default)]
 struct Parts {
     first: Bytes,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The beginning of each body does not count: it is part of what a connection costs. So whoever fills the
+/// The beginning of each body does not count: it is part of the cost of a connection. So a client that fills the
 /// memory with large bodies does not keep small ones out.
 const FREE_BYTES: u64 = 16_384;
 /// While others wait for memory, a body has to arrive at this rate, measured over [`CREDIT`]; otherwise a

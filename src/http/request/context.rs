@@ -16,7 +16,7 @@ use crate::web::{ApiError, SessionId};
 pub(crate) struct RequestContext {
     session: SessionId,
     pub(crate) body: Body,
-    /// The name of its api key, if it has one, once somebody has asked.
+    /// The name of its API key, if it has one, computed at the first use.
     key_name: OnceCell<Option<Arc<str>>>,
     /// The caller, if it was identified before the body was read.
     pub(super) caller: Option<Caller>,
@@ -66,5 +66,5 @@ pub(crate) struct Successor(pub(crate) Caller);
 /// Which thread a request was about that was not asked for as the caller's own.
 pub(crate) struct About(pub(crate) ThreadId);
 
-/// The session goes on after the response has begun: who has this ends it.
+/// The session continues after the response has begun: the holder ends it.
 pub(crate) struct Streaming;

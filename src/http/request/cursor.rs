@@ -22,7 +22,7 @@ pub(crate) trait Cursor: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// The text of a cursor, which is good for what it is `about` alone.
+/// The text of a cursor, which is valid only for its subject, `about`.
 pub(crate) fn seal<C: Cursor>(ring: &KeyRing, about: &[u8], cursor: &C) -> String {
     let mut bytes = vec![0; TAG_BYTES];
     cursor.write(&mut bytes);

@@ -1,4 +1,4 @@
-//! The subject of rate limits: who writes.
+//! The subject of rate limits: the writer.
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};

@@ -20,7 +20,7 @@ pub(crate) struct Target {
     pub(crate) source: Source,
 }
 
-/// The same for who listens to it.
+/// The same for a request that listens to it.
 #[derive(Debug)]
 pub(crate) struct Listened(pub(crate) Target);
 

@@ -42,10 +42,9 @@ impl ThreadMaker {
         }
     }
 
-    /// A random id; with an idempotency key one that a repeat arrives at too, since that is
-    /// remembered with the thread. The key counts within who is asking. Two strangers who use the
-    /// same key must not get the same thread, so a stranger's has to be long enough for a random
-    /// one, and counts within the address that it came from.
+    /// A random id; with an idempotency key, the same id for a repeat, since the key is remembered with the thread.
+    /// The key counts within the caller. Two strangers with the same key must not get the same thread, so a stranger's
+    /// key has to be long enough to be random, and counts within its client address.
     pub(crate) fn made_id(
         &self,
         request: &HttpRequest,

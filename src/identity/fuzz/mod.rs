@@ -1,4 +1,4 @@
-//! Fuzz targets of what tells who has sent a request.
+//! Fuzz targets of the identification of requests.
 
 mod cookies;
 mod proxies;

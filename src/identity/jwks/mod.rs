@@ -32,9 +32,8 @@ const MOST_WAITING: usize = 256;
 
 /// The keys behind a JWK Set URL (RFC 7517). Clones share them.
 ///
-/// Nothing is fetched unless somebody runs [`Self::keep_fresh`]. The last set that could be read counts
-/// until there is another one. One without a key that can be used is such a set too: the issuer has
-/// withdrawn its keys, and no token verifies.
+/// Nothing is fetched unless [`Self::keep_fresh`] runs. The last readable set counts until the next one. A set without
+/// a usable key counts too: the issuer has withdrawn its keys, and no token verifies.
 #[derive(Clone)]
 pub struct Jwks(Arc<Inner>);
 

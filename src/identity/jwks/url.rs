@@ -8,8 +8,8 @@ use reqwest::Url;
 
 const MAX_BYTES: usize = 2_048;
 
-/// The URL of a JWK Set: https, or http to this machine. The server at this URL decides who callers are, so no network
-/// may be able to change the answer.
+/// The URL of a JWK Set: https, or http to this machine. The server at this URL determines the identity of callers, so
+/// no network may be able to change the answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JwksUrl(Url);
 

@@ -15,7 +15,7 @@ pub(super) struct RequestContext {
     pub(super) body: Body,
 }
 
-/// Reads the body to its end, and lets in who has an api key.
+/// Reads the body to its end, and admits callers with an API key.
 ///
 /// # Errors
 /// Those of the services inside.

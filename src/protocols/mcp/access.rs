@@ -11,8 +11,8 @@ use crate::identity::{IdentityError, ScopeGrant, THREAD_ID};
 use crate::store::Clock;
 use crate::web::ApiError;
 
-/// The headers that name a scope of that kind, for who has an api key. As a header of a request,
-/// `x-session-id` names a session's scope, though that of an answer is the request's own id.
+/// The headers that name a scope of that kind, for callers with an API key. As a header of a request, `x-session-id`
+/// names a session's scope, although that of an answer is the request's own id.
 const NAMING: [(&str, HeaderName); 2] = [
     ("state", HeaderName::from_static("x-state-id")),
     ("session", HeaderName::from_static("x-session-id")),
@@ -30,14 +30,14 @@ struct McpQuery {
 impl Mcp {
     /// The scope of a request.
     ///
-    /// A signed thread id opens the scope of its thread, and a signed query the one that it was
-    /// made for. An api key opens what the other headers, or a query without a signature, name;
-    /// without any name it is the scope `request`. Where a provider knows the callers, one without
-    /// any name has the scope of its own thread. Cookies are not looked at.
+    /// A signed thread id opens the scope of its thread, and a signed query the one that it names. An API key opens
+    /// the scope that the other headers, or a query without a signature, name, and without any name the scope
+    /// `request`. If a provider identifies callers, one without any name has the scope of its own thread. Cookies are
+    /// ignored.
     ///
     /// # Errors
-    /// [`ApiError`] with 401 as long as nothing right was shown, or something wrong was; which part
-    /// was wrong is not told. Only then 400 for what is malformed, or names more than one scope.
+    /// [`ApiError`] with 401 without a valid credential, or with any invalid one, without revealing which part was
+    /// wrong. Only then 400 for a malformed name, or for more than one scope.
     pub(super) fn open(&self, request: &HttpRequest) -> Result<Scope, ApiError> {
         let headers = request.headers();
         let has_key = self.api_keys.verify(headers).is_some();

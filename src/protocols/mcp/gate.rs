@@ -15,8 +15,8 @@ use crate::http::{About, Body};
 use crate::service::rates::RateSubject;
 use crate::web::ApiError;
 
-/// The middleware around the protocol. Without a credential nothing of it is answered, and nobody is
-/// told that it does not take a method.
+/// The middleware around the protocol. Without a credential it answers nothing, not even that it does not support a
+/// method.
 ///
 /// # Errors
 /// Those of the services inside.

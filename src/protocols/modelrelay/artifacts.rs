@@ -33,7 +33,7 @@ struct ToolResults {
     _results: Leading<IgnoredAny, 0>,
 }
 
-/// `GET /runs/{id}/artifacts/{key}`: what it holds, also after the run's end.
+/// `GET /runs/{id}/artifacts/{key}`: its content, also after the run's end.
 pub(super) async fn get_artifact(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let runs = &request.relay.runs;
     let run = runs.get(request.id()?).await?;

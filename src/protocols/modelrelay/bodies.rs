@@ -16,7 +16,7 @@ const LIMIT_MAX: usize = 100;
 /// The beginning of actix-web's messages about queries.
 const QUERY: &str = "Query deserialize error: ";
 
-/// Reads a body as what it should be.
+/// Reads a body as its expected type.
 ///
 /// # Errors
 /// [`RelayError::Validation`].

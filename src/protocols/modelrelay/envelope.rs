@@ -27,7 +27,7 @@ pub(super) struct RequestContext {
     pub(super) key_name: Arc<str>,
 }
 
-/// Reads the body, lets in who has an api key, and answers with the request's id.
+/// Reads the body, admits callers with an API key, and answers with the request's id.
 ///
 /// # Errors
 /// Those of the services inside.

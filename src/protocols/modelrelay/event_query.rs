@@ -14,7 +14,7 @@ const LIMIT_MAX: u32 = 10_000;
 pub(super) struct Wanted {
     /// The last event of the run that the reader has had.
     pub(super) seq: u64,
-    /// The last event of its state that the reader has had; none: it wants none of these.
+    /// The last event of its state that the reader has seen; none if it wants none of these.
     pub(super) state_seq: Option<u64>,
     /// How many events are sent at most.
     pub(super) limit: Option<u32>,

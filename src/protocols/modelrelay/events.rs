@@ -26,7 +26,7 @@ use crate::service::{Run, RunStatus, ServiceError};
 
 /// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// How often a run is looked at while somebody waits for it.
+/// The interval of reads of a run while a stream waits for it.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Events of the state that are held at once; each may have a whole task list.
 const AT_ONCE: usize = 16;
@@ -95,7 +95,7 @@ pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, Re
 }
 
 impl Feed {
-    /// The next thing to be sent; none: that was all.
+    /// The next item to send; none at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
         let heartbeat = self.relay.events.heartbeat();
         loop {
@@ -124,7 +124,7 @@ impl Feed {
             }
             tokio::select! {
                 () = sleep(POLL_EVERY) => {}
-                // who reads server-sent events comes back by itself
+                // readers of server-sent events reconnect by themselves
                 () = self.stop.cancelled() => {
                     return if self.wanted.as_sse { Ok(None) } else { Err(Cut::Stopped) };
                 }

@@ -13,7 +13,7 @@ use crate::domain::scope::{Kept, TaskList};
 use crate::service::{Digested, Run, RunStatus};
 use crate::store::StoreError;
 
-/// An event, and where a reader is who has had it.
+/// An event, and the position of a reader that has seen it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) event: &'static str,

@@ -1,4 +1,4 @@
-//! A request of somebody with an api key, and what it is about.
+//! A request with an API key, and its subject.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;

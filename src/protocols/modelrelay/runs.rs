@@ -1,4 +1,4 @@
-//! Runs: made, looked at and ended by whoever carries them out.
+//! Runs: created, read and ended by the program that executes them.
 
 use actix_web::HttpResponse;
 use serde::Deserialize;

@@ -91,7 +91,7 @@ pub(super) fn kv_object(kv: &[(ScopeKey, ScopeValue)]) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// A message as JSON: what was kept of it, and what the store knows.
+/// A message as JSON: its stored members, and those of the store.
 pub(super) fn message_object(message: &Kept) -> String {
     let id = &message.id;
     let seq = message.seq;

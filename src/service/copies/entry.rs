@@ -96,7 +96,7 @@ impl State {
         let longest = match self.known {
             ClientView::Nothing => LONGEST_WORK_ON_NOTHING,
             ClientView::Absent | ClientView::Snapshot(..) => LONGEST_WORK,
-            // who has looked since goes on with what it saw
+            // a client that has read since continues with that state
             ClientView::Destroyed(_) => return false,
         };
         self.open > 0 && now <= self.at + longest

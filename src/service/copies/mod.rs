@@ -52,7 +52,7 @@ pub struct Copies {
 /// An answer with a thread's state.
 #[derive(Debug)]
 pub struct Restored {
-    /// State and metadata; none: no such thread.
+    /// State and metadata; none if the thread does not exist.
     pub whole: Option<Whole>,
     /// The receipt to confirm when the client has the answer; none if that would be too late.
     pub receipt: Option<Receipt>,
@@ -93,7 +93,7 @@ impl Copies {
             let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
             ClientView::Snapshot(found.stamp, Snapshot::of(state).into())
         });
-        // who may have given up on the answer by now was given nothing
+        // a client that may have given up on the answer by now has received nothing
         let until = asked.sent_after + self.timeout;
         let mut cache = self.cache();
         let receipt = if Instant::now() <= until {
@@ -147,7 +147,7 @@ impl Copies {
     ) -> Result<Written, ServiceError> {
         let tombstone = match self.cache().known(id, asked.read) {
             ClientView::Snapshot(stamp, _) => Tombstone::HeededAfter(stamp.life),
-            // who has destroyed it may go on with it
+            // the client that destroyed it may continue to use it
             ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => {
                 Tombstone::Ignored
             }

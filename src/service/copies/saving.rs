@@ -17,8 +17,8 @@ use crate::store::WriteError;
 
 /// Attempts without a pause between them.
 const AT_ONCE: u32 = 8;
-/// The pause between later ones. Each may compare two states of a megabyte, and others who keep writing
-/// can make all fail for as long as the client has patience.
+/// The pause between later ones. Each may compare two states of a megabyte, and concurrent writers can make all fail
+/// until the client's timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The base of a save.

@@ -17,7 +17,7 @@ use crate::store::{
 
 /// Entries that are looked through at once.
 const LISTED: usize = 1_000;
-/// How often that is done for one page of what is searched for.
+/// Repeats for one page of a search at most.
 const LISTED_TIMES: usize = 4;
 /// Namespaces that are measured at once. Each is looked up in each bucket, so that a thousand take a
 /// Redis a fifth of a second.
@@ -41,11 +41,11 @@ pub struct EntryDraft {
     pub content_type: ContentType,
     /// How they are encoded, if at all.
     pub content_encoding: Option<ContentEncoding>,
-    /// How long the entry lives; none: as its namespace says, or else the policy.
+    /// The lifetime of the entry; by default that of its namespace, or else of the policy.
     pub lifetime: Option<Lifetime>,
 }
 
-/// A namespace with what is in it.
+/// A namespace with its usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceView {
     /// The namespace.
@@ -54,12 +54,12 @@ pub struct NamespaceView {
     pub usage: Usage,
 }
 
-/// A part of what was searched for.
+/// A page of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPage {
     /// By the bytes of their keys.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// The key to go on after; none: all was looked through.
+    /// The last key of the page; none if all were searched.
     pub next: Option<EntryKey>,
 }
 
@@ -314,9 +314,8 @@ impl NamespaceService {
             .collect())
     }
 
-    /// Deletes a namespace with all its entries, and answers how many there were; see
-    /// [`Namespaces::delete_namespace`] for what is put meanwhile, and for what is left when this
-    /// fails.
+    /// Deletes a namespace with all its entries, and returns their number; see [`Namespaces::delete_namespace`] for
+    /// concurrent puts and failures.
     ///
     /// # Errors
     /// [`ServiceError::Store`].

@@ -51,7 +51,7 @@ pub struct RankedNamespaces {
 impl NamespaceService {
     /// Namespaces that are put in order at most, since each of them is looked at.
     pub const RANKED_MAX: usize = 100_000;
-    /// The same for an order by what is in them, for which all are measured.
+    /// The same for an order by usage, for which all are measured.
     pub const MEASURED_MAX: usize = 10_000;
 
     /// A part of the namespaces in that order.
@@ -130,7 +130,7 @@ fn age(record: &NamespaceRecord) -> (u64, &str) {
     (record.created_ms, record.namespace.as_str())
 }
 
-/// The part that is wanted of what is in ascending order.
+/// The requested part of an ascending list.
 fn part<T>(mut all: Vec<T>, wanted: &NamespaceRanking) -> Vec<T> {
     if wanted.is_descending {
         all.reverse();

@@ -15,9 +15,9 @@ use crate::store::{Counted, Rates, Store, StoreError, millis};
 
 /// Lets writes through as often as the limits say.
 ///
-/// The counters of an address change in one step, and that of a thread in another, since they are not
-/// in the same slot of a cluster. The address is asked first, as it is who can be stopped; what it was
-/// counted for is given back when the thread's limit refuses then.
+/// The counters of an address change in one step, and that of a thread in another, since they are not in the same slot
+/// of a cluster. The address is counted first, since its limit can stop a client; its count is given back if the
+/// thread's limit then rejects the write.
 #[derive(Debug, Clone)]
 pub struct RateGate {
     rates: Arc<dyn Rates>,

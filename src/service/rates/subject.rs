@@ -16,7 +16,7 @@ pub struct RateSubject(RefCell<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
-    /// A digest of the client's address; none: its address does not count.
+    /// A digest of the client's address; none if it does not count.
     address: Option<Fingerprint>,
     has_counted_address: bool,
     scopes: Vec<ScopeId>,
@@ -57,7 +57,7 @@ impl RateSubject {
         SUBJECT.scope(self, work).await
     }
 
-    /// The address of whoever this task does something for, to be taken to another task.
+    /// The address of this task's client, to be taken to another task.
     #[must_use]
     pub fn address() -> Option<Fingerprint> {
         let address = SUBJECT.try_with(|subject| subject.0.borrow().address);

@@ -88,17 +88,17 @@ impl Looked {
     }
 }
 
-/// After how long an entry is looked at first: what was not made by then never will be.
+/// The time of the first check of an entry: an object that does not exist by then will never be created.
 const FIRST_LOOK: Duration = Duration::from_secs(60);
 /// When one is looked at again that has no end.
 const NEXT_LOOK: Duration = Duration::from_secs(30 * 86_400);
-/// How many are looked at when one is made, so that a list does not grow with what is gone.
+/// The number of checks at each creation, so that a list does not grow with deleted objects.
 const LOOKS: usize = 10;
 /// How often a page is read, while what is gone is taken off the list. While many are made, some are
 /// always listed that are not there yet: they are left out then.
 const ROUNDS: usize = 4;
 
-/// The record, for who only looks, which keeps alive nothing that nobody uses.
+/// The record, without extending the life of the scope.
 const EXISTENCE: ScopeParts<'static> = ScopeParts {
     touch: false,
     ..ScopeParts::RECORD
@@ -250,7 +250,7 @@ impl Catalog {
         self.scopes.in_time(ended).await
     }
 
-    /// None of a scope that somebody else has made: it has no record.
+    /// None for a scope without a record, which another protocol has created.
     async fn find(
         &self,
         id: Uuid,

@@ -87,7 +87,7 @@ impl SessionService {
         self.0.scopes.in_time(reading).await
     }
 
-    /// As many messages as there were; none: they are not those that were counted.
+    /// `count` messages; none if the session has changed since they were counted.
     async fn messages(&self, id: Uuid, count: u64) -> Result<Option<Vec<Kept>>, ServiceError> {
         let scope = self.0.scope(id);
         let mut messages: Vec<Kept> = Vec::new();

@@ -44,7 +44,7 @@ pub struct RunPlan {
     /// The session that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The state handle that its tools use; none: its own scope.
+    /// The state handle that its tools use; without one, its own scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_id: Option<String>,
 }
@@ -84,7 +84,7 @@ pub struct Run {
 pub struct Completion {
     /// As what; not running.
     pub status: RunStatus,
-    /// An object; none: `{}`.
+    /// An object, by default `{}`.
     pub outputs: Option<Json>,
     /// Why it has not succeeded.
     pub error: Option<RunError>,
@@ -132,7 +132,7 @@ impl Run {
         handle.map_or(ScopeId::Run(self.id), ScopeId::State)
     }
 
-    /// Whether it has ended like that; who says no more than how, means any outputs.
+    /// Whether it has ended like that. A completion without outputs matches any.
     pub(super) fn has_ended_by(&self, completion: &Completion) -> bool {
         let outputs = completion.outputs.as_ref();
         let outputs = outputs.map(|outputs| Digested::of(outputs.as_str()));

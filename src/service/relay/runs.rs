@@ -27,8 +27,8 @@ impl RunService {
         Self { scopes }
     }
 
-    /// The run that a repeat arrives at, whatever has become of its handle and its session; none: it
-    /// is not made yet.
+    /// The run of a repeated request, whether or not its handle and session still exist; none if it was not created
+    /// yet.
     ///
     /// # Errors
     /// As [`Self::create`].

@@ -26,7 +26,7 @@ pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem>
     items
 }
 
-/// The keys in order, each once; none: all were deleted.
+/// The keys in order, each once; none if all were deleted.
 fn keys(operations: &[KvOperation]) -> Option<Vec<&str>> {
     let keys = operations.iter().map(|operation| operation.key());
     let mut keys: Vec<&str> = keys.map(|key| Some(key?.as_str())).collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! State handles: scopes that somebody made, to be named by their id.
+//! State handles: scopes to be named by their ids.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct StateHandle {
     pub id: Uuid,
     /// When it was made, in milliseconds of the Unix epoch.
     pub created_ms: u64,
-    /// When it ends; none: when it is deleted.
+    /// The time of its end; none until it is deleted.
     pub expires_ms: Option<u64>,
 }
 

@@ -163,9 +163,8 @@ impl ScopeService {
         Ok(self.scopes.end_scope(scope, expected).await?)
     }
 
-    /// Changes the record of a scope, worked out from what it is; `change` sees the scope with its
-    /// record, and answers the write that its new record goes with. Repeated while others change
-    /// the record.
+    /// Changes the record of a scope, based on its current value; `change` gets the scope with its record, and returns
+    /// the write with its new record. Retried after concurrent changes of the record.
     ///
     /// # Errors
     /// Those of `change`, [`ServiceError::Refused`] or [`ServiceError::Store`].

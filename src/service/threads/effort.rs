@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use crate::store::{StoreError, millis};
 
-/// The most bytes that all attempts of one request may work on: what was read, and what is merged
-/// into it. Others who keep changing a value can make each attempt fail, and with large values these
-/// would use a whole core until the timeout. This is over 20 attempts with the largest state and body,
-/// and as good as any number of small ones.
+/// The bytes that all attempts of one request may process at most: read values, and merged ones. Concurrent writers of
+/// a value can make each attempt fail, and with large values these would use a whole core until the timeout. This
+/// allows over 20 attempts with the largest state and body, and practically any number of small ones.
 const MAX_BYTES: usize = 64 * 1_048_576;
 
 /// The work that the attempts of one request have done so far.

@@ -25,7 +25,7 @@ impl ThreadService {
         Ok(found_or(found, || Bytes::from_static(b"{}")))
     }
 
-    /// State and metadata at one version; none: no such thread.
+    /// State and metadata at one version; none if the thread does not exist.
     ///
     /// # Errors
     /// [`ServiceError::Store`].

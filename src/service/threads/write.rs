@@ -13,11 +13,11 @@ use crate::store::{Destroy, Destroyed, StoreError, millis};
 /// The content of a new thread.
 #[derive(Debug, Default)]
 pub struct NewThread {
-    /// An object; none: `{}`.
+    /// An object, by default `{}`.
     pub metadata: Option<Json>,
-    /// How long it lives after its last use; none: the policy's TTL.
+    /// The lifetime after the last use; by default the policy's TTL.
     pub ttl: Option<Duration>,
-    /// Its first state; none: `{}`.
+    /// The first state, by default `{}`.
     pub state: KeyedValues,
 }
 

@@ -1,4 +1,4 @@
-//! The tools as those who run models want them defined.
+//! Definitions of the tools in the formats of model providers.
 
 use std::str::FromStr;
 

@@ -14,7 +14,7 @@ pub(super) struct Mistake(pub(super) String);
 pub(super) enum Failure {
     /// For the model.
     Mistake(Mistake),
-    /// For whoever sent the request.
+    /// The error for the sender of the request.
     Error(ServiceError),
 }
 

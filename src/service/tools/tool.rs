@@ -60,7 +60,7 @@ impl Tool {
         matches!(self, Self::KvRead | Self::KvList | Self::TasksRead)
     }
 
-    /// Whether it may put something in the place of what is there, or delete it.
+    /// Whether it may replace or delete data.
     #[must_use]
     pub fn overwrites(self) -> bool {
         !self.only_reads() && self != Self::KvIncrement

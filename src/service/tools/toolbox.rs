@@ -81,11 +81,10 @@ impl Toolbox {
         Self { scopes }
     }
 
-    /// Does a call. In the scope `request` nothing outlives it.
+    /// Runs a call. In the scope `request` it keeps nothing.
     ///
     /// # Errors
-    /// [`ServiceError`] of what is no mistake of the model: there is no such scope, it takes no
-    /// more writes, or the store failed.
+    /// [`ServiceError`] if the model is not at fault: the scope does not exist or rejects writes, or the store failed.
     pub async fn call(
         &self,
         scope: &Scope,
@@ -145,7 +144,7 @@ impl Toolbox {
             let bytes = answered.outcome.to_json().len();
             match room_bytes.checked_sub(bytes) {
                 Some(rest) => room_bytes = rest,
-                // what is written is done, and its result is small
+                // a write is done, and its result is small
                 None if call.tool.only_reads() => answered.outcome = no_room(call.tool),
                 None => {}
             }

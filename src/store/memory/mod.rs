@@ -61,7 +61,7 @@ struct Shards {
     spaces: Locked<Spaces>,
     counters: Locked<Counters>,
     budget: Budget,
-    /// Held by who evicts.
+    /// Held during eviction.
     evicting: Mutex<()>,
 }
 
@@ -164,20 +164,20 @@ impl Shards {
         Some(shard.hold(&self.budget))
     }
 
-    /// Ends and frees some of what has passed in a shard. Whether there is more.
+    /// Ends and frees some expired threads and scopes of a shard. Returns whether there are more.
     fn sweep(&self, index: usize, now_ms: u64) -> bool {
         let mut gone = Vec::new();
         self.hold(index).sweep(now_ms, BATCH, &mut gone)
     }
 
-    /// Deletes some of what is past its retention in a bucket. Whether there is more.
+    /// Deletes some data past its retention in a bucket. Returns whether there is more.
     fn tidy(&self, bucket: u16, slowest: Option<Position>, now_ms: u64) -> bool {
         let mut gone = Vec::new();
         let shard = self.bucket(bucket);
         shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut gone))
     }
 
-    /// Frees some of what has passed of entries. Whether there is more.
+    /// Frees some expired entries. Returns whether there are more.
     fn purge(&self, now_ms: u64) -> bool {
         let mut gone = Vec::new();
         self.spaces().purge(now_ms, BATCH, &mut gone)
@@ -191,8 +191,8 @@ impl Shards {
         (!is_more).then(|| namespaces.iter().map(|each| spaces.usage(each)).collect())
     }
 
-    /// Deletes some entries of a namespace, and itself after the last. How many of them lived; none: it
-    /// is gone.
+    /// Deletes some entries of a namespace, and the namespace after the last. Returns the number of those that had not
+    /// expired; none if it no longer exists.
     fn delete_some(&self, namespace: &Namespace) -> Option<u64> {
         let mut gone = Vec::new();
         let now_ms = self.clock.now_ms();

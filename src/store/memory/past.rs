@@ -66,8 +66,7 @@ impl Past {
         since_ms
     }
 
-    /// Logs what a write has done to a scope, whose events are counted there, if somebody wants to
-    /// know.
+    /// Logs the effect of a write on a scope, whose events are counted there, if a consumer wants it.
     pub(super) fn log_scope(
         &mut self,
         subject: &ScopeId,
@@ -119,8 +118,8 @@ impl Past {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
 
-    /// Deletes what is past its retention, at most so much; final states, which can be large, go
-    /// into `gone`, to be freed when the lock is. Whether there is more.
+    /// Deletes up to `limit` items past their retention; final states, which can be large, go into `gone`, to be freed
+    /// after the lock is released. Returns whether there are more.
     pub(super) fn tidy(
         &mut self,
         slowest: Option<Position>,
@@ -228,7 +227,7 @@ impl Step<'_> {
         self.append(time_ms, living.stamp, living.sequence, kind)
     }
 
-    /// Logs what a write has done to the thread's scope, if somebody wants to know.
+    /// Logs the effect of a write on the thread's scope, if a consumer wants it.
     pub(super) fn log_scope(&mut self, living: &mut Living, done: &ScopeDone) {
         let subject = ScopeId::Thread(*self.id);
         self.past

@@ -14,7 +14,7 @@ use crate::domain::{
 use crate::store::held_scope::HeldScope;
 use crate::store::{Destroy, Destroyed, Reaped, Watched};
 
-/// Threads, what has happened to them, and scopes that are not of threads.
+/// Threads, their events and archives, and scopes without threads.
 #[derive(Debug)]
 pub(super) struct Shard {
     slots: Slots<ThreadId, Entry>,

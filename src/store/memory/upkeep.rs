@@ -1,4 +1,4 @@
-//! Upkeep, which the sweeper does too: whoever comes first.
+//! Upkeep, which the sweeper does too.
 
 use async_trait::async_trait;
 use tokio::task::yield_now;

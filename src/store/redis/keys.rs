@@ -32,7 +32,7 @@ pub(super) struct Bucket {
     pub(super) horizon: String,
     /// The archives.
     pub(super) archives: String,
-    /// Entries of namespaces: what is known of each, their order, when they end, and their counts.
+    /// Entries of namespaces: their heads, order, ends and counts.
     pub(super) entry_heads: String,
     pub(super) entry_members: String,
     pub(super) entry_ends: String,
@@ -74,7 +74,7 @@ pub(super) struct ScopeKeys<'a> {
 #[derive(Debug)]
 pub(super) struct ListKeys {
     pub(super) members: String,
-    /// When to look at whom.
+    /// The times of the next checks.
     pub(super) due: String,
     /// The owner of each member.
     pub(super) owners: String,
@@ -101,7 +101,7 @@ impl KeyNames {
         format!("{}:consumers", self.prefix)
     }
 
-    /// Keys that hold nothing, one in each bucket: whoever can set one can write.
+    /// Empty keys, one in each bucket: a client that can set one can write.
     pub(super) fn probes(&self) -> impl Iterator<Item = String> {
         let buckets = self.buckets.iter();
         buckets.map(|bucket| [&bucket.start, ":probe"].concat())

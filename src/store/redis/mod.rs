@@ -85,7 +85,7 @@ impl RedisSettings {
 #[derive(Clone)]
 pub struct RedisStore {
     link: Arc<Link>,
-    /// Another connection, for what is no request: its long replies make no request wait.
+    /// Another connection, for background work: its long replies delay no request.
     background: Arc<Link>,
     /// And those of a pool, so that a health check waits for neither.
     administration: Arc<Link>,

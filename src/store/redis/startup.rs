@@ -13,10 +13,10 @@ const OLDEST: (u64, u64) = (6, 2);
 /// grace and events.
 const LAYOUT: u32 = 2;
 
-/// Checks version, eviction and layout, and warns of what may lose data.
+/// Checks version, eviction and layout, and warns of settings that may lose data.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`] with what is wrong.
+/// [`StoreError::Unavailable`] with the fault.
 pub(super) async fn check(
     link: &Link,
     names: &KeyNames,

@@ -66,7 +66,7 @@ pub struct NewEntry {
     pub content_type: ContentType,
     /// How they are encoded, if at all.
     pub content_encoding: Option<ContentEncoding>,
-    /// How long it lives; none: as its namespace says.
+    /// The lifetime; by default that of its namespace.
     pub lifetime: Option<Lifetime>,
     /// How long it lives if its namespace says nothing.
     pub default_lifetime: Lifetime,

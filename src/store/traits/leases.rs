@@ -38,9 +38,9 @@ pub trait Leases: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<Vec<u16>, StoreError>;
 
-    /// Tells the other holders of a pool something about `holder`, which counts for `lasts` and
-    /// takes the place of what it said before, and leaves a note for those to come, in the place of
-    /// an earlier one. In the same step answers what is heard.
+    /// Announces something about `holder` to the other holders of a pool, valid for `lasts`, replacing its earlier
+    /// announcement, and leaves a note for later ones, replacing the earlier note. Returns the announcements of the
+    /// others in the same step.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -96,7 +96,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         change: &LedgerChange,
     ) -> Result<bool, StoreError>;
 
-    /// Counts the replays that were asked for, to be noticed by who holds the lease.
+    /// The number of requested replays, which the holder of the lease watches.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::store::StoreError;
 
-/// A list, or the part of it that belongs to somebody.
+/// A list, or the part of one owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Listing<'a> {
     /// Its name: 1 to 64 characters of `[A-Za-z0-9._-]`.
@@ -15,8 +15,8 @@ pub struct Listing<'a> {
     pub owner: Option<&'a str>,
 }
 
-/// Names in the order in which they were added. A list says what was made, and is no promise that
-/// it is still there: who lists looks, and removes what is gone.
+/// Names in the order in which they were added. A list says what was created, not that it still exists: readers check,
+/// and remove deleted objects.
 #[async_trait]
 pub trait Listings: fmt::Debug + Send + Sync {
     /// Adds a member to a list, and to the part of its owner, as of a time, to be looked at again

@@ -11,8 +11,8 @@ use crate::store::StoreError;
 /// Where the logs of all buckets end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heads {
-    /// The time of the log's clock, in the terms of [`Position::ms`], before the positions were
-    /// looked at: what is logged from then on has no smaller one.
+    /// The time of the log's clock, in the terms of [`Position::ms`], before the positions were read: events logged
+    /// from then on have no smaller one.
     pub now_ms: u64,
     /// The newest position of each bucket, by its number; zero where nothing was ever logged.
     pub positions: Vec<Position>,

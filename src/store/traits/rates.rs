@@ -17,8 +17,8 @@ pub enum Counted<'a> {
     Scope(&'a ScopeId),
 }
 
-/// Counters of how often something was done, by the store's own clock. Those of one address, or of
-/// one scope, change together. A counter of what was not done for long takes no room.
+/// Counters of actions, by the store's own clock. Those of one address, or of one scope, change together. An unused
+/// counter takes no room.
 #[async_trait]
 pub trait Rates: fmt::Debug + Send + Sync {
     /// Takes one of each of these rates, or none of any when one has none left: which, and for how

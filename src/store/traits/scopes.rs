@@ -39,7 +39,7 @@ pub struct ScopeView {
     pub created_ms: u64,
     /// When its last write came.
     pub updated_ms: u64,
-    /// When it ends, unless it is used before; none: with its thread, or not by itself.
+    /// The time of its end, unless it is used before; none if it ends with its thread, or not by itself.
     pub expires_ms: Option<u64>,
     /// Whether it rejects writes.
     pub is_sealed: bool,

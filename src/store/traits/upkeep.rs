@@ -28,7 +28,7 @@ pub struct Reaped {
     pub moved: u64,
 }
 
-/// The upkeep of a store: whoever does it, each thread's end is logged just once.
+/// The upkeep of a store: each thread's end is logged exactly once, whichever replica runs it.
 #[async_trait]
 pub trait Upkeep: fmt::Debug + Send + Sync {
     /// Up to `limit` expired threads of each of these buckets.

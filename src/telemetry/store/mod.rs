@@ -29,7 +29,7 @@ struct StoreMetrics {
     outcomes: ThreadMetrics,
 }
 
-/// A back end whose calls are measured, whoever makes them.
+/// A store that measures all its calls.
 #[derive(Debug, Clone)]
 pub struct ObservedStore {
     backend: Arc<dyn Backend>,

@@ -75,7 +75,7 @@ fn many_parts(bytes: usize) -> Vec<String> {
 async fn assert_cheap(messages: &[String], count: usize) {
     let server = builder(Backend::Memory).start();
     let thread = server.client().thread();
-    // what is set up once is there before
+    // first-time setup is done before
     post(&server, &thread, &message("ping", "{}")).ok().await;
     let heartbeat = Heartbeat::start(&server);
     let before = server.peak_bytes();

@@ -1,4 +1,4 @@
-//! Threads end with their final state, each once, whoever finds them: a reaper, a write, a DELETE.
+//! Threads end with their final state, each once, whether a reaper, a write or a DELETE finds them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Entries, one by one: what is put is read, for as long as it was to live.
+//! Entries, one by one: a put is readable for its lifetime.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How far durable consumers are: written down whole, and only by who holds the lease.
+//! The progress of durable consumers: stored as a whole, and only by the holder of the lease.
 
 use std::time::Duration;
 

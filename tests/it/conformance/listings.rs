@@ -1,4 +1,4 @@
-//! Lists of what was made.
+//! Lists of created objects.
 
 use threadkeep::store::Listing;
 

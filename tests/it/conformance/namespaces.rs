@@ -1,4 +1,4 @@
-//! Namespaces: how they come and go, what is in them, and how long entries live there.
+//! Namespaces: creation and deletion, their usage, and the lifetimes of entries.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ async fn the_newest_namespace_is_listed_first(room: Room) {
         }
         room.advance(SECOND);
     }
-    // no longer of what is there already
+    // no longer of existing entries
     room.space("c").put("other", "x").await;
     room.space("a").set_default(None).await;
 

@@ -1,4 +1,4 @@
-//! Small records, each changed only by who knows what it was.
+//! Small records, each changed only by a writer that knows the old value.
 
 use std::sync::Arc;
 

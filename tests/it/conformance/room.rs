@@ -276,7 +276,7 @@ impl Subject {
         self.try_merge(operations).await.unwrap()
     }
 
-    /// Operations of somebody who heeds tombstones so.
+    /// Operations of a client with that regard for tombstones.
     pub(crate) async fn merge_heeding(
         &self,
         tombstone: Tombstone,

@@ -1,4 +1,4 @@
-//! Keys and values of a scope: what is set is what is read, to the byte.
+//! Keys and values of a scope: a read returns a value to the byte.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How scopes come into being and end, and that none is another.
+//! How scopes are created and end, and that all are separate.
 
 use threadkeep::domain::scope::{KvAnswer, Lifetime, ScopeWrite};
 use threadkeep::domain::{Precondition, Refusal, Stamp};

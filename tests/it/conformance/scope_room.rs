@@ -1,4 +1,4 @@
-//! Short words for what is done to scopes.
+//! Short words for operations on scopes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,12 +44,12 @@ impl Room {
         }
     }
 
-    /// One that comes into being at the first write, and ends by itself when nobody uses it.
+    /// A scope that is created by the first write, and ends by itself when unused.
     pub(crate) fn session(&self) -> Place {
         self.scope(&format!("session:{}", fresh()))
     }
 
-    /// One that comes into being at the first write, and stays.
+    /// A scope that is created by the first write, and stays.
     pub(crate) fn tool(&self) -> Place {
         self.scope(&format!("tool:{}", fresh()))
     }

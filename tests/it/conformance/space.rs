@@ -1,4 +1,4 @@
-//! One namespace in a store, and short words for what is done to it.
+//! One namespace in a store, and short words for operations on it.
 
 use std::sync::Arc;
 use std::time::Duration;

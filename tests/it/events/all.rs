@@ -119,7 +119,7 @@ async fn the_cursor_goes_on_when_all_is_read(room: Room) {
     ears.hear_all(&thread, 1).await;
     let head = room.backend.log_heads().await.unwrap().now_ms;
 
-    // whoever is quiet reads on, as the feed does
+    // a quiet reader reads on, as the feed does
     let goes_on = async {
         while ears.stream.cursor().is_none_or(|cursor| cursor.0 <= head) {
             let next = tokio::time::timeout(Duration::from_millis(50), ears.stream.next());

@@ -86,7 +86,7 @@ async fn the_cursor_of_a_comment_is_good_to_go_on_from(room: Room) {
     let first = body.next().await.unwrap();
     neighbour(&thread).merge(&[set("k", "1")]).await;
 
-    // it goes on with what others write to the same log
+    // it continues with the writes of others to the same log
     let goes_on = async {
         loop {
             let comment = body.next().await.unwrap();

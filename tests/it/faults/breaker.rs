@@ -151,7 +151,7 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
-    // two workers, what is no request and health; then 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, .. later
+    // two workers, background work and health; then 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, .. later
     assert!(attempts < 20, "{attempts}");
     assert_eq!(server.metric(OPEN).await, 0);
     assert_eq!(server.metric(OPENINGS).await, 1);

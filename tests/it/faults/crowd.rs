@@ -31,8 +31,8 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
     (server, proxy)
 }
 
-/// Requests that begin at a time: the system's queue of new connections has no room for all, and a
-/// server gives up on who connects and then says nothing for long.
+/// Requests that begin at a time: the system's queue of new connections has no room for all, and a server closes a
+/// connection that is silent for long.
 const WAVE: usize = 250;
 
 /// Pushes as many numbers at once, and goes on when all are refused or wait; those that were done, and
@@ -118,7 +118,7 @@ async fn what_is_too_much_is_refused_at_once_and_what_waits_is_done_once() {
         refused.len()
     );
     assert_eq!(done.len(), IN_FLIGHT + WAITING);
-    // what was refused was not done
+    // rejected requests were not done
     assert_eq!(distinct_numbers(&thread, "list").await, done);
     until(async || calls(&server).await[1] == 0).await;
 }
@@ -150,7 +150,7 @@ async fn who_gives_up_leaves_the_place_to_others() {
         links.in_flight == in_flight && links.waiting == waiting && links.refused_full == too_many
     };
     tokio::select! {
-        _ = calls => panic!("who waits is answered"),
+        _ = calls => panic!("waiting calls are answered"),
         () = until(all_wait) => {}
     }
 

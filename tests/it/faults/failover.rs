@@ -79,7 +79,7 @@ async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
          {took:?}; {account:?}"
     );
     assert!(took < RECOVERY, "{took:?}");
-    // who is on the other masters does not wait for it
+    // clients of the other masters do not wait for it
     let undisturbed = account.gaps[account.gaps.len() / 3];
     assert!(undisturbed < took / 2, "{undisturbed:?} of {took:?}");
     account

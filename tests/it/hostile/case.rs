@@ -21,7 +21,7 @@ pub(super) enum Case {
     /// Bytes on a connection of their own. They get an answer.
     Bytes {
         bytes: Vec<u8>,
-        /// Whether the client says that nothing more comes: of what it has announced something may be missing.
+        /// Whether the client ends the stream: a part of its announced bytes may be missing.
         is_end: bool,
     },
     /// A conversation over a WebSocket.

@@ -169,7 +169,7 @@ fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Di
         })
         .collect();
     if ways.is_empty() {
-        // which may be done by anybody, and more of it with a key
+        // which needs no credential, and does more with a key
         return match dice.one_in(2) {
             true => request.header("authorization", bearer()),
             false => request,

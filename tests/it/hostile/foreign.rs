@@ -133,7 +133,7 @@ fn fill(path: &str, world: World<'_>, dice: &mut Dice) -> String {
         .replace("{ttl}", dice.word(&["0", "60", "3600"]))
 }
 
-/// The body of a valid request; none: it has none.
+/// The body of a valid request, if it has one.
 fn body(name: &str, world: World<'_>, dice: &mut Dice) -> Option<Value> {
     let body = match name {
         "POST /api/v1/state-handles" | "POST /api/v1/state-handles/{handle}/extend" => {

@@ -17,7 +17,7 @@
 //! A run prints its seed. The same seed gives the same requests, apart from ids that the server chooses and from the
 //! order in which those of different connections arrive. Environment variables change it:
 //!
-//! - `HOSTILE_SEED`: the seed; else there is a fixed one for all who run the tests;
+//! - `HOSTILE_SEED`: the seed; by default it is fixed, the same for all runs;
 //! - `HOSTILE_REQUESTS`: how many requests there are, over both stores together;
 //! - `HOSTILE_CASE`: runs just the case of that index, as a failure names it, or the cases from there on that
 //!   have `HOSTILE_REQUESTS` requests;
@@ -55,7 +55,7 @@ use catalog::Catalog;
 use run::{Plan, run};
 use world::Made;
 
-/// Requests of a run over both stores, unless told otherwise.
+/// Requests of a run over both stores by default.
 const REQUESTS: u64 = 20_000;
 const SEED: u64 = 1;
 /// Valid requests before the memory is measured.
@@ -151,7 +151,7 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
             start.elapsed() < took + WAIT_LIMIT,
             "memory stays: {numbers}"
         );
-        // what is freed goes back to the system while something is done
+        // freed memory goes back to the system while something is done
         server.client().get("/healthz").ok().await;
         sleep(Duration::from_millis(200)).await;
     }

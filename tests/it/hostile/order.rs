@@ -120,7 +120,7 @@ fn writes(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     (0..count).map(write).collect()
 }
 
-/// A request to a thread by who has it.
+/// A request to a thread by its owner.
 fn on(id: &str, method: &str, below: &str) -> Request {
     Request::new(method, format!("/v1/threads/current{below}")).header("x-thread-id", signed(id))
 }

@@ -38,7 +38,7 @@ impl Request {
         self.header("content-type", "application/json")
     }
 
-    /// Takes off what says who is asking.
+    /// Removes the credentials.
     pub(super) fn without_credentials(mut self) -> Self {
         const CREDENTIALS: [&[u8]; 4] = [
             b"authorization",

@@ -22,7 +22,7 @@ const CLOSE: u8 = 0x88;
 pub(super) struct Dialogue {
     handshake: Request,
     frames: Vec<Vec<u8>>,
-    /// Ids of requests that have to be answered; none: the server may close the connection first.
+    /// Ids of requests that must be answered; none if the server may close the connection first.
     answered: Option<Vec<String>>,
 }
 

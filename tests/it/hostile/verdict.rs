@@ -16,7 +16,7 @@ const UNAVAILABLE: [&str; 5] = [
 /// JSON-RPC 2.0, section 5.1
 const INTERNAL_ERROR: i64 = -32_603;
 
-/// Why an answer is a fault of the server; none: it is not.
+/// The reason why an answer is a fault of the server; none if it is not.
 pub(super) fn fault(answer: &Answer) -> Option<String> {
     let json: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let is_known = |code: &Value| {
@@ -33,7 +33,7 @@ pub(super) fn fault(answer: &Answer) -> Option<String> {
     is_fault.then(|| format!("{}\n{}", answer.head, shortened(&answer.body)))
 }
 
-/// Bytes to be read by people, who need not see all of them.
+/// Bytes for people, shortened.
 pub(super) fn shortened(bytes: &[u8]) -> String {
     const SHOWN: usize = 3_000;
     let shown = bytes[..bytes.len().min(SHOWN)].escape_ascii();

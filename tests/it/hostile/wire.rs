@@ -230,7 +230,7 @@ async fn read_answer(
     }
 }
 
-/// The first answer in these bytes, and how many of them it has; none: there is more of it to come.
+/// The first answer in these bytes, and its length; none if it is incomplete.
 pub(super) fn parse(
     bytes: &[u8],
     is_head: bool,
@@ -298,7 +298,7 @@ pub(super) fn parse(
     }
 }
 
-/// A chunked body and how many bytes it took; none: there is more of it to come.
+/// A chunked body and its length; none if it is incomplete.
 fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {

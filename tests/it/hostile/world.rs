@@ -53,8 +53,8 @@ pub(super) struct World<'a> {
     pub(super) block: u64,
 }
 
-/// A list of what was made. Nothing else is read of it: some of it may have numbers like `1e400`, which no
-/// [`Value`] holds.
+/// A list of created objects. Only their ids are read: some members may have numbers like `1e400`, which no [`Value`]
+/// holds.
 #[derive(Deserialize)]
 struct Listed {
     #[serde(
@@ -73,7 +73,7 @@ struct Entry {
 }
 
 impl Made {
-    /// Has the server make some of each kind, by requests that are valid; none: it is not able to for now.
+    /// Has the server create some of each kind, by valid requests; none if it cannot for now.
     pub(super) async fn on(client: &Client) -> Option<Self> {
         let mut made = Self::default();
         for place in 0..MADE {

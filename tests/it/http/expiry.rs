@@ -20,7 +20,7 @@ fn moment(time: &Value) -> OffsetDateTime {
     OffsetDateTime::parse(time.as_str().unwrap(), &Rfc3339).unwrap()
 }
 
-/// Waits until the thread must have ended, by the time it told.
+/// Waits until the thread must have ended, by its `expires_at`.
 async fn outlive(object: &Value) {
     let left = moment(&object["expires_at"]) - OffsetDateTime::now_utc();
     sleep(left.try_into().unwrap_or_default()).await;

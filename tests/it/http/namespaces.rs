@@ -1,4 +1,4 @@
-//! Namespaces over HTTP: lists of keys, what is in them, their ends.
+//! Namespaces over HTTP: lists of keys, usage, ends.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -265,7 +265,7 @@ async fn load_cache_save(space: &Space, key: &str) -> (String, bool) {
     cached.problem(404, "key_not_found");
     let value = format!("worked out for {key}");
     let saved = space.put(&format!("{key}?ttl_seconds=300"), value.clone());
-    // who came first is right
+    // the first writer wins
     let saved = saved.header("if-none-match", "*").send().await;
     if saved.status == 412 {
         return (space.get(key).ok().await.text(), true);

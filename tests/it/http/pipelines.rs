@@ -66,7 +66,7 @@ async fn each_of_several_requests_gets_its_own_answer(server: &Server) {
         let requests = numbers.map(|number| kinds[number]);
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let all = requests.concat();
-        // what is cut within a head or a body is put together again
+        // a head or body in two pieces is put together again
         let (start, end) = all.split_at(all.len() / 2);
         stream.write_all(start.as_bytes()).await.unwrap();
         stream.write_all(end.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Threads of callers that somebody else knows: a proxy that logs them in, or an issuer of tokens.
+//! Threads of callers that a provider knows: a proxy that logs them in, or an issuer of tokens.
 
 use std::fs;
 use std::path::{Path, PathBuf};

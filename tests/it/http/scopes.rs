@@ -1,4 +1,4 @@
-//! Scopes: keys of free text, tasks, and who opens what.
+//! Scopes: keys of free text, tasks, and the callers of each.
 
 use reqwest::Method;
 use serde_json::{Value, json};

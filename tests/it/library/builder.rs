@@ -14,7 +14,7 @@ use super::{Response, header};
 
 const KEYS: &str = "new:a secret of the tests that is long,old:another one of them that is long";
 
-/// Counts the visits of the caller, who shows that cookie.
+/// Counts the visits of the caller with that cookie.
 async fn visit(threads: &Threads, cookie: Option<&str>) -> Response {
     let count = async |thread: Thread| {
         thread.state().increment("visits", 1)?;

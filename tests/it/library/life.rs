@@ -90,7 +90,7 @@ async fn a_thread_is_destroyed_with_a_new_id_known_whatever_follows(room: Room) 
     assert_ne!(id_of(&response).unwrap(), id);
 }
 
-/// Knows one caller, whoever asks.
+/// Knows one caller, for any request.
 #[derive(Debug)]
 struct OnlyOne(ThreadId);
 

@@ -1,5 +1,4 @@
-//! The library for actix-web apps, in apps of its own: what it costs at the store, and what it
-//! promises.
+//! The library for actix-web apps, in apps of its own: its cost at the store, and its promises.
 
 mod after;
 mod answers;

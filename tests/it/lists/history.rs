@@ -13,7 +13,7 @@ pub(super) const WATCHED: Duration = Duration::from_secs(45);
 #[derive(Debug, Default)]
 pub(super) struct History {
     told: Vec<(Mark, &'static str)>,
-    /// The life whose end was not told yet, and its version.
+    /// The life whose end was not reported yet, and its version.
     open: Option<Mark>,
     watched_until: Duration,
 }
@@ -61,7 +61,7 @@ impl History {
         self.told.extend(self.open.take().map(|last| (last, word)));
     }
 
-    /// Whether these events, each with the place of its life, are just what should have been told.
+    /// Whether these events, each with the place of its life, are exactly the expected ones.
     pub(super) fn check(&self, events: &[(Event, usize)]) -> Result<(), String> {
         let told = events.iter().map(|(event, life)| {
             let word = match &event.kind {

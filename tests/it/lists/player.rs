@@ -174,7 +174,7 @@ impl Player {
             }
             self.backend.end_due(bucket, &due.ids[0]).await.unwrap();
         }
-        panic!("what is due stays so");
+        panic!("an expired thread stays expired");
     }
 
     async fn restore(&mut self, back: Option<usize>) -> Outcome {

@@ -83,7 +83,7 @@ pub(crate) struct Page {
 }
 
 impl Player {
-    /// One who plays with a scope of its own in a store.
+    /// A player with a scope of its own in a store.
     pub(crate) fn new(room: &Room, list: &List) -> Self {
         let thread = room.subject_under(Policy {
             ttl: list.thread_ttl,
@@ -102,7 +102,7 @@ impl Player {
         Self::at(place, threads, room.clock.now_ms())
     }
 
-    /// One who plays with what the domain says.
+    /// A player with the domain's reference.
     pub(crate) fn of_reference(clock: &Clock, list: &List) -> Self {
         let reference = Reference::new(clock.clone(), list);
         let scope = match list.kind {
@@ -342,7 +342,7 @@ impl Player {
 }
 
 impl Threads {
-    /// Ends what is due, or else it is not told yet what it left.
+    /// Ends expired threads, without which their archives are missing.
     async fn reap(&self) {
         let Self::Stored(thread, backend) = self else {
             return;
@@ -355,7 +355,7 @@ impl Threads {
             }
             backend.end_due(bucket, &due.ids[0]).await.unwrap();
         }
-        panic!("what is due stays so");
+        panic!("an expired scope stays expired");
     }
 }
 

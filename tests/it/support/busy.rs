@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::redis::RedisServer;
 
-/// Attempts of which the cheapest counts: what else runs on the machine only adds to the others.
+/// Attempts of which the cheapest counts: other load on the machine only adds to the others.
 const ATTEMPTS: usize = 8;
 
 /// A Redis that counts the time it spends.

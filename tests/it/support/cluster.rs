@@ -43,7 +43,7 @@ impl RedisCluster {
         Self::start_listening(options, |_| None)
     }
 
-    /// Starts one whose nodes speak TLS among themselves, and with whom it likes.
+    /// Starts one whose nodes speak TLS among themselves, and with any client.
     pub(crate) fn start_encrypted(key: &str, certificate: &str) -> Self {
         let options = ["--tls-cluster", "yes", "--tls-replication", "yes"];
         let options = [&options[..], &RedisServer::encrypted(key, certificate)].concat();
@@ -100,7 +100,7 @@ impl RedisCluster {
             });
         }
         cluster.await_info("cluster_state", "ok");
-        // and that all know who replicates whom
+        // and that all know the master of each replica
         until(|| {
             let all = cluster.nodes.iter();
             let mut replicas = all.map(|node| node.call(&["CLUSTER", "NODES"]));
@@ -167,7 +167,7 @@ impl RedisCluster {
         from.call(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
     }
 
-    /// Whether the masters come to say the same of who has which slots.
+    /// Whether the masters agree about the owners of slots.
     fn agree_within(&self, time: Duration) -> bool {
         let says = |node: &RedisServer| {
             let nodes = node.call(&["CLUSTER", "NODES"]);

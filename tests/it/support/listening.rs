@@ -58,7 +58,7 @@ impl Listening {
         self.try_next().await.expect("there should be one more")
     }
 
-    /// The next event; none: the stream has ended.
+    /// The next event; none if the stream has ended.
     pub(crate) async fn try_next(&mut self) -> Option<Sent> {
         loop {
             let block = self.block().await?;

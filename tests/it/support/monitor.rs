@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use super::redis::RedisServer;
 
-const END: &str = "the end of what is to be seen";
+const END: &str = "the end of the trace";
 
 /// A command with its arguments.
 #[derive(Debug)]

@@ -30,8 +30,8 @@ pub(crate) enum Mode {
     Refusing,
     /// Keeps connections open, takes all that comes and passes nothing on.
     Hanging,
-    /// Loses all that comes from either side, and keeps connections open. One that has lost something
-    /// carries nothing ever again, as when packets are dropped both ways for longer than anybody tries.
+    /// Loses all bytes of both sides, and keeps connections open. A connection that has lost something carries nothing
+    /// ever again, as when packets are dropped both ways for longer than any retry.
     Losing,
 }
 
@@ -114,7 +114,7 @@ struct Link {
 }
 
 impl Link {
-    /// Until the proxy is gone; what it carries goes with the runtime.
+    /// Runs until the proxy is dropped; its connections end with the runtime.
     fn run(self, listener: std::net::TcpListener) {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let mut control = self.control.clone();

@@ -65,7 +65,7 @@ impl RedisServer {
         Self::start_in(Directory::create(), free_port(), &options)
     }
 
-    /// Options of one that proves who it is by that certificate, and asks nobody else to.
+    /// Options of a server that identifies itself by that certificate, and asks no client for one.
     pub(crate) fn encrypted<'a>(key: &'a str, certificate: &'a str) -> [&'a str; 8] {
         [
             "--tls-auth-clients",

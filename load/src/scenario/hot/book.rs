@@ -49,7 +49,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Copy + Eq + Hash + std::fmt::Display> Distinct<T> {
-    /// Notes a write, and what its answer told, if it was right.
+    /// Notes a write and its answer, if that was right.
     pub(super) fn note(
         &mut self,
         what: &'static str,
@@ -60,7 +60,7 @@ impl<T: Copy + Eq + Hash + std::fmt::Display> Distinct<T> {
             (Fate::NotDone, _) => {}
             (Fate::Done(_), Some(value)) => {
                 if !self.told.insert(value) {
-                    return Err(Wrong::new("told twice", format!("{what}: {value}")));
+                    return Err(Wrong::new("reported twice", format!("{what}: {value}")));
                 }
             }
             (Fate::Done(_) | Fate::Open, _) => self.open += 1,

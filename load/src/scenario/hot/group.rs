@@ -13,7 +13,7 @@ const FULL_BYTES: u64 = 800_000;
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     desk: std::sync::Mutex<Desk>,
-    /// Held by who makes a thread, so that one does.
+    /// Held while one agent creates a thread.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -30,7 +30,7 @@ impl Group {
         lock(&self.desk).agents += 1;
     }
 
-    /// The thread to work on; none: it could not be made.
+    /// The thread to work on; none if it could not be created.
     pub(super) async fn enter(&self, http: &mut Http<'_>) -> Option<Arc<HotThread>> {
         if let Some(thread) = self.current() {
             return Some(thread);
@@ -49,8 +49,7 @@ impl Group {
         Some(thread)
     }
 
-    /// The step is over. The last one who leaves a thread that is full, or of which an answer was
-    /// wrong, verifies it.
+    /// The step is over. The last agent that leaves a full thread, or one with a wrong answer, verifies it.
     pub(super) async fn leave(&self, thread: Arc<HotThread>, http: &mut Http<'_>) {
         if thread.size() >= FULL_BYTES || thread.is_broken() {
             let mut desk = lock(&self.desk);

@@ -74,7 +74,7 @@ impl HotThread {
         lock(&self.book).is_broken
     }
 
-    /// Notes a read that told nothing.
+    /// Notes a read without an answer.
     pub(super) fn note_read(&self, failure: Failure) {
         if matches!(failure, Failure::Wrong { .. }) {
             lock(&self.book).is_broken = true;
@@ -120,7 +120,7 @@ impl HotThread {
         note_twice(http, ask, told);
     }
 
-    /// Notes what came of a conditional write; None: somebody was first.
+    /// Notes the outcome of a conditional write; none if another agent was first.
     pub(super) fn note_round(
         &self,
         http: &Http<'_>,

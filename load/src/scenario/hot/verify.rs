@@ -64,7 +64,7 @@ fn contradictions(book: &Book, sum: Integer, round: Integer) -> Vec<Wrong> {
     ]
     .into_iter()
     .filter_map(Result::err)
-    // after a wrong answer, what was done is not known so exactly
+    // after a wrong answer, the exact number of writes is unknown
     .filter(|_| !book.is_broken)
     .collect()
 }

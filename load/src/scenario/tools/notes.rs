@@ -1,4 +1,4 @@
-//! A scope with one writer, who knows what each tool has to answer.
+//! A scope with one writer, which knows the expected answer of each tool.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ impl Notes {
         }
     }
 
-    /// Reads all that is there and compares it with what was written, then ends the scope.
+    /// Reads everything and compares it with the writes, then ends the scope.
     pub(super) async fn close(self, http: &mut Http<'_>) {
         let about = match self.thread.as_ref().and_then(Place::about) {
             Some(id) => format!("thread:{id}"),
@@ -156,7 +156,7 @@ impl Notes {
         } else {
             http.note_unverified(&about);
         }
-        // what is not ended goes when its time is over
+        // a scope that is not ended expires by itself
         let end = match &self.thread {
             Some(place) => Ask::of(Method::DELETE, "destroy a thread", place, ""),
             None => self
@@ -196,7 +196,7 @@ impl Notes {
             }
             first.map_or(Ok(()), Err)
         };
-        // what is wrong is noted, and it was read
+        // a wrong answer is noted, and counts as read
         !matches!(http.ask(&ask, check).await, Err(Failure::Unanswered { .. }))
     }
 

@@ -100,7 +100,7 @@ impl PacedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing is held or left of what was.
+    /// No bytes are held, nor left of earlier ones.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.outlet.is_held() {
             self.outbox.send();
@@ -283,7 +283,7 @@ impl Drop for PacedStream {
         if self.idleness.is_abandoned() {
             self.refusal.get_or_insert(Refusal::Malformed);
         }
-        // after a panic it is not the client who is to blame
+        // after a panic the client is not to blame
         if let Some(refusal) = self.refusal
             && !thread::panicking()
         {

@@ -21,7 +21,7 @@ async fn pair_with(
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
-    // else the system takes megabytes before anybody waits
+    // else the system buffers megabytes before the writer waits
     SockRef::from(&stream)
         .set_send_buffer_size(send_bytes)
         .unwrap();
@@ -52,7 +52,7 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
 
 #[actix_web::test]
 async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
-    // what is taken opens the client's window at once, and is less than makes the system tell of room
+    // each read opens the client's window at once, and is too small to make the system report room
     let (mut paced, mut client) = pair_with(425_984, 262_144, PATIENT).await;
     // to where answers wait
     let answer = [b'x'; 1_000];

@@ -23,7 +23,7 @@ pub struct MergePatch(Vec<(Key, Patched)>);
 pub enum Patched {
     /// `null`: the key goes.
     Delete,
-    /// Any value but an object takes the place of what was there.
+    /// Any value except an object replaces the earlier one.
     Set(Value),
     /// An object is merged into what is there.
     Merge(Json),

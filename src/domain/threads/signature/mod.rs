@@ -163,7 +163,7 @@ impl KeyRing {
         )
     }
 
-    /// A ring of one random key: what it signs is worth nothing after this process.
+    /// A ring of one random key, whose signatures are worthless after this process.
     #[must_use]
     pub fn random() -> Self {
         Self {
@@ -252,7 +252,7 @@ impl KeyRing {
         self.keys.iter().any(is_by)
     }
 
-    /// Whether an id and a signature have the form of a signed id, whoever has signed it.
+    /// Whether an id and a signature have the form of a signed id, whichever key signed it.
     #[must_use]
     pub fn is_well_formed(id: &str, signature: &str) -> bool {
         id.parse::<ThreadId>().is_ok() && decode(signature).is_some()
@@ -260,7 +260,7 @@ impl KeyRing {
 
     /// Verifies an id and its signature, base64 or 64 hex digits, against every key.
     ///
-    /// Which part was wrong is not told, and comparison takes the same time for all signatures.
+    /// The result does not reveal which part was wrong, and comparison takes the same time for all signatures.
     #[must_use]
     pub fn verify(&self, id: &str, signature: &str) -> Option<SignedId<'_>> {
         let id: ThreadId = id.parse().ok()?;

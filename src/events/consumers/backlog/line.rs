@@ -37,8 +37,8 @@ impl Item {
 }
 
 impl Line {
-    /// Whether all of it is pending. Behind one that is not, nothing may be: the cursor stays before
-    /// that one, and who reads on from there would find it behind what came later.
+    /// Whether all of it is pending. No event may be pending behind one that is not: the cursor stays before that one,
+    /// and a reader that continues from there would find it behind later ones.
     pub(super) fn is_pending(&self) -> bool {
         self.items.iter().all(|item| item.is_pending)
     }

@@ -72,7 +72,7 @@ impl Backlog {
         }
     }
 
-    /// Where to read on in a log; none: it is not one of the slot's.
+    /// The place to read on in a log; none if the slot does not own it.
     pub(super) fn read(&self, bucket: u16) -> Option<Position> {
         self.places.get(&bucket).map(LogProgress::read)
     }
@@ -324,7 +324,7 @@ impl Backlog {
         }
     }
 
-    /// Adds a note of the consumer as a whole to what is to be written down.
+    /// Adds a note about the whole consumer to the changes to store.
     pub(super) fn note(&mut self, note: Bytes) {
         self.draft.note(note);
     }

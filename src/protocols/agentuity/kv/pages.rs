@@ -15,7 +15,7 @@ use crate::service::ServiceError;
 pub(super) struct Page {
     /// The items, as JSON.
     pub(super) items: Vec<String>,
-    /// The key to go on after; none: that was all.
+    /// The last key of the page; none on the last page.
     pub(super) next: Option<EntryKey>,
 }
 

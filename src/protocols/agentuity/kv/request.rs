@@ -1,4 +1,4 @@
-//! A request of somebody with an api key, and what it is about.
+//! A request with an API key, and its subject.
 
 use std::borrow::Cow;
 use std::future::{Ready, ready};
@@ -90,7 +90,7 @@ impl KvRequest {
         }
     }
 
-    /// The seconds after the key, a number as JavaScript writes it; none: nothing is said.
+    /// The seconds after the key, a number as JavaScript writes it, if given.
     fn lifetime(&self) -> Result<Option<Lifetime>, AgentuityError> {
         if self.request.match_info().get("ttl").is_none() {
             return Ok(None);

@@ -53,7 +53,7 @@ impl Desk {
         let Request { id, thread, action } = request;
         let (start, name) = (Instant::now(), action.name());
         let counters = self.counters.of(&action);
-        // one message is one write to those who count them, however often it is tried
+        // the rate limit counts one message as one write, whatever the retries
         let performed = self.perform(&thread, action, asked);
         let answer = RateSubject::back_end().around(performed).await;
         counters.count(&answer);

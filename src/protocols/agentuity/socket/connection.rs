@@ -94,7 +94,7 @@ impl Connection {
         ending
     }
 
-    /// Lets in whoever has a key.
+    /// Admits clients with a key.
     async fn authenticate(&mut self) -> Result<(), Ending> {
         let (limit, stop) = (self.timing.authentication, self.stop.clone());
         let first = tokio::select! {

@@ -76,10 +76,10 @@ impl Reader {
         }
     }
 
-    /// The next message; none: it is not whole yet.
+    /// The next message, once it is complete.
     ///
     /// # Errors
-    /// [`ProtocolError`] for what is no frame, or a frame that may not come at this place.
+    /// [`ProtocolError`] for a malformed frame, or one that may not come at this place.
     pub(super) fn next(&mut self) -> Result<Option<Message>, ProtocolError> {
         while let Some((frame, size_bytes)) = self.frame()? {
             if let Some(message) = self.take(frame, size_bytes) {

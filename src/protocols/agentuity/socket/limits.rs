@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Bytes that a message may have. The largest legal save, 1 MiB of JSON inside a JSON string, has
 /// 2.1 MB.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
-/// Bytes that the first message may have, of somebody who is not known yet.
+/// Bytes that the first message of an unknown client may have.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 65_536;
 /// Bytes of a refused message that are looked at for its id. The client puts it first.
 pub(super) const START_BYTES: usize = 1_024;

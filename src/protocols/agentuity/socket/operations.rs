@@ -84,13 +84,13 @@ impl Step<'_> {
         })
     }
 
-    /// How many elements stay; none: all. Null is what JSON makes of infinity. A fraction is
-    /// truncated, and what is below 0 counts as 0.
+    /// The number of elements to keep; none keeps all. Null is JSON's form of infinity. A fraction is truncated, and a
+    /// negative number counts as 0.
     fn read_max_records(&self) -> Result<Option<u64>, OperationFault> {
         let Some(json) = self.max_records else {
             return Ok(None);
         };
-        // what is not a number in JSON, such as "inf", has quotes here
+        // a value that is not a number in JSON, such as "inf", has quotes here
         let number: f64 = json.get().parse().map_err(|_| OperationFault::MaxRecords)?;
         Ok((number < NO_BOUND).then_some(number.max(0.0) as u64))
     }

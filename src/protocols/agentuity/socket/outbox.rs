@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::limits::{CHUNK_BYTES, MOST_BYTES_UNSENT};
 
-/// The near end. Answers wait for room in it, so it is bounded by those who wait.
+/// The near end. Answers wait for room in it, so the waiting requests bound it.
 #[derive(Debug)]
 pub(super) struct Outbox {
     frames: RefCell<Option<UnboundedSender<Frame>>>,
@@ -127,7 +127,7 @@ impl Outbox {
             _room: room,
         };
         if let Some(frames) = &*self.frames.borrow() {
-            // who has gone needs none
+            // a client that has gone needs none
             frames.send(frame).ok();
         }
     }

@@ -28,7 +28,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Reads a head; none: it is not whole, or it is for the codec to refuse.
+    /// Reads a head; none if it is incomplete, or if the codec will reject it.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (&first, rest) = bytes.split_first()?;
         let (&second, rest) = rest.split_first()?;

@@ -15,12 +15,11 @@ use crate::protocols::agentuity::{Agentuity, AgentuityError};
 
 /// `GET /thread/ws`
 ///
-/// The page that a browser opens a socket from is not asked about, though the rules for other origins
-/// do not hold for sockets: a browser adds no credential that counts here. The key is in the first
-/// message, and whoever has it may be anywhere.
+/// Any origin may open a socket, although the rules for other origins do not apply to sockets: a browser adds no
+/// credential that counts here. The key is in the first message, and its holder may be anywhere.
 ///
-/// No extension is agreed on, `permessage-deflate` neither, which clients offer: a small message
-/// could then become a large one.
+/// The server accepts no extension, not even `permessage-deflate`, which clients offer: a small message could then
+/// become a large one.
 pub(super) async fn open_socket(
     request: HttpRequest,
     payload: Payload,

@@ -1,4 +1,4 @@
-//! Lists of what was made, which are gone with the process.
+//! Lists of created objects, which are lost with the process.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;

@@ -14,8 +14,7 @@ use crate::store::memory::{MemoryStore, SHARDS};
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
 
-/// The work that is shared out, and how far it is: behind one lock, so that what is written down is
-/// written by who holds the lease.
+/// The shared work and its progress, behind one lock, so that only the holder of the lease stores progress.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) pools: HashMap<String, Pool>,
@@ -48,7 +47,7 @@ fn listed((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId
 }
 
 impl Work {
-    /// How far the last of all consumers is with that log; none: there is no consumer.
+    /// The position of the slowest consumer in that log; none without consumers.
     pub(crate) fn slowest(&self, bucket: usize) -> Option<Position> {
         let cursors = self.books.values().map(|book| book.cursors[bucket]);
         cursors.min()

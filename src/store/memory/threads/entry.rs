@@ -24,8 +24,8 @@ use crate::store::{Destroy, Destroyed, millis};
 pub(crate) struct Entry {
     living: Option<Living>,
     tombstone_ends_ms: u64,
-    /// Until when those are held off who have seen nothing since the thread was destroyed, be there
-    /// a new life or not.
+    /// Until when clients are rejected that have seen nothing since the thread was destroyed, whether or not it has a
+    /// new life.
     late_until_ms: u64,
     records: Records<Answered>,
     /// The answers that its scope has given; those of most threads give none.

@@ -13,8 +13,8 @@ pub(crate) trait Remembered: Heap {
     fn cost_bytes(&self) -> u64;
 }
 
-/// The answers that one id has given, by idempotency key: each for at least a minute, the newest
-/// for as long as what it stands for was to live, but no longer than a day.
+/// The answers of one id by idempotency key: each for at least a minute, the newest for as long as the lifetime of its
+/// subject, but at most a day.
 #[derive(Debug)]
 pub(crate) struct Records<A> {
     by_key: HashMap<Fingerprint, Record<A>>,

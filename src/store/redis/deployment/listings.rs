@@ -1,4 +1,4 @@
-//! Lists of what was made.
+//! Lists of created objects.
 
 use async_trait::async_trait;
 

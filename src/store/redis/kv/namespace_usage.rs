@@ -97,7 +97,7 @@ impl RedisStore {
                     .collect();
                 deletions.push(self.deleting(&names, None));
             }
-            // what is deleted is deleted, so that doing it again does nothing
+            // a repeat of a deletion does nothing
             let replies = self.background.calls().read_many(deletions).await?;
             for reply in replies {
                 total += deleted(&array(reply)?)?;

@@ -85,7 +85,7 @@ impl Namespaces for RedisStore {
         let [names, _] = self.names.namespaces();
         let mut is_known = command("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());
-        // looked up after the put: whoever deletes the namespace finds the entry, or is seen here
+        // looked up after the put: a concurrent deletion of the namespace finds the entry, or is seen here
         let [reply, is_known] = calls.write_then_read(put, is_known).await?;
         let put = put_reply(reply)?;
         if integer(&is_known)? == 0 {
@@ -153,7 +153,7 @@ impl Namespaces for RedisStore {
         let mut close = Script::CloseNamespace.call(2);
         close.args(self.names.namespaces()).arg(namespace.as_str());
         self.link.calls().write_idempotent(close).await?;
-        // what was put meanwhile, whose put has seen a namespace
+        // entries of concurrent puts that have seen a namespace
         deleted += self.delete_entries(namespace).await?;
         self.confirm_all().await?;
         Ok(deleted)

@@ -9,7 +9,7 @@ use crate::store::StoreError;
 use crate::store::redis::transport::commands::command;
 use crate::store::redis::transport::link::Calls;
 
-/// How late a replica may learn that somebody wants to know of all changes.
+/// The delay after which a replica may learn that a consumer wants all changes.
 pub(crate) const LATENESS: Duration = Duration::from_secs(1);
 
 /// The cached state of the mark that requests it. It is read once a second and not at each write, which would cost

@@ -27,7 +27,7 @@ impl Ledgers for RedisStore {
         }
         let mut list = command("SADD");
         list.arg(self.names.consumers()).arg(consumer);
-        // listed first: who is listed and has no ledger holds nothing back
+        // listed first: a listed consumer without a ledger holds nothing back
         self.background
             .calls()
             .read_all([list, cmd])
@@ -127,7 +127,7 @@ impl Ledgers for RedisStore {
         if let Some(note) = &change.note {
             cmd.arg("n").arg(&note[..]);
         }
-        // what was written down twice is written down once
+        // a repeated commit changes nothing
         let reply = array(self.background.calls().read(cmd).await?)?;
         let [done, given_up] = &reply[..] else {
             return Err(UNKNOWN);

@@ -68,7 +68,7 @@ impl EventLog for RedisStore {
             cmd
         });
         let (times, heads) = self.background.calls().read_many_timed(heads).await?;
-        // what is logged from then on has no smaller time on any of them
+        // events logged from then on have no smaller time on any of them
         let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
         let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
         let newest = |head: &Value| match head {

@@ -138,7 +138,7 @@ impl<'a> Numbers<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Adds a step; what came before it goes into the command unless they are one run.
+    /// Adds a step; earlier steps go into the command first unless they are one run.
     fn step(
         &mut self,
         cmd: &mut Command,

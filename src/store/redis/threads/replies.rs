@@ -99,7 +99,7 @@ fn answers(results: &str, operations: &[Operation]) -> Result<Vec<Answer>, Store
     let mut speaking = places.filter(|(_, operation)| says_something(operation));
     for result in results.split(';').filter(|result| !result.is_empty()) {
         let (index, answer) = match result.split_once(' ') {
-            // a replay of what an earlier release has remembered, which told the place
+            // a replay of an answer of an earlier release, which had the place
             Some((index, answer)) => (index.parse().map_err(|_| UNKNOWN)?, answer),
             None => (speaking.next().ok_or(UNKNOWN)?.0, result),
         };

@@ -150,7 +150,7 @@ fn sort_key(field: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'\\', inner).is_none() {
         return Cow::Borrowed(inner);
     }
-    // what was written as a key reads as one
+    // a stored key reads as a key
     let plain = serde_json::from_slice::<String>(string).unwrap_or_default();
     Cow::Owned(plain.into_bytes())
 }

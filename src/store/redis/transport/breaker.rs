@@ -352,7 +352,7 @@ mod tests {
 
         assert!(begun.is_suspicion && !breaker.is_open());
         assert!(passes(&breaker, false));
-        // somebody else's, which shows that it was of that call
+        // another call's reply, which shows that the failure belongs to that call
         breaker.answered();
         breaker.silent(now + SECOND);
         assert!(breaker.is_closed());
@@ -377,7 +377,7 @@ mod tests {
         breaker.end(now + 5 * SECOND);
         let begun = breaker.begin(now + 5 * SECOND).unwrap();
         assert!(!begun.spares_connections);
-        // nobody waits for what it finds, as it was known just now
+        // nobody waits for its result, since the state was known just now
         assert!(matches!(breaker.judge(true), Verdict::Refused(_, None)));
         // a late answer, by whatever connection
         breaker.answered();

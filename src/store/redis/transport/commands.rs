@@ -4,8 +4,8 @@ use std::{fmt, iter};
 
 use memchr::memchr;
 
-/// A command. It is ours for what it costs: its words are packed as they are added, just as they are
-/// sent ([arrays of bulk strings](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
+/// A command. It is our own to save CPU: its words are packed as they are added, just as they are sent ([arrays of
+/// bulk strings](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
 #[derive(Clone)]
 pub(crate) struct Command {
     count: usize,

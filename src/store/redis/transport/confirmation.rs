@@ -59,7 +59,7 @@ impl Confirmation {
         wait
     }
 
-    /// Whether enough have it, by what was answered to WAIT and to the mark before it.
+    /// Whether enough replicas have it, by the replies to WAIT and to the mark before it.
     pub(crate) fn check(&self, waited: Option<Value>, marked: Option<Value>) -> Result<(), Fault> {
         let wanted = self.replicas.get();
         let confirmed = match (waited, marked) {

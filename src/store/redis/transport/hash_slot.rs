@@ -4,7 +4,7 @@
 /// Cluster slots.
 pub(in crate::store::redis) const SLOTS: u16 = 16_384;
 
-/// The cluster slot of a key: that of what is in its first braces, if anything is.
+/// The cluster slot of a key: that of the text in its first braces, if there is any.
 pub(in crate::store::redis) fn slot_of(key: &[u8]) -> u16 {
     let tag = memchr::memchr(b'{', key).and_then(|open| {
         let rest = &key[open + 1..];

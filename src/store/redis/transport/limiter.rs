@@ -155,7 +155,7 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         assert_eq!((limiter.in_flight(), limiter.waiting()), (1, 3));
         drop(first);
-        // it is theirs who wait
+        // it belongs to the waiting calls
         assert!(limiter.take().is_none());
         waiting.await;
 

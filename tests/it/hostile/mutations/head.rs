@@ -23,7 +23,7 @@ const ENDS: [&[u8]; 12] = [
     b"HTTP/1.1\r\r\n",
 ];
 
-/// Lines that mean something to the server, or to what it stands on, in a way they should not.
+/// Lines that mean something to the server, or to its libraries, in a way they should not.
 const LINES: [&[u8]; 73] = [
     b"host: example.com",
     b"host:",

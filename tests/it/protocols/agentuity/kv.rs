@@ -12,7 +12,7 @@ use crate::support::until;
 /// The slack of a busy machine.
 const SLACK_SECONDS: f64 = 20.0;
 
-/// How long a value lives by what a read of it says; none: for ever.
+/// The lifetime of a value by its read; none for ever.
 async fn seconds_left(kv: &Kv, key: &str) -> Option<f64> {
     let value = kv.get(key).ok().await;
     let expires_at = value.header("x-expires-at")?;
@@ -149,7 +149,7 @@ async fn a_namespace_has_a_lifetime_of_its_own(server: &Server) {
     assert_lives(&kv, "k", WEEK).await;
     create(r#"{"default_ttl_seconds":3600}"#).await;
     assert_lives(&kv, "k", Some(3_600.0)).await;
-    // who only wants it to be there changes nothing
+    // an empty creation changes nothing
     for nothing in ["", "{}", r#"{"default_ttl_seconds":null}"#] {
         create(nothing).await;
         assert_lives(&kv, "k", Some(3_600.0)).await;

@@ -162,7 +162,7 @@ async fn a_store_that_is_away_is_told_and_logged() {
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
         .set("THREADKEEP_STORE_TIMEOUT_MS", 500)
-        // what is refused because it is known that Redis is away is no line for each request
+        // a request that is rejected while Redis is known to be unavailable logs no line
         .set("THREADKEEP_LOG", "threadkeep=debug")
         .start();
     let kv = Kv::new(&server);

@@ -39,7 +39,7 @@ fn bearer() -> (&'static str, String) {
 }
 
 impl Mcp {
-    /// Without anything that says who it is.
+    /// Without a credential.
     fn stranger(client: &Client) -> Self {
         Self {
             client: client.clone(),
@@ -162,7 +162,7 @@ impl Mcp {
         self.call("kv_list", json!({})).await["keys"].take()
     }
 
-    /// A message that anybody who may come in gets an answer to.
+    /// A message that any admitted caller gets an answer to.
     async fn ping(&self) -> Answer {
         self.message("ping", &json!({})).send().await
     }

@@ -1,4 +1,4 @@
-//! Callers that somebody else knows.
+//! Callers that a provider knows.
 
 use serde_json::json;
 

@@ -15,14 +15,14 @@ use super::webdis::{self, Scripts};
 #[derive(Debug)]
 pub(super) enum Api {
     Threadkeep,
-    /// The routes of what is written for this benchmark.
+    /// The routes of the peers written for this benchmark.
     Documents,
     Webdis(Scripts),
 }
 
 impl Api {
-    /// Makes a state, and returns what names it in requests. The name is for who lets its clients
-    /// choose one.
+    /// Creates a state, and returns its name for requests. The given name is for peers that let their clients choose
+    /// one.
     pub(super) async fn create(
         &self,
         connection: &mut Connection,

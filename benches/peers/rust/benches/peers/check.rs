@@ -1,4 +1,4 @@
-//! That a peer really does the work: what it answers is compared with what it has been sent.
+//! Checks that a peer really does the work: its answers are compared with the requests.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::request::message;
 /// Makes a state, sends the request once, and reads the state.
 pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
     let mut connection = Connection::open(peer.process.address()).await?;
-    // of a number that differs from what is there before
+    // of a number that differs from the earlier content
     let (mut content, n) = (operation.start(0), 7_777);
     let name = format!("check-{operation:?}");
     let state = peer.api.create(&mut connection, &name, &content).await?;
@@ -30,8 +30,7 @@ pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
     Err(wrong(peer, operation, &found))
 }
 
-/// Reads states that have been measured: everything is there that was, with what was written, and a
-/// window is full and no more than that.
+/// Reads states that have been measured: they have their first content and all writes, and a window is exactly full.
 pub(super) async fn all(peer: &Peer, operation: Operation, states: &[String]) -> io::Result<()> {
     let mut connection = Connection::open(peer.process.address()).await?;
     for (n, state) in states.iter().enumerate().step_by(10) {

@@ -25,8 +25,8 @@ struct Work {
     requests: Vec<Vec<u8>>,
 }
 
-/// Checks every peer, measures, and checks again. In a round, the peers take turns with each
-/// operation: what else the machine does changes little between two of them.
+/// Checks every peer, measures, and checks again. In a round, the peers take turns with each operation: other load on
+/// the machine changes little between two of them.
 pub(super) async fn all(
     programs: &Programs<'_>,
     time: Duration,

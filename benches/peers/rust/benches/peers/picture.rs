@@ -5,7 +5,7 @@ use super::tables::Run;
 
 const WIDTH: usize = 960;
 const MARGIN: usize = 24;
-/// Height of what is above the panels.
+/// Height of the part above the panels.
 const HEAD: usize = 84;
 const PANEL_WIDTH: usize = (WIDTH - 3 * MARGIN) / 2;
 const PANEL_HEIGHT: usize = 204;

@@ -1,5 +1,4 @@
-//! A state for each session, as one JSON text in Redis: what is written by hand with actix-web and
-//! deadpool-redis.
+//! A state for each session, as one JSON text in Redis: written by hand with actix-web and deadpool-redis.
 //!
 //! ```text
 //! peer-document ADDRESS REDIS_URL

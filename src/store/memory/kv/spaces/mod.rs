@@ -39,8 +39,8 @@ impl Spaces {
         self.spaces.values().map(|space| space.entries.len()).sum()
     }
 
-    /// Moves what has passed, at most so much, into `gone`: bodies, which can be large, are freed when
-    /// the lock is. Whether there is more.
+    /// Moves up to `limit` expired entries into `gone`: bodies, which can be large, are freed after the lock is
+    /// released. Returns whether there are more.
     pub(crate) fn purge(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<Entry>) -> bool {
         for _ in 0..limit {
             match self.ends.first() {
@@ -221,8 +221,8 @@ impl Spaces {
         }
     }
 
-    /// Moves some entries of a namespace into `gone`, and deletes itself after the last. How many of
-    /// them lived; none: it is gone.
+    /// Moves some entries of a namespace into `gone`, and deletes the namespace after the last. Returns the number of
+    /// those that had not expired; none if it no longer exists.
     pub(crate) fn delete_some(
         &mut self,
         namespace: &Namespace,
@@ -341,7 +341,7 @@ fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
         + encoding.map_or(0, |encoding| heap::block(encoding.as_str().len()))
 }
 
-/// A text that is counted by those who share it.
+/// The bytes of a shared text, counted by each owner.
 fn shared_bytes(text: &str) -> u64 {
     heap::block(2 * size_of::<usize>() + text.len())
 }

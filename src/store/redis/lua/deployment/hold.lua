@@ -1,6 +1,6 @@
 -- Takes part in a pool of leases.
--- KEYS: 1 pool: `mHOLDER` until when a holder lives, `sSLOT` until when a slot is held, and by whom;
--- `iHOLDER` is for introduce.lua.
+-- KEYS: 1 pool: `mHOLDER` until when a holder lives, `sSLOT` until when a slot is held, and its holder; `iHOLDER` is
+-- for introduce.lua.
 -- ARGV: 1 ahead, 2 slots, 3 holder, 4 for how long.
 -- Reply: the slots that are held.
 local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])

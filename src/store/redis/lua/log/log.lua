@@ -4,12 +4,11 @@ local EXPIRED, DESTROYED_BY_HAND, LOST = 0, 1, 2
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
--- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or
--- what else belongs to the type.
--- The last is the text of the scope, of an event of one that is no thread's.
--- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed,
--- 2 expired and its data lost.
--- Answers the time of its place in the log, which does not go back when the clock does.
+-- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or other data of the
+-- type. The last is the text of the scope, if it has no thread.
+-- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed, 2 expired and its data
+-- lost.
+-- Returns the time of its place in the log, which does not go back when the clock does.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
   local wanted = ahead == 0 and '*' or fmt('%.0f-*', now(ahead))
   local position = call('XADD', log, wanted,
@@ -105,9 +104,9 @@ local function archive_scope(thread, archive, life, archive_ms)
   end
 end
 
--- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log,
--- archive, archives and deadlines. An archive of an earlier life makes room. It has the time of its
--- event's place, so that who knows how far the log goes back knows which archives it wants.
+-- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log, archive, archives and
+-- deadlines. An archive of an earlier life makes room. It has the time of its event's place, so the beginning of the
+-- log tells which archives it needs.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)

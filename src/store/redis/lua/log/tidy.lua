@@ -25,8 +25,8 @@ if last then
   else
     call('XTRIM', KEYS[1], 'MINID', cut)
   end
-  -- even if some of it is still there: who reads meanwhile must not miss anything without a word.
-  -- Not before the trim, since a full Redis refuses it to a script that has not written yet
+  -- even if some of it still exists: concurrent readers must notice that they miss events. Not before the trim, since
+  -- a full Redis refuses it to a script that has not written yet
   call('SET', KEYS[2], last[1])
 end
 

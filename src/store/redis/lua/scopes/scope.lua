@@ -29,7 +29,7 @@ end
 local function purge(key, s, ahead)
   if s.due == 0 or s.due > now(ahead) then return end
   s.due = 0
-  -- there may be none: what was to end first may have got another lifetime
+  -- there may be none: the first key to expire may have got another lifetime
   write_even_when_full(key)
   for _, f in ipairs(call('HKEYS', key)) do
     if byte(f) == 120 then

@@ -112,8 +112,8 @@ end
 if s.bytes > max_bytes then return {'R', 'kv_too_large', s.bytes} end
 if s.keys > max_keys then return {'R', 'too_many_keys'} end
 
--- what is added to the history --------------------------------------------------------------
--- The keys as JSON strings with commas; `!` when they are too many to name.
+-- the events in the history -----------------------------------------------------------------
+-- The keys as JSON strings with commas; `!` if they are too many to name.
 local function key_names(keys)
   local named, seen, bytes = {}, {}, 0
   for _, key in ipairs(keys) do

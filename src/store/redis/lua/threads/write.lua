@@ -42,12 +42,11 @@ if not is_met(ARGV[2], version, its_life) then
 end
 local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 
--- what the list makes of it -----------------------------------------------------------------
--- By the number of a field: size, bytes of its JSON text (0: absent; nil: nobody has looked); text or
--- array, once they are known; count, elements of such a text, once they are; pushed, what is still to
--- be appended, with had and has, how many elements there were before it and are with it; dirty,
--- whether it changes. A clear begins all of them again.
--- stored, whether the hash has the field; old, the chunked array that is stored.
+-- the effect of the list --------------------------------------------------------------------
+-- By the number of a field: size, bytes of its JSON text (0: absent; nil: not read yet); text or array, once they are
+-- known; count, elements of such a text, once they are; pushed, the elements to append, with had and has, the number of
+-- elements before and with them; dirty, whether it changes. A clear begins all of them again.
+-- stored, whether the hash has the field; old, the stored chunked array.
 --
 -- Flat tables, and few calls of functions: a list may have 20,000 fields.
 local FIELDS, n_fields = 9, tonumber(ARGV[9])
@@ -117,7 +116,7 @@ local function new_array()
     bytes = 0, written = {[0] = '0'}}
 end
 
--- Adds to what is to be appended.
+-- Adds to the elements to append.
 local function push(f, v, window, skips)
   local p = pushed[f]
   if not p then

@@ -55,7 +55,7 @@ pub(super) enum Repeat {
     Once,
     /// While it has not run.
     Unrun,
-    /// Never: who asks goes on without the reply.
+    /// Never: the caller continues without the reply.
     Never,
 }
 

@@ -1,4 +1,4 @@
-//! The state of a cluster, shared by all who use it.
+//! The state of a cluster, shared by all its users.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -56,8 +56,7 @@ impl Topology {
         }
     }
 
-    /// The server at that host, which all share who connect to it. One that nobody connects to any
-    /// more is forgotten.
+    /// The server at that host, shared by all connections to it. A server without connections is dropped.
     pub(super) fn server(&self, host: &Host, registry: &Arc<ConnectionRegistry>) -> Arc<Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = servers.get(host).and_then(Weak::upgrade) {

@@ -59,7 +59,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         }
     }
 
-    /// Runs until the connection ends or nobody is left who calls.
+    /// Runs until the connection ends or its last user is gone.
     pub(super) async fn run(mut self) {
         let error = poll_fn(|context| self.poll(context)).await;
         self.end(&error);

@@ -5,7 +5,7 @@ use redis::{ErrorKind, RedisConnectionInfo, RedisError};
 use super::Multiplexer;
 use crate::store::redis::transport::commands::command;
 
-/// Says who connects, and takes the database.
+/// Names the client, and selects the database.
 pub(super) async fn greet(
     wire: &Multiplexer,
     settings: &RedisConnectionInfo,
@@ -24,7 +24,7 @@ pub(super) async fn greet(
         rest.push(select);
     }
     let needed = rest.len();
-    // what older servers do not know: it is for who looks at the list of clients
+    // which older servers do not know: it is for people who look at the list of clients
     for (name, value) in [
         ("LIB-NAME", "threadkeep"),
         ("LIB-VER", env!("CARGO_PKG_VERSION")),

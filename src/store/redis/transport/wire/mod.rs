@@ -1,9 +1,9 @@
-//! A connection that many callers share. Commands go out in the order in which they were called, and the
-//! replies come back in the same order ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
+//! A connection that many callers share. Commands go out in the order in which they were called, and the replies come
+//! back in the same order ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
 //!
-//! It is our own because the library's costs more. A task on the callers' runtime sends all commands that were
-//! called meanwhile with one system call, and hands out the replies as slices of what it read, so a caller
-//! that knows their form reads them in place.
+//! It is our own because the library's costs more. A task on the callers' runtime sends all queued commands with one
+//! system call, and hands out the replies as slices of its read buffer, so a caller that knows their form reads them
+//! in place.
 
 mod driver;
 #[cfg(test)]

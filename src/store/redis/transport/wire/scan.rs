@@ -23,8 +23,8 @@ impl Scan {
         }
     }
 
-    /// Where they end, if all of it has come. Goes on where it stopped before, so `bytes` must begin
-    /// with what it was given then.
+    /// Where they end, once all of it has arrived. Continues where it stopped before, so `bytes` must begin with the
+    /// bytes of the last call.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
         while self.left > 0 {
             let Some(rest) = bytes.get(self.at..) else {

@@ -22,7 +22,7 @@ pub(super) async fn connect(
     Ok(connector.connect(name, stream).await?)
 }
 
-/// Trusts whom the system trusts, as it did when the first connection was made.
+/// Trusts the system's authorities, as they were when the first connection was made.
 fn verifying() -> Result<Arc<ClientConfig>, RedisError> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {

@@ -43,7 +43,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
             reader.line()?;
             Value::Nil
         }
-        // what is rare, and errors, whose kinds the library knows
+        // rare types, and errors, whose kinds the library knows
         _ => {
             let end = Scan::of(1).end(reader.rest())?.ok_or_else(malformed)?;
             parse_redis_value(reader.raw(end)?)?

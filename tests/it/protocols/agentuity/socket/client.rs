@@ -82,8 +82,8 @@ impl Socket {
         self.send(&request(id, action, data)).await;
     }
 
-    /// The next message of any kind; none: the connection has ended without one. A ping is answered
-    /// by the library when something is read or sent after it.
+    /// The next message of any kind; none if the connection has ended without one. The library answers a ping when it
+    /// reads or sends after it.
     pub(super) async fn next(&mut self) -> Option<Message> {
         let next = timeout(WAIT_LIMIT, self.0.next()).await;
         next.expect("something should come")?.ok()
@@ -147,7 +147,7 @@ impl Socket {
         answer["error"].as_str().unwrap().to_owned()
     }
 
-    /// The envelope of a thread; none: it does not exist.
+    /// The envelope of a thread; none if it does not exist.
     pub(super) async fn restore(&mut self, thread: &str) -> Option<String> {
         self.ok("restore", &about(thread, &[])).await
     }

@@ -30,8 +30,8 @@ const MAX_CONNECTIONS: usize = 16;
 const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
 /// How long an unused connection stays.
 const UNUSED: Duration = Duration::from_secs(10);
-/// How long the failure of one attempt answers those who wait for the next, and how soon after a server
-/// that takes no writes another one is looked for: neither causes a storm of connections.
+/// How long the failure of one attempt answers callers that wait for the next, and the pause before another server is
+/// looked for after one that rejects writes: neither causes a storm of connections.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Exclusive connections to one server. They are made one after the other, so a server that hangs gets
@@ -50,7 +50,7 @@ type LastFailure = Option<(Instant, RedisError)>;
 impl Pool {
     pub(super) fn new(server: &Arc<Server>, bounds: Bounds) -> Arc<Self> {
         let config = PoolConfig {
-            // so that those beyond what is needed become idle
+            // so that surplus ones become idle
             queue_mode: QueueMode::Lifo,
             ..PoolConfig::new(MAX_CONNECTIONS)
         };
