@@ -79,6 +79,42 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Serv
     }
 }
 
+async fn a_detail_names_what_is_allowed(server: &Server) {
+    let thread = server.client().thread();
+
+    for (request, code, detail) in [
+        (
+            thread.get("state/k/push"),
+            "method_not_allowed",
+            "GET is not supported here; use POST.",
+        ),
+        (
+            thread.post("state", "{}"),
+            "method_not_allowed",
+            "POST is not supported here; use GET, HEAD, PUT, PATCH or DELETE.",
+        ),
+        (
+            thread.get("state/k?max=1"),
+            "invalid_parameter",
+            "Unknown query parameter `max`. Allowed: tail, offset, limit.",
+        ),
+        (
+            thread.delete("state/k?tail=1"),
+            "invalid_parameter",
+            "Unknown query parameter `tail`. Allowed: none.",
+        ),
+        (
+            thread.patch("", r#"{"user":"ada"}"#),
+            "invalid_parameter",
+            "Unknown field `user`. Allowed: metadata, ttl_seconds.",
+        ),
+    ] {
+        let answer = request.send().await;
+        let problem = answer.problem(answer.status, code);
+        assert_eq!(problem["detail"], detail);
+    }
+}
+
 async fn an_answer_is_json_or_not_acceptable(server: &Server) {
     let thread = server.client().thread();
 
@@ -370,6 +406,7 @@ over_both_stores!(
     a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for,
     a_path_that_is_none_is_not_found,
     a_method_that_a_path_does_not_take_is_told_those_it_takes,
+    a_detail_names_what_is_allowed,
     an_answer_is_json_or_not_acceptable,
     a_body_is_json_or_unsupported,
     invalid_json_names_line_and_column,
