@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use actix_web::HttpRequest;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
@@ -65,8 +66,15 @@ fn hand_back<B>(response: &mut ServiceResponse<B>, context: &RequestContext, ide
     let request = response.request().clone();
     let pending = context.thread.pending();
     if !is_kept_back(pending.caller(), pending.has_stored(), response.status()) {
-        identity.hand_back(pending.caller(), &request, response.headers_mut());
+        let renews = is_navigation(&request);
+        identity.hand_back(pending.caller(), &request, renews, response.headers_mut());
     }
+}
+
+/// Whether a browser opens a page. That renews the cookie, as the app has no other path that is known to.
+fn is_navigation(request: &HttpRequest) -> bool {
+    let mode = request.headers().get("sec-fetch-mode");
+    request.method().is_safe() && mode.is_some_and(|mode| mode == "navigate")
 }
 
 /// A refusal makes no new id known, unless there is a thread of that id by now, and brings the id

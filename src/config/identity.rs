@@ -12,8 +12,8 @@ use super::values::Values;
 use super::warning::Warning;
 use crate::domain::{KeyRing, SECRET_BYTES, SigningKey};
 use crate::identity::{
-    ApiKey, ApiKeys, CookieError, CookieSettings, Jwks, JwksUrl, JwtSettings, JwtSubject, SameSite,
-    Secure, ThreadIdProvider, TrustedHeader, TrustedProxies,
+    ApiKey, ApiKeys, COOKIE_MAX_AGE_SECONDS, CookieError, CookieSettings, Jwks, JwksUrl,
+    JwtSettings, JwtSubject, SameSite, Secure, ThreadIdProvider, TrustedHeader, TrustedProxies,
 };
 
 /// The configured ring, if there is one. Only on a loopback address may it be missing or weak.
@@ -121,6 +121,10 @@ pub(super) fn cookie(values: &mut Values) -> Result<CookieSettings, SettingsErro
             .one_of(&secures, "auto, always or never")?,
         partitioned: partitioned.parse("true or false")?,
         domain: domain.filled().map(Into::into),
+        max_age_seconds: values.take("cookie_max_age_seconds").within(
+            1..=u64::from(COOKIE_MAX_AGE_SECONDS),
+            "a number of seconds, 1 to 34560000 (400 days)",
+        )? as u32,
     };
     match cookie.check() {
         Ok(()) => Ok(cookie),

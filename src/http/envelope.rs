@@ -158,7 +158,8 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
         && !is_kept_back(caller, status)
         && let Some(api) = request.app_data::<web::Data<Api>>()
     {
-        api.identity.hand_back(caller, &request, headers);
+        let renews = request.method().is_safe() && path == "/v1/threads/current";
+        api.identity.hand_back(caller, &request, renews, headers);
     }
 }
 

@@ -9,7 +9,8 @@ use percent_encoding::percent_decode;
 use super::caller::{Caller, Source};
 use crate::domain::{KeyRing, ThreadId};
 
-const MAX_AGE_SECONDS: u32 = 604_800;
+/// The longest lifetime that browsers accept, 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
+pub(crate) const MAX_AGE_SECONDS: u32 = 34_560_000;
 
 /// How the cookie is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub struct CookieSettings {
     pub partitioned: bool,
     /// The domain that it covers with its subdomains; none for the host only.
     pub domain: Option<String>,
+    /// How long a browser keeps it after it was last set, in seconds; browsers keep none for more than 34,560,000.
+    /// The thread's own lifetime is the one that counts.
+    pub max_age_seconds: u32,
 }
 
 /// The attribute `SameSite`.
@@ -75,6 +79,7 @@ impl Default for CookieSettings {
             secure: Secure::Auto,
             partitioned: false,
             domain: None,
+            max_age_seconds: MAX_AGE_SECONDS,
         }
     }
 }
@@ -119,8 +124,8 @@ impl CookieSettings {
             SameSite::Lax => "Lax",
             SameSite::None => "None",
         };
-        let mut text =
-            format!("; Path=/; HttpOnly; SameSite={same_site}; Max-Age={MAX_AGE_SECONDS}");
+        let max_age = self.max_age_seconds;
+        let mut text = format!("; Path=/; HttpOnly; SameSite={same_site}; Max-Age={max_age}");
         if let Some(domain) = &self.domain {
             text.push_str("; Domain=");
             text.push_str(domain);
@@ -135,7 +140,7 @@ impl CookieSettings {
     }
 }
 
-/// Cookies by these settings, with their common parts: every answer sets one.
+/// Cookies by these settings, with their common parts.
 #[derive(Debug)]
 pub(super) struct Cookie {
     pub(super) settings: CookieSettings,

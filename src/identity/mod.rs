@@ -33,6 +33,7 @@ pub use api_keys::{ApiKey, ApiKeys};
 #[doc(hidden)]
 pub use caller::{Caller, Source};
 use cookie::Cookie;
+pub(crate) use cookie::MAX_AGE_SECONDS as COOKIE_MAX_AGE_SECONDS;
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 #[cfg(feature = "jwt")]
 pub use jwks::{Jwks, JwksCounts, JwksUrl, JwksUrlError};
@@ -238,19 +239,29 @@ impl Identity {
             .expect("ids and base64 are visible ASCII")
     }
 
-    /// Puts the caller's signed id on a response: always the header, and mostly the cookie.
+    /// Puts the caller's signed id on a response: always as the header, and as the cookie if that changes what the
+    /// browser has, or if the response `renews` the cookie. A cookie on every response would let a late one, to a
+    /// request that began before another tab destroyed the thread, bring the old id back.
     ///
     /// Callers of a provider get no cookie, as they have another credential. Nor do new callers that come from another
     /// site: the browser may have withheld their own cookie, or a page that may not write for them has just filled the
     /// thread.
-    pub fn hand_back(&self, caller: &Caller, request: &HttpRequest, headers: &mut HeaderMap) {
+    pub fn hand_back(
+        &self,
+        caller: &Caller,
+        request: &HttpRequest,
+        renews: bool,
+        headers: &mut HeaderMap,
+    ) {
+        // an id that came signed by the newest key is what the client has already
+        let is_news = caller.signed.is_none();
         let signed = match &caller.signed {
             Some(signed) => signed.clone(),
             None => self.signed_id(&caller.id),
         };
         let is_stranger = caller.source == Source::Minted
             && (is_cross_site(request) || self.check_origin(request).is_err());
-        if caller.source != Source::Provider && !is_stranger {
+        if caller.source != Source::Provider && !is_stranger && (is_news || renews) {
             let is_https = self.proxies.is_https(request);
             headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));
         }
@@ -301,7 +312,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         let request = TestRequest::default().to_http_request();
 
-        identity().hand_back(&caller, &request, &mut headers);
+        identity().hand_back(&caller, &request, false, &mut headers);
 
         let header = headers.get(THREAD_ID).unwrap();
         let cookie = headers.get(SET_COOKIE).unwrap().to_str().unwrap();

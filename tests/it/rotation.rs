@@ -121,13 +121,13 @@ fn signed_id(answer: &Answer) -> (&str, &str) {
 }
 
 impl Keeps {
-    /// The header by which the client names its conversation the next time.
-    fn next(self, answer: &Answer) -> (&'static str, String) {
+    /// The header by which the client names its conversation the next time, if the answer changes it.
+    fn next(self, answer: &Answer) -> Option<(&'static str, String)> {
         match self {
-            Self::Header => ("x-thread-id", answer.header("x-thread-id").unwrap().into()),
+            Self::Header => Some(("x-thread-id", answer.header("x-thread-id")?.into())),
             Self::Cookie => {
-                let cookie = answer.header("set-cookie").unwrap();
-                ("cookie", cookie.split(';').next().unwrap().into())
+                let cookie = answer.header("set-cookie")?;
+                Some(("cookie", cookie.split(';').next()?.into()))
             }
         }
     }
@@ -179,7 +179,7 @@ async fn converse(fleet: &Fleet, keeps: Keeps, is_over: &AtomicBool, done: &Atom
     let push = "state/messages/push";
     let first = fleet.send(Method::POST, push, None).await;
     let id = signed_id(&first).0.to_owned();
-    let mut known = keeps.next(&first);
+    let mut known = keeps.next(&first).unwrap();
     let mut messages = 1;
     while !is_over.load(Ordering::Relaxed) {
         let header = Some((known.0, known.1.as_str()));
@@ -191,7 +191,7 @@ async fn converse(fleet: &Fleet, keeps: Keeps, is_over: &AtomicBool, done: &Atom
             "{keeps:?} after {messages} messages"
         );
         assert_eq!(answer.json()["length"], messages);
-        known = keeps.next(&answer);
+        known = keeps.next(&answer).unwrap_or(known);
         done.fetch_add(1, Ordering::Relaxed);
     }
 }

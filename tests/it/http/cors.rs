@@ -248,7 +248,10 @@ async fn reads_and_header_writes_need_no_origin_under_a_cross_site_cookie(backen
         .await;
 
     assert_eq!(read.text(), "1");
-    let cookie = read.header("set-cookie").unwrap();
+    let renewed = server.client().get("/v1/threads/current");
+    let renewed = renewed.header("cookie", cookie(&thread.id));
+    let renewed = renewed.header("origin", OTHER).ok().await;
+    let cookie = renewed.header("set-cookie").unwrap();
     assert!(cookie.contains("; SameSite=None"), "{cookie}");
     assert!(cookie.contains("; Secure"), "{cookie}");
 }
@@ -379,6 +382,7 @@ async fn the_cookie_is_set_as_the_settings_say(backend: Backend) {
         .set("THREADKEEP_COOKIE_SECURE", "always")
         .set("THREADKEEP_COOKIE_PARTITIONED", "true")
         .set("THREADKEEP_COOKIE_DOMAIN", "example.com")
+        .set("THREADKEEP_COOKIE_MAX_AGE_SECONDS", "3600")
         .start();
 
     let answer = server.client().get("/v1/threads/current").ok().await;
@@ -392,7 +396,7 @@ async fn the_cookie_is_set_as_the_settings_say(backend: Backend) {
         [
             "Domain=example.com",
             "HttpOnly",
-            "Max-Age=604800",
+            "Max-Age=3600",
             "Partitioned",
             "Path=/",
             "SameSite=Strict",

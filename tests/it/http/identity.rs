@@ -7,13 +7,22 @@ use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 
 /// The id that an answer hands back, after checking its signature and that the cookie agrees.
 fn handed_back(answer: &Answer) -> String {
+    let id = named(answer);
+    assert_eq!(
+        cookie_value(answer),
+        cookie(&id, &signature(SIGNING_SECRET, &id))
+    );
+    id
+}
+
+/// The id in an answer's header, after checking its signature.
+fn named(answer: &Answer) -> String {
     let (id, signed) = answer
         .header("x-thread-id")
         .unwrap()
         .split_once(';')
         .unwrap();
     assert_eq!(signed, signature(SIGNING_SECRET, id));
-    assert_eq!(cookie_value(answer), cookie(id, signed));
     id.to_owned()
 }
 
@@ -400,11 +409,42 @@ async fn a_refusal_hands_a_known_caller_the_id_again(server: &Server) {
         let answer = request.send().await;
 
         answer.problem(status, code);
-        assert_eq!(handed_back(&answer), thread.id);
+        assert_eq!(named(&answer), thread.id);
     }
 }
 
-async fn the_cookie_is_not_for_scripts_and_lasts_a_week(server: &Server) {
+async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed(server: &Server) {
+    let client = server.client();
+    let push = |cookie: &str| {
+        let request = client.request(Method::POST, "/v1/threads/current/state/list/push");
+        request.header("cookie", cookie).json("1")
+    };
+    let first = push("theme=dark").ok().await;
+    let pair = format!("atid={}", cookie_value(&first));
+
+    let again = push(&pair).ok().await;
+    let read = client.get("/v1/threads/current/state");
+    let read = read.header("cookie", &pair).ok().await;
+    let renewed = client.get("/v1/threads/current");
+    let renewed = renewed.header("cookie", &pair).ok().await;
+    let ended = client.request(Method::DELETE, "/v1/threads/current");
+    let ended = ended.header("cookie", &pair).ok().await;
+    let late = push(&pair).send().await;
+
+    let id = handed_back(&first);
+    for answer in [&again, &read] {
+        assert_eq!(
+            (named(answer), answer.header("set-cookie")),
+            (id.clone(), None)
+        );
+    }
+    assert_eq!(handed_back(&renewed), id);
+    assert_ne!(handed_back(&ended), id);
+    late.problem(410, "thread_destroyed");
+    assert_hands_back_nothing(&late);
+}
+
+async fn the_cookie_is_not_for_scripts_and_lasts_as_long_as_browsers_allow(server: &Server) {
     let answer = server.client().get("/v1/threads/current").ok().await;
 
     let mut attributes: Vec<_> = answer
@@ -416,7 +456,7 @@ async fn the_cookie_is_not_for_scripts_and_lasts_a_week(server: &Server) {
     attributes.sort_unstable();
     assert_eq!(
         attributes,
-        ["HttpOnly", "Max-Age=604800", "Path=/", "SameSite=Lax"]
+        ["HttpOnly", "Max-Age=34560000", "Path=/", "SameSite=Lax"]
     );
 }
 
@@ -470,6 +510,13 @@ async fn keys_rotate_without_losing_a_caller(backend: Backend) {
             .header("x-thread-id", signed)
     };
 
+    let by_old_cookie = rotated.client().get("/v1/threads/current/state");
+    let by_old_cookie = by_old_cookie.header("cookie", good_cookie(&id)).ok().await;
+    assert_eq!(
+        cookie_value(&by_old_cookie),
+        cookie(&id, &signature(NEW, &id)),
+        "a read is enough to get the cookie signed again"
+    );
     let met_old = ask(&rotated, &by_old).ok().await;
     let met_new = ask(&rotated, &by_new).ok().await;
 
@@ -613,7 +660,8 @@ over_both_stores!(
     a_refused_request_does_not_make_its_new_id_known,
     a_new_caller_who_finds_no_key_keeps_the_new_id,
     a_refusal_hands_a_known_caller_the_id_again,
-    the_cookie_is_not_for_scripts_and_lasts_a_week,
+    the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed,
+    the_cookie_is_not_for_scripts_and_lasts_as_long_as_browsers_allow,
     anyone_saying_https_does_not_make_the_cookie_secure,
     an_api_key_sees_every_thread,
     the_signed_id_opens_its_own_thread_by_path,

@@ -74,13 +74,18 @@ async fn an_id_comes_back_by_header_and_by_cookie(room: Room) {
     let by_header = bench.send(push, by_header).await;
     let by_cookie = TestRequest::post().insert_header((COOKIE, pair));
     let by_cookie = bench.send(push, by_cookie).await;
+    let opened = TestRequest::get().insert_header((COOKIE, pair));
+    let opened = opened.insert_header(("sec-fetch-mode", "navigate"));
+    let opened = bench.send(push, opened).await;
 
     assert_eq!(header(&by_header, "x-thread-id"), Some(signed));
     assert_eq!(header(&by_cookie, "x-thread-id"), Some(signed));
-    assert_eq!(header(&by_cookie, "set-cookie"), Some(cookie));
+    assert_eq!(header(&by_header, "set-cookie"), None);
+    assert_eq!(header(&by_cookie, "set-cookie"), None);
+    assert_eq!(header(&opened, "set-cookie"), Some(cookie));
     assert_eq!(header(&first, "cache-control"), Some("private, no-cache"));
     let state = bench.state(&id_of(&first).unwrap()).await;
-    assert_eq!(state, r#"{"list":[1,1,1]}"#);
+    assert_eq!(state, r#"{"list":[1,1,1,1]}"#);
 }
 
 async fn a_session_is_new_for_each_request_and_told(room: Room) {
