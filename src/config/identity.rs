@@ -1,5 +1,6 @@
 //! Settings about identity.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,10 +11,11 @@ use super::given::Given;
 use super::keys::named_secrets;
 use super::values::Values;
 use super::warning::Warning;
-use crate::domain::{KeyRing, SECRET_BYTES, SigningKey};
+use crate::domain::{KeyRing, NamedSecret, SECRET_BYTES, SigningKey};
 use crate::identity::{
     ApiKey, ApiKeys, COOKIE_MAX_AGE_SECONDS, CookieError, CookieSettings, Jwks, JwksUrl,
-    JwtSettings, JwtSubject, SameSite, Secure, ThreadIdProvider, TrustedHeader, TrustedProxies,
+    JwtSettings, JwtSubject, RightError, Rights, SameSite, Secure, ThreadIdProvider, TrustedHeader,
+    TrustedProxies,
 };
 
 /// The configured ring, if there is one. Only on a loopback address may it be missing or weak.
@@ -91,11 +93,41 @@ pub(super) fn api_keys(
             warnings.push(Warning::ShortApiKey);
         }
     }
-    let keys = keys.iter();
-    Ok(ApiKeys::new(
-        keys.map(|key| ApiKey::new(key.name, key.secret.as_bytes()))
-            .collect(),
-    ))
+    let mut rights = rights(values, &keys)?;
+    let keys = keys.iter().map(|key| {
+        let rights = rights.remove(key.name).unwrap_or_default();
+        let name = key.name.into();
+        (ApiKey { name, rights }, key.secret)
+    });
+    Ok(ApiKeys::new(keys))
+}
+
+/// The rights of keys by name: `name:right+right,name:right`.
+fn rights(
+    values: &mut Values,
+    keys: &[NamedSecret<'_>],
+) -> Result<HashMap<String, Rights>, SettingsError> {
+    let given = values.take("api_key_rights");
+    let mut rights = HashMap::new();
+    for (index, item) in given.items().enumerate() {
+        let fault = |rule| Fault::Key {
+            number: index + 1,
+            rule,
+        };
+        let (name, list) = item.split_once(':').unwrap_or((item, ""));
+        if !keys.iter().any(|key| key.name == name) {
+            return Err(given.refuse(fault(
+                "it must be `name:right+right` with the name of an API key",
+            )));
+        }
+        let list = list
+            .parse()
+            .map_err(|error: RightError| given.refuse(Fault::Other(error.into())))?;
+        if rights.insert(name.to_owned(), list).is_some() {
+            return Err(given.refuse(fault("its name is taken by an earlier one")));
+        }
+    }
+    Ok(rights)
 }
 
 pub(super) fn cookie(values: &mut Values) -> Result<CookieSettings, SettingsError> {

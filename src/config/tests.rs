@@ -248,6 +248,37 @@ fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
 }
 
 #[test]
+fn rights_are_for_keys_that_there_are_and_each_is_known() {
+    let with = |rights: &str| {
+        let keys = format!("a:{SECRET},b:{SECRET}b");
+        environment(&[("API_KEYS", &keys), ("API_KEY_RIGHTS", rights)])
+    };
+
+    let keys = load(&with("a:threads.read+kv/shop")).unwrap().api_keys;
+
+    let rights = |secret: &str| keys.find(secret.as_bytes()).unwrap().rights.clone();
+    assert_eq!(rights(SECRET), "threads.read+kv/shop".parse().unwrap());
+    assert_eq!(rights(&format!("{SECRET}b")), "all".parse().unwrap());
+    for (given, rule) in [
+        (
+            "c:kv",
+            "key 1: it must be `name:right+right` with the name of an API key",
+        ),
+        ("a", "the rights are all, threads"),
+        ("a:", "the rights are all, threads"),
+        ("a:kv,b:kv+everything", "the rights are all, threads"),
+        (
+            "a:kv,a:events",
+            "key 2: its name is taken by an earlier one",
+        ),
+    ] {
+        let told = refusal(&with(given));
+        assert!(told.contains("`api_key_rights`"), "{told}");
+        assert!(told.contains(rule), "{told}");
+    }
+}
+
+#[test]
 fn a_cookie_that_a_browser_would_drop_is_the_fault_of_the_setting_that_asks_for_it() {
     for (set, name) in [
         (&[("COOKIE_SAME_SITE", "none")][..], "cookie_same_site"),

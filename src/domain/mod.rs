@@ -50,6 +50,8 @@ pub(crate) use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, name
 pub use threads::operation::{Answer, Mismatch, Operation};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use threads::thread::{Life, Stamp, Thread};
+#[cfg(feature = "server")]
+pub(crate) use threads::thread_id::short_hash;
 pub use threads::thread_id::{ThreadId, ThreadIdError};
 pub use threads::write::{
     Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written,

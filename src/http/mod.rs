@@ -31,6 +31,7 @@ pub use envelope::envelope;
 pub(crate) use kv::content::{EntryContent, entry_body, entry_head};
 pub(crate) use methods::read_only;
 pub use openapi::openapi_json;
+pub(crate) use request::back_end::{Audited, no_key};
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;
 pub use request::body_memory::BodyMemory;
@@ -38,6 +39,7 @@ pub(crate) use request::context::About;
 pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
 pub use request::rate_subject::count_by_address;
+pub(crate) use request::rights::missing;
 
 /// The dependencies of the handlers.
 #[derive(Debug, Clone)]

@@ -222,6 +222,12 @@ fn back_end_routes(config: &mut ServiceConfig) {
                 .default_service(not_allowed_for_back_end("POST")),
         )
         .service(
+            web::resource("/v1/api-keys/current")
+                .route(get().to(admin::api_keys::get_api_key))
+                .route(head().to(admin::api_keys::get_api_key))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
             web::resource("/v1/mcp-urls")
                 .route(post().to(tools::mcp_urls::create_mcp_url))
                 .default_service(not_allowed_for_back_end("POST")),

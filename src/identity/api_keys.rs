@@ -1,4 +1,4 @@
-//! Keys of back ends, which see all threads.
+//! Keys of back ends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,41 +7,53 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// An api key by name. It is kept as a digest.
-#[derive(Clone)]
+use super::rights::Rights;
+
+/// The name and the rights of an API key. Clones share them.
+#[derive(Debug, Clone)]
 pub struct ApiKey {
-    name: Arc<str>,
-    digest: [u8; 32],
+    /// The name, for logs and metrics.
+    pub name: Arc<str>,
+    /// The calls that it may make.
+    pub rights: Rights,
 }
 
-/// The api keys of a deployment.
+/// The API keys of a deployment.
 #[derive(Debug, Clone, Default)]
-pub struct ApiKeys(Arc<[ApiKey]>);
+pub struct ApiKeys(Arc<[Known]>);
+
+/// A key, by the digest of its secret.
+struct Known {
+    digest: [u8; 32],
+    key: ApiKey,
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
 
 impl ApiKey {
-    /// A key of that name.
+    /// The key of that name, with all rights.
     #[must_use]
-    pub fn new(name: &str, secret: &[u8]) -> Self {
+    pub fn named(name: &str) -> Self {
         Self {
             name: name.into(),
-            digest: Sha256::digest(secret).into(),
+            rights: Rights::default(),
         }
     }
 }
 
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApiKey")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
-
 impl ApiKeys {
-    /// These keys.
+    /// These keys, each with its secret.
     #[must_use]
-    pub fn new(keys: Vec<ApiKey>) -> Self {
-        Self(keys.into())
+    pub fn new<'a>(keys: impl IntoIterator<Item = (ApiKey, &'a str)>) -> Self {
+        let known = |(key, secret): (ApiKey, &str)| Known {
+            digest: Sha256::digest(secret).into(),
+            key,
+        };
+        Self(keys.into_iter().map(known).collect())
     }
 
     /// Whether there are no keys, so that no caller is a back end.
@@ -50,25 +62,31 @@ impl ApiKeys {
         self.0.is_empty()
     }
 
-    /// The name of the key in `Authorization: Bearer <api key>`, if it is one of these. Digests
-    /// are compared, in constant time, so that neither length nor prefix shows.
+    /// The key in `Authorization: Bearer <api key>`, if it is one of these. Digests are compared, in
+    /// constant time, so that neither length nor prefix shows.
     #[must_use]
-    pub fn verify(&self, headers: &HeaderMap) -> Option<Arc<str>> {
-        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-        let (scheme, secret) = value.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
-        self.name_of(secret.trim().as_bytes())
+    pub fn verify(&self, headers: &HeaderMap) -> Option<&ApiKey> {
+        self.find(bearer(headers)?.as_bytes())
     }
 
-    /// The name of the key with that secret, compared as in [`Self::verify`].
+    /// The key with that secret, compared as in [`Self::verify`].
     #[must_use]
-    pub fn name_of(&self, secret: &[u8]) -> Option<Arc<str>> {
+    pub fn find(&self, secret: &[u8]) -> Option<&ApiKey> {
         let digest: [u8; 32] = Sha256::digest(secret).into();
-        self.0
+        let known = self
+            .0
             .iter()
-            .find(|key| bool::from(key.digest.ct_eq(&digest)))
-            .map(|key| Arc::clone(&key.name))
+            .find(|known| bool::from(known.digest.ct_eq(&digest)));
+        known.map(|known| &known.key)
     }
+}
+
+/// The credential in `Authorization: Bearer <credential>`.
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, credential) = value.split_once(' ')?;
+    let credential = credential.trim();
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer") && !credential.is_empty();
+    is_bearer.then_some(credential)
 }

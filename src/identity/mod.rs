@@ -13,6 +13,7 @@ mod jwt;
 mod origins;
 mod provider;
 mod proxies;
+mod rights;
 mod scope_grant;
 mod trusted_header;
 #[cfg(feature = "jwt")]
@@ -29,7 +30,7 @@ use crate::domain::KeyRing;
 
 pub use crate::domain::{KeyRingError, ThreadId, ThreadIdError};
 #[doc(hidden)]
-pub use api_keys::{ApiKey, ApiKeys};
+pub use api_keys::{ApiKey, ApiKeys, bearer};
 #[doc(hidden)]
 pub use caller::{Caller, Source};
 use cookie::Cookie;
@@ -42,6 +43,8 @@ pub use jwt::{JwtError, JwtSubject};
 use origins::{Origins, has_origin, is_cross_site};
 pub use provider::{ProviderError, ThreadIdProvider};
 pub use proxies::{ProxyError, TrustedProxies};
+#[doc(hidden)]
+pub use rights::{Right, RightError, Rights};
 #[doc(hidden)]
 pub use scope_grant::ScopeGrant;
 pub use trusted_header::TrustedHeader;

@@ -17,7 +17,8 @@ use tracing::field::{debug, display};
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{ErrorCode, Identity, Limit, method_label};
-use crate::http::session_of;
+use crate::domain::short_hash;
+use crate::http::{Audited, session_of};
 use crate::identity::{Caller, Source};
 use crate::protocols::agentuity::AgentuityError;
 use crate::protocols::modelrelay::RelayError;
@@ -95,12 +96,16 @@ impl Observer {
             let code = problem.as_ref().map_or(NO_CODE, |problem| problem.code);
             self.metrics.errors.get_or_create(&ErrorCode { code }).inc();
         }
+        let problem_code = problem.as_ref().map(|problem| problem.code);
         if let Some((limit, bytes)) = problem.and_then(|problem| problem.refused_bytes) {
             let refused = self.metrics.refused_bytes.get_or_create(&Limit { limit });
             refused.inc_by(bytes);
         }
         if let Some(caller) = request.extensions().get::<Caller>() {
             self.count_caller(caller);
+        }
+        if let Some(Audited(key)) = request.extensions().get::<Audited>() {
+            audit(request, &route, key, status, problem_code);
         }
         let cause = error.and_then(cause);
         log(request, &route, status, duration, cause, self.logs_all);
@@ -155,6 +160,31 @@ impl Observer {
             counter,
         });
     }
+}
+
+/// A line for a call that only operators make. The parts of its path are hashed, as they may name a person.
+fn audit(
+    request: &HttpRequest,
+    route: &str,
+    key: &str,
+    status: StatusCode,
+    code: Option<&'static str>,
+) {
+    let hashes: Vec<_> = request
+        .match_info()
+        .iter()
+        .map(|(name, value)| format!("{name}=#{}", short_hash(value.as_bytes())))
+        .collect();
+    tracing::info!(
+        request.id = session_of(request).map(display),
+        api_key = key,
+        route,
+        method = method_label(request.method()),
+        status = status.as_u16(),
+        code,
+        parts = hashes.join(" "),
+        "audit"
+    );
 }
 
 /// The cause of an error, from the protocols that answer requests.

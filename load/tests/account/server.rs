@@ -102,7 +102,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         webhooks: Webhooks::start(events.clone(), WebhookSettings::default()),
         events,
         identity: Identity::new(ring, CookieSettings::default()),
-        api_keys: ApiKeys::new(vec![ApiKey::new("ops", API_KEY.as_bytes())]),
+        api_keys: ApiKeys::new([(ApiKey::named("ops"), API_KEY)]),
         readiness: Readiness::default(),
     }
 }

@@ -92,10 +92,14 @@ impl fmt::Display for ThreadId {
 /// Whole ids stay out of logs: the debug form is the first eight hex digits of a hash.
 impl fmt::Debug for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use sha2::{Digest, Sha256};
-        let digest = Sha256::digest(self.as_bytes());
-        write!(f, "#{}", hex::encode(&digest[..4]))
+        write!(f, "#{}", short_hash(self.as_bytes()))
     }
+}
+
+/// The form of a name in logs: the first eight hex digits of its hash.
+pub(crate) fn short_hash(name: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    hex::encode(&Sha256::digest(name)[..4])
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Probes and webhook endpoints, for operators.
+//! Probes, webhook endpoints and API keys, for operators.
 
+pub(super) mod api_keys;
 pub(super) mod probes;
 pub(super) mod readiness;
 pub(super) mod webhook_body;

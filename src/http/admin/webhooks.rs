@@ -37,7 +37,7 @@ use crate::webhooks::WebhookId;
 )]
 pub(crate) async fn create_webhook(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
@@ -63,7 +63,7 @@ pub(crate) async fn create_webhook(
 )]
 pub(crate) async fn list_webhooks(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
@@ -87,7 +87,7 @@ pub(crate) async fn list_webhooks(
 )]
 pub(crate) async fn get_webhook(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
@@ -116,7 +116,7 @@ pub(crate) async fn get_webhook(
 )]
 pub(crate) async fn patch_webhook(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
@@ -149,7 +149,7 @@ pub(crate) async fn patch_webhook(
 )]
 pub(crate) async fn delete_webhook(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
@@ -178,7 +178,7 @@ pub(crate) async fn delete_webhook(
 )]
 pub(crate) async fn get_failed(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(page): Query<Page>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
@@ -215,7 +215,7 @@ pub(crate) async fn get_failed(
 )]
 pub(crate) async fn replay_webhook(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {

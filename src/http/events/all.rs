@@ -47,7 +47,7 @@ struct GlobalFeed {
 )]
 pub(crate) async fn get_events(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> Result<HttpResponse, ApiError> {
@@ -62,7 +62,7 @@ pub(crate) async fn get_events(
 /// The headers of the stream alone.
 pub(crate) async fn head_events(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> Result<HttpResponse, ApiError> {

@@ -47,7 +47,7 @@ use crate::web::{ApiError, etag};
     security(("api_key" = [])),
 )]
 pub(crate) async fn get_entry(
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     path: EntryPath,
     conditions: ReadConditions,
     _: Query<Nothing>,
@@ -100,7 +100,7 @@ pub(crate) async fn get_entry(
 )]
 pub(crate) async fn put_entry(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     path: EntryPath,
     EntryConditions(precondition): EntryConditions,
     Query(OfLifetime(lifetime)): Query<OfLifetime>,
@@ -147,7 +147,7 @@ pub(crate) async fn put_entry(
 )]
 pub(crate) async fn delete_entry(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     path: EntryPath,
     EntryConditions(precondition): EntryConditions,
     _: Query<Nothing>,

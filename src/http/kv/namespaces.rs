@@ -42,7 +42,7 @@ use crate::web::ApiError;
 )]
 pub(crate) async fn list_namespaces(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(listing): Query<NamespaceListing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
@@ -88,7 +88,7 @@ pub(crate) async fn list_namespaces(
 )]
 pub(crate) async fn list_entries(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     Query(listing): Query<EntryListing>,
 ) -> Result<HttpResponse, ApiError> {
@@ -136,7 +136,7 @@ pub(crate) async fn list_entries(
 )]
 pub(crate) async fn put_namespace(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     _: Query<Nothing>,
     body: JsonBody,
@@ -165,7 +165,7 @@ pub(crate) async fn put_namespace(
 )]
 pub(crate) async fn delete_namespace(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {

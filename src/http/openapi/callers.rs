@@ -1,7 +1,9 @@
 //! The callers of an operation, and the two families of paths of a thread.
 
+use actix_web::http::Method;
 use utoipa::Modify;
-use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::extensions::{Extensions, ExtensionsBuilder};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
@@ -9,11 +11,14 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{Components, ObjectBuilder, OpenApi, Required};
 
 use super::operations;
+use crate::http::request::rights::right_for;
+use crate::identity::Right;
 
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
 
-/// Adds the security schemes, and for each path of the caller's own thread the path of a thread by its id.
+/// Adds the security schemes, for each path of the caller's own thread the path of a thread by its id, and to each
+/// operation that takes an API key the right that the key needs (`x-right`).
 pub(super) struct Callers;
 
 impl Modify for Callers {
@@ -33,7 +38,30 @@ impl Modify for Callers {
             }
         }
         document.paths.paths.extend(by_id);
+        for (path, item) in &mut document.paths.paths {
+            for (method, operation) in operations(item) {
+                if takes_key(operation) {
+                    let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
+                    operation.extensions = right(&method, path);
+                }
+            }
+        }
     }
+}
+
+/// `x-right`: the right that an API key needs for an operation.
+fn right(method: &Method, path: &str) -> Option<Extensions> {
+    let right = match (right_for(method, path)?, path.contains("{namespace}")) {
+        (Right::Kv, true) => "kv/{namespace}".to_owned(),
+        (right, _) => right.to_string(),
+    };
+    Some(ExtensionsBuilder::new().add("x-right", right).build())
+}
+
+fn takes_key(operation: &Operation) -> bool {
+    let key = SecurityRequirement::new("api_key", Vec::<String>::new());
+    let schemes = operation.security.as_ref();
+    schemes.is_some_and(|schemes| schemes.contains(&key))
 }
 
 fn schemes() -> [(&'static str, SecurityScheme); 3] {

@@ -87,6 +87,7 @@ use problems::Problems;
         admin::webhooks::delete_webhook,
         admin::webhooks::get_failed,
         admin::webhooks::replay_webhook,
+        admin::api_keys::get_api_key,
         admin::probes::healthz,
         admin::probes::readyz,
     ),

@@ -18,13 +18,14 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
     (
         "401",
         "Unauthorized",
-        "The signature of the thread id or token is wrong (`invalid_thread_signature`), or the call needs an API \
-         key (`api_key_required`).",
+        "The signature of the thread id or token is wrong (`invalid_thread_signature`), the API key is unknown \
+         (`invalid_api_key`), or the call needs an API key (`api_key_required`).",
     ),
     (
         "403",
         "Forbidden",
-        "A cookie came from an origin that is not in `cors_origins` (`origin_not_allowed`).",
+        "A cookie came from an origin that is not in `cors_origins` (`origin_not_allowed`), or the API key lacks the \
+         right that `x-right` names (`right_missing`, with `right`).",
     ),
     (
         "404",
@@ -100,23 +101,23 @@ macro_rules! problems {
 
 problems! {
     /// Refusals of any read of a thread.
-    ReadProblems = "400" "401" "406" "412" "503";
+    ReadProblems = "400" "401" "403" "406" "412" "503";
     /// Refusals of any write to a thread.
     WriteProblems = "400" "401" "403" "406" "409" "410" "412" "413" "415" "422" "429" "503";
     /// Refusals of a stream.
-    StreamProblems = "400" "401" "406" "503";
+    StreamProblems = "400" "401" "403" "406" "503";
     /// Refusals of any operation on a scope.
     ScopeProblems = "400" "401" "403" "404" "406" "409" "410" "412" "413" "415" "422" "429" "503";
     /// Refusals of any operation for back ends that answers with JSON.
-    BackEndProblems = "400" "401" "406" "503";
+    BackEndProblems = "400" "401" "403" "406" "503";
     /// Refusals of any operation on an entry or a namespace.
-    EntryProblems = "400" "401" "503";
+    EntryProblems = "400" "401" "403" "503";
     /// Refusals of a body.
     BodyProblems = "413" "415";
     /// Refusals of a request that needs no credential and no store.
     ToolProblems = "400" "406";
     /// Refusals of an operation for back ends that asks no store.
-    McpUrlProblems = "400" "401" "406" "413" "415";
+    McpUrlProblems = "400" "401" "403" "406" "413" "415";
     NotAcceptable = "406";
     PreconditionFailed = "412";
     TooLarge = "413";

@@ -1,18 +1,58 @@
 //! The caller of a path for back ends.
 
 use std::future::{Ready, ready};
+use std::sync::Arc;
 
 use actix_web::http::Method;
-use actix_web::{FromRequest, HttpRequest, Route, dev, web};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, Route, dev, web};
 
-use super::context::key_name_of;
+use super::context::key_of;
+use super::rights::needed;
 use crate::http::Api;
+use crate::identity::{ApiKey, Identity, bearer};
 use crate::web::ApiError;
 
-/// A caller with an API key. Others are rejected before anything else is checked.
+/// A caller with an API key that may make the call. Others are rejected before anything else is checked.
 #[derive(Debug)]
 pub(crate) struct BackEnd {
     pub(crate) api: web::Data<Api>,
+    pub(crate) key: ApiKey,
+}
+
+/// The name of the API key, put into the extensions of a request that the log records.
+pub(crate) struct Audited(pub(crate) Arc<str>);
+
+/// The API key of a request, if it may make the call.
+///
+/// # Errors
+/// [`ApiError::RightMissing`]; [`ApiError::InvalidApiKey`] for an unknown credential; [`ApiError::ApiKeyRequired`]
+/// without one.
+pub(crate) fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiError> {
+    let Some(key) = key_of(request, api) else {
+        return Err(no_key(request, &api.identity));
+    };
+    let Some(right) = needed(request) else {
+        return Ok(key);
+    };
+    if right.is_audited() {
+        let audited = Audited(Arc::clone(&key.name));
+        request.extensions_mut().insert(audited);
+    }
+    match key.rights.cover(&right) {
+        true => Ok(key),
+        false => Err(ApiError::RightMissing {
+            right: right.to_string(),
+        }),
+    }
+}
+
+/// Why a request without a known API key is refused.
+pub(crate) fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
+    let is_token = || identity.has_provider() && identity.identify(request).is_ok();
+    match bearer(request.headers()) {
+        Some(_) if !is_token() => ApiError::InvalidApiKey,
+        _ => ApiError::ApiKeyRequired,
+    }
 }
 
 impl BackEnd {
@@ -20,8 +60,10 @@ impl BackEnd {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?;
-        key_name_of(request, api).ok_or(ApiError::ApiKeyRequired)?;
-        Ok(Self { api: api.clone() })
+        Ok(Self {
+            api: api.clone(),
+            key: key_for(request, api)?,
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! Data that a request carries in its extensions.
 
 use std::cell::OnceCell;
-use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpRequest};
@@ -9,15 +8,15 @@ use actix_web::{HttpMessage, HttpRequest};
 use super::body::Body;
 use crate::domain::ThreadId;
 use crate::http::Api;
-use crate::identity::Caller;
+use crate::identity::{ApiKey, Caller};
 use crate::web::{ApiError, SessionId};
 
 /// Put into a request's extensions by the envelope. One thing and not several: each costs an allocation.
 pub(crate) struct RequestContext {
     session: SessionId,
     pub(crate) body: Body,
-    /// The name of its API key, if it has one, computed at the first use.
-    key_name: OnceCell<Option<Arc<str>>>,
+    /// Its API key, if it has one, verified at the first use.
+    key: OnceCell<Option<ApiKey>>,
     /// The caller, if it was identified before the body was read.
     pub(super) caller: Option<Caller>,
 }
@@ -28,7 +27,7 @@ impl RequestContext {
         Self {
             session,
             body: Body::none(),
-            key_name: OnceCell::new(),
+            key: OnceCell::new(),
             caller: None,
         }
     }
@@ -51,11 +50,11 @@ pub(crate) fn body_of(request: &HttpRequest) -> Result<Bytes, ApiError> {
     context.body.bytes().cloned()
 }
 
-/// The name of the api key that a request shows. The key is verified once.
-pub(crate) fn key_name_of(request: &HttpRequest, api: &Api) -> Option<Arc<str>> {
-    let verify = || api.api_keys.verify(request.headers());
+/// The API key that a request shows, whatever its rights. The key is verified once.
+pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
+    let verify = || api.api_keys.verify(request.headers()).cloned();
     match request.extensions().get::<RequestContext>() {
-        Some(context) => context.key_name.get_or_init(verify).clone(),
+        Some(context) => context.key.get_or_init(verify).clone(),
         None => verify(),
     }
 }

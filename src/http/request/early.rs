@@ -4,8 +4,9 @@ use actix_web::dev::ServiceRequest;
 use actix_web::http::header::TRANSFER_ENCODING;
 use actix_web::{HttpMessage, HttpRequest, web};
 
+use super::back_end::key_for;
 use super::body::{Body, announced_bytes};
-use super::context::{RequestContext, key_name_of};
+use super::context::RequestContext;
 use super::decode::path_part;
 use super::target::caller;
 use crate::http::Api;
@@ -16,7 +17,8 @@ const SMALL_BYTES: u64 = 16_384;
 /// The part of the path that names a thread: `/v1/threads/{id}`.
 const THREAD_PART: usize = 3;
 /// Paths that are for back ends alone.
-const FOR_BACK_ENDS: [&str; 5] = [
+const FOR_BACK_ENDS: [&str; 6] = [
+    "/v1/api-keys/current",
     "/v1/kv",
     "/v1/webhooks",
     "/v1/mcp-urls",
@@ -42,7 +44,7 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
         return false;
     }
     if is_for_back_ends(path) {
-        return key_name_of(request.request(), api).is_none();
+        return key_for(request.request(), api).is_err();
     }
     path.starts_with("/v1/threads/") && lacks_credentials(api, request.request())
 }

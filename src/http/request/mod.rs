@@ -14,5 +14,6 @@ pub(super) mod json_body;
 pub(super) mod key_path;
 pub(super) mod query;
 pub(super) mod rate_subject;
+pub(super) mod rights;
 pub(super) mod target;
 pub(super) mod thread_maker;

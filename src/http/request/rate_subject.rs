@@ -6,7 +6,7 @@ use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::{Error, web};
 
-use super::context::key_name_of;
+use super::context::key_of;
 use crate::http::Api;
 use crate::service::rates::RateSubject;
 
@@ -34,7 +34,7 @@ fn subject(request: &ServiceRequest) -> Option<RateSubject> {
     ) {
         return None;
     }
-    if key_name_of(request.request(), api).is_some() {
+    if key_of(request.request(), api).is_some() {
         return Some(RateSubject::back_end());
     }
     Some(RateSubject::at(

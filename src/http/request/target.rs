@@ -4,7 +4,8 @@ use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
-use super::context::{RequestContext, key_name_of};
+use super::back_end::key_for;
+use super::context::RequestContext;
 use crate::domain::ThreadId;
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
@@ -59,14 +60,17 @@ pub(super) fn caller(
     let Some(id) = id else {
         return Ok(api.identity.identify(request)?);
     };
-    if let Some(name) = key_name_of(request, api) {
-        let id = id.parse().map_err(|_| ApiError::InvalidThreadId)?;
-        return Ok(Caller::of(id, Source::ApiKey).with_key(name));
-    }
+    let refusal = match key_for(request, api) {
+        Ok(key) => {
+            let id = id.parse().map_err(|_| ApiError::InvalidThreadId)?;
+            return Ok(Caller::of(id, Source::ApiKey).with_key(key.name));
+        }
+        Err(refusal) => refusal,
+    };
     api.identity
         .proven_caller(request)
         .filter(|caller| caller.id.as_str() == id)
-        .ok_or(ApiError::ApiKeyRequired)
+        .ok_or(refusal)
 }
 
 impl FromRequest for Target {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderValue;
 
-use super::context::key_name_of;
+use super::back_end::{key_for, no_key};
+use super::context::key_of;
 use crate::domain::ThreadId;
 use crate::http::Api;
 use crate::identity::Caller;
@@ -24,21 +25,26 @@ pub(crate) enum ThreadMaker {
 impl ThreadMaker {
     /// Where a provider knows the callers, strangers make no threads.
     pub(crate) fn of(request: &HttpRequest, api: &Api) -> Result<Self, ApiError> {
-        if let Some(name) = key_name_of(request, api) {
-            return Ok(Self::BackEnd(name));
+        if key_of(request, api).is_some() {
+            return Ok(Self::BackEnd(key_for(request, api)?.name));
         }
         match api.identity.known_caller(request) {
             Some(caller) => Ok(Self::Caller(caller)),
-            None if api.identity.has_provider() => Err(ApiError::ApiKeyRequired),
+            None if api.identity.has_provider() => Err(no_key(request, &api.identity)),
             None => Ok(Self::Stranger),
         }
     }
 
     /// An id that the client has chosen: only back ends may.
-    pub(crate) fn chosen_id(&self, id: &str) -> Result<ThreadId, ApiError> {
+    pub(crate) fn chosen_id(
+        &self,
+        request: &HttpRequest,
+        api: &Api,
+        id: &str,
+    ) -> Result<ThreadId, ApiError> {
         match self {
             Self::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
-            Self::Caller(_) | Self::Stranger => Err(ApiError::ApiKeyRequired),
+            Self::Caller(_) | Self::Stranger => Err(no_key(request, &api.identity)),
         }
     }
 
@@ -62,7 +68,7 @@ impl ThreadMaker {
                 let name = client.map_or_else(String::new, |client| client.to_string());
                 ("stranger", name)
             }
-            Self::Stranger => return Err(ApiError::ApiKeyRequired),
+            Self::Stranger => return Err(no_key(request, &api.identity)),
         };
         let parts = [kind.as_bytes(), name.as_bytes(), key.as_bytes()];
         let ring = api.identity.ring();

@@ -9,7 +9,8 @@ use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::domain::{Json, ThreadId, member};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::request::context::{About, key_name_of};
+use crate::http::request::back_end::key_for;
+use crate::http::request::context::About;
 use crate::http::request::json::BodyFault;
 use crate::web::ApiError;
 
@@ -58,9 +59,10 @@ impl ScopeAccess {
             Ok(Scope::Kept(scope)) => scope.thread().copied(),
             _ => None,
         };
-        let has_key = key_name_of(&self.request, &self.api).is_some();
-        if !has_key && (thread.is_none() || thread != self.proven_thread()) {
-            return Err(ApiError::ApiKeyRequired);
+        if let Err(refusal) = key_for(&self.request, &self.api)
+            && (thread.is_none() || thread != self.proven_thread())
+        {
+            return Err(refusal);
         }
         if let Some(thread) = thread {
             self.request.extensions_mut().insert(About(thread));

@@ -37,7 +37,7 @@ use crate::web::{ApiError, etag};
 )]
 pub(crate) async fn list_archives(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(listing): Query<Listing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
@@ -81,7 +81,7 @@ pub(crate) async fn list_archives(
 )]
 pub(crate) async fn get_archive(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(OfLife(life)): Query<OfLife>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
@@ -118,7 +118,7 @@ pub(crate) async fn get_archive(
 )]
 pub(crate) async fn restore_archive(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(OfLife(life)): Query<OfLife>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;

@@ -131,7 +131,7 @@ pub(crate) async fn get_history(
 )]
 pub(crate) async fn get_final_history(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     Query(FinalPart { life, part }): Query<FinalPart>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;

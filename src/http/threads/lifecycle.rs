@@ -34,6 +34,7 @@ use crate::web::{ApiError, etag};
         (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
         WriteProblems,
     ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn create_thread(
     request: HttpRequest,
@@ -50,7 +51,7 @@ pub(crate) async fn create_thread(
     let maker = ThreadMaker::of(&request, &api)?;
     let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
     let id = match id {
-        Some(id) => maker.chosen_id(&id)?,
+        Some(id) => maker.chosen_id(&request, &api, &id)?,
         None => maker.made_id(&request, &api, conditions.key.as_ref())?,
     };
     request.extensions_mut().insert(About(id));

@@ -60,7 +60,7 @@ pub(super) struct McpUrl {
 )]
 pub(crate) async fn create_mcp_url(
     request: HttpRequest,
-    BackEnd { api }: BackEnd,
+    BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {

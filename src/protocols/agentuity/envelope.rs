@@ -9,10 +9,12 @@ use actix_web::{Error, HttpMessage, web};
 
 use super::{Agentuity, AgentuityError};
 use crate::http::Body;
+use crate::identity::ApiKey;
 
 /// Put into a request's extensions for the handlers.
 pub(super) struct RequestContext {
     pub(super) body: Body,
+    pub(super) key: ApiKey,
 }
 
 /// Reads the body to its end, and admits callers with an API key.
@@ -23,12 +25,15 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let limit_bytes = limit_bytes(&request);
+    let admitted = admit(&request);
+    let limit_bytes = admitted.as_ref().map_or(0, |(_, limit_bytes)| *limit_bytes);
     // nothing of a stranger is kept, but it is read: see `Body`
-    let body = Body::read(&mut request, limit_bytes.unwrap_or(0)).await;
-    let mut response = match limit_bytes {
-        Some(_) => {
-            request.extensions_mut().insert(RequestContext { body });
+    let body = Body::read(&mut request, limit_bytes).await;
+    let mut response = match admitted {
+        Some((key, _)) => {
+            request
+                .extensions_mut()
+                .insert(RequestContext { body, key });
             next.call(request).await?.map_into_left_body()
         }
         None => request
@@ -40,12 +45,13 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// The limit of a request's body; none without an API key.
-fn limit_bytes(request: &ServiceRequest) -> Option<u64> {
+/// The API key of a request, and the limit of its body.
+fn admit(request: &ServiceRequest) -> Option<(ApiKey, u64)> {
     let protocol = request.app_data::<web::Data<Agentuity>>()?;
-    protocol.api_keys.verify(request.headers())?;
-    Some(match *request.method() {
+    let key = protocol.api_keys.verify(request.headers())?;
+    let limit_bytes = match *request.method() {
         Method::PUT => protocol.namespaces.policy().max_bytes,
         _ => Body::LIMIT_BYTES,
-    })
+    };
+    Some((key.clone(), limit_bytes))
 }

@@ -10,6 +10,7 @@ use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
 use crate::domain::{ContentError, EntryKeyError, NamespaceError};
+use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
@@ -19,6 +20,9 @@ pub enum AgentuityError {
     /// No api key, or none that is known.
     #[error("an api key is needed")]
     Unauthorized,
+    /// The API key may not make this call.
+    #[error("the api key lacks the right {0}")]
+    Forbidden(Right),
     /// There is nothing at this path.
     #[error("there is nothing at this path")]
     NotFound,
@@ -61,6 +65,7 @@ impl AgentuityError {
     fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } | Self::NotASocket(HandshakeError::GetMethodRequired) => {
                 StatusCode::METHOD_NOT_ALLOWED

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::Mcp;
 use crate::domain::ThreadId;
 use crate::domain::scope::{Scope, ScopeError, ScopeId};
+use crate::http::{missing, no_key};
 use crate::identity::{IdentityError, ScopeGrant, THREAD_ID};
 use crate::store::Clock;
 use crate::web::ApiError;
@@ -40,18 +41,21 @@ impl Mcp {
     /// wrong. Only then 400 for a malformed name, or for more than one scope.
     pub(super) fn open(&self, request: &HttpRequest) -> Result<Scope, ApiError> {
         let headers = request.headers();
-        let has_key = self.api_keys.verify(headers).is_some();
+        let refusal = self.refusal(request);
         let query = web::Query::<McpQuery>::from_query(request.query_string());
         let granted = match &query {
             Ok(query) => self.granted(query)?,
             Err(_) => None,
         };
         let thread = match headers.contains_key(&THREAD_ID) {
-            true => Some(self.own_thread(request, has_key)?),
+            true => Some(self.own_thread(request, refusal.is_none())?),
             false => None,
         };
-        if !has_key && granted.is_none() && thread.is_none() {
-            return self.known(request);
+        if let Some(refusal) = refusal
+            && granted.is_none()
+            && thread.is_none()
+        {
+            return self.known(request).ok_or(refusal);
         }
         let malformed = "The query takes `scope`, `expires` and `sig`, each once";
         let query = query.map_err(|_| ApiError::InvalidParameter(malformed.into()))?;
@@ -97,16 +101,24 @@ impl Mcp {
         }
     }
 
+    /// Why the request has no API key that opens every scope.
+    fn refusal(&self, request: &HttpRequest) -> Option<ApiError> {
+        let Some(key) = self.api_keys.verify(request.headers()) else {
+            return Some(no_key(request, &self.identity));
+        };
+        let right = missing(key, request.method(), "/mcp")?.to_string();
+        Some(ApiError::RightMissing { right })
+    }
+
     /// The scope of a caller that a provider knows, and that names none.
-    fn known(&self, request: &HttpRequest) -> Result<Scope, ApiError> {
+    fn known(&self, request: &HttpRequest) -> Option<Scope> {
         let names_one =
             !request.query_string().is_empty() || named_by(request.headers()).next().is_some();
         if names_one || !self.identity.has_provider() {
-            return Err(ApiError::ApiKeyRequired);
+            return None;
         }
         let caller = self.identity.proven_caller(request);
-        let caller = caller.ok_or(ApiError::ApiKeyRequired)?;
-        Ok(ScopeId::Thread(caller.id).into())
+        Some(ScopeId::Thread(caller?.id).into())
     }
 }
 

@@ -6,10 +6,10 @@ use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, web};
+use actix_web::{Error, HttpMessage, HttpRequest, web};
 
 use super::{ModelRelay, RelayError};
-use crate::http::{Body, session_of};
+use crate::http::{Body, missing, session_of};
 use crate::service::rates::RateSubject;
 use crate::web::SessionId;
 
@@ -37,20 +37,20 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let request_id = request_id(&request);
     let relay = request.app_data::<web::Data<ModelRelay>>();
-    let key_name = relay.and_then(|relay| key_name(relay, request.headers()));
+    let key_name = relay
+        .ok_or(RelayError::Unauthorized)
+        .and_then(|relay| key_name(relay, request.request()));
     // nothing of a stranger is kept, but it is read: see `Body`
     let limit_bytes = key_name.as_ref().map_or(0, |_| Body::LIMIT_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match key_name {
-        Some(key_name) => {
+        Ok(key_name) => {
             RateSubject::is_a_back_end();
             let exchange = RequestContext { body, key_name };
             request.extensions_mut().insert(exchange);
             next.call(request).await?.map_into_left_body()
         }
-        None => request
-            .error_response(RelayError::Unauthorized)
-            .map_into_right_body(),
+        Err(refusal) => request.error_response(refusal).map_into_right_body(),
     };
     let headers = response.headers_mut();
     if let Some(request_id) = request_id {
@@ -60,11 +60,17 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// The name of the api key that a request has in either place.
-fn key_name(relay: &ModelRelay, headers: &HeaderMap) -> Option<Arc<str>> {
+/// The name of the API key that a request has in either place, if it may make the call.
+fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, RelayError> {
+    let headers = request.headers();
     let key = headers.get(API_KEY);
-    let key = key.and_then(|key| relay.api_keys.name_of(key.as_bytes()));
-    key.or_else(|| relay.api_keys.verify(headers))
+    let key = key.and_then(|key| relay.api_keys.find(key.as_bytes()));
+    let key = key.or_else(|| relay.api_keys.verify(headers));
+    let key = key.ok_or(RelayError::Unauthorized)?;
+    match missing(key, request.method(), request.match_info().as_str()) {
+        Some(right) => Err(RelayError::Forbidden(right)),
+        None => Ok(Arc::clone(&key.name)),
+    }
 }
 
 /// The client's id of the request, or ours.

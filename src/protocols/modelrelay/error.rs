@@ -6,6 +6,7 @@ use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
 use crate::domain::Refusal;
+use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
@@ -15,6 +16,9 @@ pub enum RelayError {
     /// No api key, or none that is known.
     #[error("an api key is needed")]
     Unauthorized,
+    /// The API key may not make this call.
+    #[error("the api key lacks the right {0}")]
+    Forbidden(Right),
     /// There is nothing of that name.
     #[error("{0} not found")]
     NotFound(&'static str),
@@ -58,6 +62,7 @@ impl RelayError {
     fn row(&self) -> Row {
         match self {
             Self::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
             Self::NotFound(_) => NOT_FOUND,
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::InvalidInput(_) => INVALID,

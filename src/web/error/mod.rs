@@ -85,6 +85,15 @@ pub enum ApiError {
     /// The request lacks a valid API key or signed id.
     #[error("This needs an API key, or the signed id of the thread.")]
     ApiKeyRequired,
+    /// The credential is no API key of this server.
+    #[error("The API key is unknown.")]
+    InvalidApiKey,
+    /// The API key may not make this call.
+    #[error("The API key lacks the right `{right}`.")]
+    RightMissing {
+        /// A right that would do.
+        right: String,
+    },
     /// The caller's thread cannot be verified.
     #[error("The signature of the thread id or token is wrong.")]
     Identity(#[from] IdentityError),

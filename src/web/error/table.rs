@@ -34,6 +34,10 @@ impl ApiError {
             Self::InvalidEventType(_) => row(StatusCode::BAD_REQUEST, "invalid_event_type"),
             Self::ScopePart { error, index } => part_problem(error, *index, self),
             Self::ApiKeyRequired => row(StatusCode::UNAUTHORIZED, "api_key_required"),
+            Self::InvalidApiKey => row(StatusCode::UNAUTHORIZED, "invalid_api_key"),
+            Self::RightMissing { right } => {
+                row(StatusCode::FORBIDDEN, "right_missing").with("right", right.as_str())
+            }
             Self::Identity(error) => identity_problem(error, self),
             Self::NotFound => row(StatusCode::NOT_FOUND, "not_found"),
             Self::ToolNotFound => row(StatusCode::NOT_FOUND, "tool_not_found"),

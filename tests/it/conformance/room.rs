@@ -179,7 +179,7 @@ impl Room {
             webhooks: Webhooks::start(events.clone(), webhooks),
             events,
             identity: Identity::new(ring, CookieSettings::default()),
-            api_keys: ApiKeys::new(vec![ApiKey::new("ops", b"secret")]),
+            api_keys: ApiKeys::new([(ApiKey::named("ops"), "secret")]),
             readiness: Readiness::default(),
         }
     }

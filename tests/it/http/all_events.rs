@@ -96,7 +96,7 @@ async fn only_back_ends_hear_all(server: &Server) {
     let request = client.get(path).header("x-thread-id", &thread.signed);
     request.refused(401, "api_key_required").await;
     let request = client.get("/v1/events?type=x").bearer("wrong");
-    request.refused(401, "api_key_required").await;
+    request.refused(401, "invalid_api_key").await;
     let request = client.post(path).bearer(API_SECRET);
     request.refused(405, "method_not_allowed").await;
     let head = client

@@ -190,12 +190,15 @@ async fn only_back_ends_see_archives(server: &Server) {
         (Method::POST, format!("/v1/archives/{}/restore", thread.id)),
         (Method::DELETE, "/v1/archives".to_owned()),
     ] {
-        for key in ["", "Bearer wrong"] {
+        for (key, code) in [
+            ("", "api_key_required"),
+            ("Bearer wrong", "invalid_api_key"),
+        ] {
             let request = client
                 .request(method.clone(), &path)
                 .header("x-thread-id", &thread.signed)
                 .header("authorization", key);
-            request.refused(401, "api_key_required").await;
+            request.refused(401, code).await;
         }
     }
     let request = ask(&client, Method::DELETE, "");

@@ -355,7 +355,7 @@ async fn only_back_ends_see_namespaces(server: &Server) {
         (Method::GET, "/%FF/%FF"),
     ] {
         let answer = refused_without_a_key(&space, method, path).await;
-        answer.problem(401, "api_key_required");
+        answer.problem(401, "invalid_api_key");
     }
     assert_eq!(
         refused_without_a_key(&space, Method::HEAD, &entry)

@@ -93,7 +93,7 @@ fn request(
     let signed = words.0.iter().find(|(word, _)| word.contains(';'));
     if is_by_id && let Some((_, signed)) = signed {
         let id = signed.split(';').next().unwrap();
-        path = path.replacen("/current", &format!("/{id}"), 1);
+        path = path.replacen("/threads/current", &format!("/threads/{id}"), 1);
     }
     let mut request = client.request(method.clone(), &path);
     let takes = |scheme: &str| {

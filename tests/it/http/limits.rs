@@ -225,10 +225,10 @@ async fn a_large_body_of_a_stranger_gets_the_answer_of_a_small_one(server: &Serv
     let signature = "invalid_thread_signature";
     for (head, code) in [
         (path("PUT /v1/kv/n/k", ""), "api_key_required"),
-        (path("PUT /v1/kv/n/k", bearer), "api_key_required"),
+        (path("PUT /v1/kv/n/k", bearer), "invalid_api_key"),
         (path("POST /v1/webhooks", ""), "api_key_required"),
         (path(&by_id, ""), "api_key_required"),
-        (path(&by_id, bearer), "api_key_required"),
+        (path(&by_id, bearer), "invalid_api_key"),
         (path(&by_id, &forged), "api_key_required"),
         (path("PUT /v1/threads/current/state", &forged), signature),
         (path("POST /mcp", ""), "api_key_required"),

@@ -84,6 +84,7 @@ mod providers;
 mod rates;
 #[cfg(feature = "redis")]
 mod replicas;
+mod rights;
 mod scopes;
 mod slow_clients;
 mod starting;

@@ -67,12 +67,12 @@ async fn without_api_keys_a_thread_opens_by_its_signed_id_alone(backend: Backend
         )
         .ok()
         .await;
-    for key in ["", "ops", "undefined"] {
-        client
-            .get(&path)
-            .bearer(key)
-            .refused(401, "api_key_required")
-            .await;
+    for (key, code) in [
+        ("", "api_key_required"),
+        ("ops", "invalid_api_key"),
+        ("undefined", "invalid_api_key"),
+    ] {
+        client.get(&path).bearer(key).refused(401, code).await;
     }
 }
 

@@ -136,7 +136,7 @@ async fn choosing_the_id_takes_an_api_key(server: &Server) {
     post(&thread.id).refused(401, "api_key_required").await;
     post(&thread.id)
         .bearer("wrong")
-        .refused(401, "api_key_required")
+        .refused(401, "invalid_api_key")
         .await;
     post(&thread.id)
         .header("x-thread-id", &thread.signed)

@@ -14,7 +14,7 @@ const DEFAULT_TTL: &str = "default_ttl_seconds must be a number, 0 for no end";
 
 /// `GET /kv/namespaces`: the newest first.
 pub(super) async fn list_namespaces(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
-    let page = request.namespaces().newest(None, NAMED).await?;
+    let page = request.all_namespaces()?.newest(None, NAMED).await?;
     let names = page.records.iter().map(|record| record.namespace.as_str());
     Ok(HttpResponse::Ok().json(names.collect::<Vec<_>>()))
 }

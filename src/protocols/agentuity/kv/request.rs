@@ -9,6 +9,7 @@ use super::super::envelope::RequestContext;
 use super::super::{Agentuity, AgentuityError};
 use crate::domain::{EntryKey, EntryKeyError, Lifetime, Namespace, NamespaceError};
 use crate::http::{Body, EntryContent, path_part};
+use crate::identity::Right;
 use crate::service::{EntryDraft, NamespaceService};
 
 const TTL: &str = "the ttl must be a number of seconds, 0 for no end";
@@ -26,6 +27,15 @@ impl KvRequest {
         &self.protocol.namespaces
     }
 
+    /// The same for a request about all namespaces.
+    ///
+    /// # Errors
+    /// [`AgentuityError::Forbidden`] if the API key has not the right to all of them.
+    pub(super) fn all_namespaces(&self) -> Result<&NamespaceService, AgentuityError> {
+        self.demand(Right::Kv)?;
+        Ok(self.namespaces())
+    }
+
     pub(super) fn query(&self) -> &str {
         self.request.query_string()
     }
@@ -33,10 +43,21 @@ impl KvRequest {
     /// The namespace in the path.
     ///
     /// # Errors
-    /// [`AgentuityError::Namespace`].
+    /// [`AgentuityError::Namespace`], or [`AgentuityError::Forbidden`] if the API key has not the right to it.
     pub(super) fn namespace(&self) -> Result<Namespace, AgentuityError> {
         let text = self.part(0).ok_or(NamespaceError::Utf8)?;
-        Ok(Namespace::new(&text)?)
+        let namespace = Namespace::new(&text)?;
+        self.demand(Right::KvOf(namespace.clone()))?;
+        Ok(namespace)
+    }
+
+    fn demand(&self, right: Right) -> Result<(), AgentuityError> {
+        let extensions = self.request.extensions();
+        let context = extensions.get::<RequestContext>();
+        match context.is_some_and(|context| context.key.rights.cover(&right)) {
+            true => Ok(()),
+            false => Err(AgentuityError::Forbidden(right)),
+        }
     }
 
     /// The key after the namespace.

@@ -1,8 +1,10 @@
 //! The first message of a client: its api key. The store is not asked, so that a client is let in
 //! while the store is away.
 
+use actix_web::http::Method;
 use serde::Deserialize;
 
+use crate::http::missing;
 use crate::identity::ApiKeys;
 use crate::protocols::object::Object;
 
@@ -11,7 +13,7 @@ use crate::protocols::object::Object;
 pub(super) enum Verdict {
     /// The key is one of ours.
     Admitted,
-    /// The key is unknown.
+    /// The key is unknown, or may not write threads.
     TurnedAway,
     /// It is not what a client begins with.
     Unexpected,
@@ -27,8 +29,39 @@ pub(super) fn judge(text: &[u8], keys: &ApiKeys) -> Verdict {
     let Ok(Object(First { authorization })) = serde_json::from_slice(text) else {
         return Verdict::Unexpected;
     };
-    match keys.name_of(authorization.as_bytes()) {
-        Some(_) => Verdict::Admitted,
-        None => Verdict::TurnedAway,
+    match keys.find(authorization.as_bytes()) {
+        Some(key) if missing(key, &Method::POST, "/thread/ws").is_none() => Verdict::Admitted,
+        _ => Verdict::TurnedAway,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::ApiKey;
+
+    #[test]
+    fn only_a_key_that_may_write_threads_is_admitted() {
+        let key = |name: &str, rights: &str| ApiKey {
+            name: name.into(),
+            rights: rights.parse().unwrap(),
+        };
+        let keys = [
+            ("all", "all"),
+            ("threads", "threads+kv"),
+            ("read", "threads.read+kv"),
+        ];
+        let keys = ApiKeys::new(keys.map(|(name, rights)| (key(name, rights), name)));
+        let judge = |secret: &str| {
+            judge(
+                format!(r#"{{"authorization":"{secret}"}}"#).as_bytes(),
+                &keys,
+            )
+        };
+
+        assert_eq!(judge("all"), Verdict::Admitted);
+        assert_eq!(judge("threads"), Verdict::Admitted);
+        assert_eq!(judge("read"), Verdict::TurnedAway);
+        assert_eq!(judge("unknown"), Verdict::TurnedAway);
     }
 }

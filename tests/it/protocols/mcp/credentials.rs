@@ -16,11 +16,9 @@ async fn nobody_comes_in_without_a_credential(server: &Server) {
 
     for mcp in [
         stranger(),
-        stranger().with(wrong.clone()),
         stranger().with(("x-session-id", "s".into())),
         stranger().with(("x-state-id", STATE.into())),
         stranger().with(("x-state-id", "no uuid".into())),
-        stranger().with(wrong).with(("x-session-id", "s".into())),
         stranger().at("/mcp?scope=request"),
         stranger().at("/mcp?scope=session:s"),
         stranger().at("/mcp?unknown"),
@@ -29,6 +27,12 @@ async fn nobody_comes_in_without_a_credential(server: &Server) {
             .with(("x-state-id", STATE.into())),
     ] {
         mcp.assert_kept_out("api_key_required").await;
+    }
+    for mcp in [
+        stranger().with(wrong.clone()),
+        stranger().with(wrong).with(("x-session-id", "s".into())),
+    ] {
+        mcp.assert_kept_out("invalid_api_key").await;
     }
 }
 

@@ -1,0 +1,171 @@
+//! The rights of API keys.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::domain::Namespace;
+
+/// A right of an API key, by its name in the setting `api_key_rights`, or the right that a call needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Right {
+    /// `all`: every call.
+    All,
+    /// `threads`: reads and writes of threads and archives.
+    Threads,
+    /// `threads.read`: reads of threads and archives.
+    ThreadsRead,
+    /// `scopes`: scopes and tools.
+    Scopes,
+    /// `kv`: every namespace.
+    Kv,
+    /// `kv/<namespace>`: one namespace.
+    KvOf(Namespace),
+    /// `events`: the stream of all events.
+    Events,
+    /// `webhooks`: webhook endpoints.
+    Webhooks,
+    /// `owners`: numbers of owners, and their erasure.
+    Owners,
+    /// `admin`: what only operators need.
+    Admin,
+}
+
+/// A text that names no right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the rights are all, threads, threads.read, scopes, kv, kv/<namespace>, events, webhooks, owners and admin"
+)]
+pub struct RightError;
+
+impl Right {
+    /// Whether a key with this right may make a call that needs the other.
+    fn covers(&self, needed: &Self) -> bool {
+        match (self, needed) {
+            (Self::All, _) | (Self::Threads, Self::ThreadsRead) | (Self::Kv, Self::KvOf(_)) => true,
+            _ => self == needed,
+        }
+    }
+
+    /// Whether each call that needs it leaves a line in the log.
+    #[must_use]
+    pub fn is_audited(&self) -> bool {
+        matches!(self, Self::Webhooks | Self::Owners | Self::Admin)
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "all",
+            Self::Threads => "threads",
+            Self::ThreadsRead => "threads.read",
+            Self::Scopes => "scopes",
+            Self::Kv => "kv",
+            Self::KvOf(namespace) => return write!(f, "kv/{}", namespace.as_str()),
+            Self::Events => "events",
+            Self::Webhooks => "webhooks",
+            Self::Owners => "owners",
+            Self::Admin => "admin",
+        })
+    }
+}
+
+impl FromStr for Right {
+    type Err = RightError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(namespace) = text.strip_prefix("kv/") {
+            return Namespace::new(namespace)
+                .map(Self::KvOf)
+                .map_err(|_| RightError);
+        }
+        let named = [
+            Self::All,
+            Self::Threads,
+            Self::ThreadsRead,
+            Self::Scopes,
+            Self::Kv,
+            Self::Events,
+            Self::Webhooks,
+            Self::Owners,
+            Self::Admin,
+        ];
+        named
+            .into_iter()
+            .find(|right| right.to_string() == text)
+            .ok_or(RightError)
+    }
+}
+
+/// The rights of one key. Clones share them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights(Arc<[Right]>);
+
+impl Rights {
+    /// Whether a key with these rights may make a call that needs this one.
+    #[must_use]
+    pub fn cover(&self, needed: &Right) -> bool {
+        self.0.iter().any(|right| right.covers(needed))
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(Right::to_string)
+    }
+}
+
+impl Default for Rights {
+    /// Those of a key that the setting does not name.
+    fn default() -> Self {
+        Self([Right::All].into())
+    }
+}
+
+/// `right+right`, at least one.
+impl FromStr for Rights {
+    type Err = RightError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.split('+')
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_cover_themselves_and_what_is_less() {
+        let cover = |rights: &str, needed: &str| {
+            let rights: Rights = rights.parse().unwrap();
+            rights.cover(&needed.parse().unwrap())
+        };
+
+        for (rights, needed) in [
+            ("all", "admin"),
+            ("all", "kv/a"),
+            ("threads", "threads.read"),
+            ("kv", "kv/a"),
+            ("kv/a", "kv/a"),
+            ("events+threads.read", "threads.read"),
+        ] {
+            assert!(cover(rights, needed), "{rights} {needed}");
+        }
+        for (rights, needed) in [
+            ("threads.read", "threads"),
+            ("kv/a", "kv"),
+            ("kv/a", "kv/b"),
+            ("kv/a+kv/b", "kv"),
+            ("threads+scopes+kv+events+webhooks+owners", "admin"),
+        ] {
+            assert!(!cover(rights, needed), "{rights} {needed}");
+        }
+        assert_eq!("".parse::<Rights>(), Err(RightError));
+        assert_eq!("threads,kv".parse::<Rights>(), Err(RightError));
+        assert_eq!("kv/".parse::<Rights>(), Err(RightError));
+    }
+}

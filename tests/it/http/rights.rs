@@ -1,0 +1,248 @@
+//! The rights of API keys.
+
+use std::collections::HashMap;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::client::{Request, new_id};
+use crate::support::server::{API_SECRET, Backend, Server};
+
+/// Keys with one right each. The name of a key is its right with letters alone.
+const RIGHTS: [&str; 10] = [
+    "all",
+    "threads",
+    "threads.read",
+    "scopes",
+    "kv",
+    "kv/a",
+    "events",
+    "webhooks",
+    "owners",
+    "admin",
+];
+
+fn name_of(right: &str) -> String {
+    right.replace(['/', '.'], "-")
+}
+
+fn secret_of(right: &str) -> String {
+    format!("a-secret-of-the-key-with-the-right-{}", name_of(right))
+}
+
+fn limited(backend: Backend) -> Server {
+    let keys = RIGHTS.map(|right| format!("{}:{}", name_of(right), secret_of(right)));
+    let rights = RIGHTS.map(|right| format!("{}:{right}", name_of(right)));
+    Server::builder(backend)
+        .set("THREADKEEP_API_KEYS", keys.join(","))
+        .set("THREADKEEP_API_KEY_RIGHTS", rights.join(","))
+        .set("THREADKEEP_LOG_FORMAT", "json")
+        .start()
+}
+
+/// Whether a key with the one right may make a call that needs the other.
+fn covers(right: &str, needed: &str) -> bool {
+    right == "all"
+        || right == needed
+        || (right, needed) == ("threads", "threads.read")
+        || right == "kv" && needed.starts_with("kv/")
+}
+
+/// A body with which a request is refused for its rights, and for nothing before.
+fn body_of(path: &str) -> Value {
+    match path.strip_prefix("/v1/scopes") {
+        Some(_) => json!({"scope": "session:s"}),
+        None if path.starts_with("/v1/tool") => {
+            json!({"scope": "session:s", "calls": [], "arguments": {}})
+        }
+        None => json!({}),
+    }
+}
+
+async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Backend) {
+    let server = limited(backend);
+    let client = server.client();
+    let document = client.get("/openapi.json").ok().await.json();
+    let mut answered: HashMap<&str, usize> = HashMap::new();
+
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let Some(needed) = operation["x-right"].as_str() else {
+                continue;
+            };
+            let concrete = path
+                .replace("{id}", &new_id())
+                .replace("{namespace}", "a")
+                .replace("{name}", "kv_read");
+            let concrete = concrete.replace("{key}", "k");
+            let needed = needed.replace("{namespace}", "a");
+            // a stream would not end, and the right is the same
+            let method = match &**method {
+                "get" => Method::HEAD,
+                method => method.to_uppercase().parse().unwrap(),
+            };
+            for right in RIGHTS {
+                let request = client.request(method.clone(), &concrete);
+                let request = request.bearer(&secret_of(right));
+                let answer = match method {
+                    Method::HEAD | Method::DELETE if !path.starts_with("/v1/scopes") => request,
+                    _ => request.json(&body_of(path).to_string()),
+                };
+                let answer = answer.send().await;
+
+                let told = format!("{right}: {method} {path} {}", answer.status);
+                assert_ne!(answer.status, 401, "{told}");
+                assert_eq!(answer.status != 403, covers(right, &needed), "{told}");
+                if answer.status == 403 && method != Method::HEAD {
+                    let problem = answer.problem(403, "right_missing");
+                    assert_eq!(problem["right"], *needed, "{told}");
+                }
+                *answered.entry(right).or_default() += usize::from(answer.status != 403);
+            }
+        }
+    }
+    for right in RIGHTS {
+        let expected = !matches!(right, "owners" | "admin");
+        assert_eq!(answered[right] > 0, expected, "{right}");
+    }
+}
+
+async fn a_key_of_one_namespace_sees_no_other(backend: Backend) {
+    let server = limited(backend);
+    let client = server.client();
+    let by = |method: Method, path: &str| {
+        let request = client.request(method, path).bearer(&secret_of("kv/a"));
+        request.body("text")
+    };
+
+    by(Method::PUT, "/v1/kv/a/k").ok().await;
+    by(Method::PUT, "/v1/kv/%61/k").ok().await;
+    by(Method::PUT, "/kv/a/k").ok().await;
+
+    for path in [
+        "/v1/kv/b/k",
+        "/v1/kv/%62/k",
+        "/v1/%6bv/b/k",
+        "/v1/kv/a%2Fb/k",
+    ] {
+        let problem = by(Method::PUT, path).refused(403, "right_missing").await;
+        assert!(
+            problem["right"].as_str().unwrap().starts_with("kv/"),
+            "{path}"
+        );
+    }
+    for (method, path) in [
+        (Method::GET, "/kv/b/k"),
+        (Method::PUT, "/kv/keys/a"),
+        (Method::GET, "/kv/keys/b"),
+        (Method::GET, "/kv/search/b/a"),
+        (Method::GET, "/kv/search/a"),
+        (Method::GET, "/kv/stats/b"),
+        (Method::GET, "/kv/stats"),
+        (Method::GET, "/kv/namespaces"),
+        (Method::DELETE, "/kv/b"),
+        (Method::GET, "/kv/2025-03-17/b/k"),
+    ] {
+        let answer = by(method.clone(), path).send().await;
+        assert_eq!(answer.status, 403, "{method} {path}: {}", answer.text());
+    }
+    for path in ["/kv/keys/a", "/kv/search/a/k", "/kv/stats/a", "/kv/a/k"] {
+        by(Method::GET, path).ok().await;
+    }
+}
+
+async fn the_other_protocols_ask_for_the_same_rights(backend: Backend) {
+    let server = limited(backend);
+    let client = server.client();
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    let mcp = || {
+        let request = client.post("/mcp").json(&ping);
+        request.header("accept", "application/json, text/event-stream")
+    };
+    let calls: [(&str, &dyn Fn() -> Request); 4] = [
+        ("scopes", &mcp),
+        ("scopes", &|| client.get("/api/v1/sessions")),
+        ("scopes", &|| client.get("/state-handles")),
+        ("kv", &|| client.get("/kv/namespaces")),
+    ];
+
+    for (needed, call) in calls {
+        for right in RIGHTS {
+            let answer = call().bearer(&secret_of(right)).send().await;
+            let expected = if covers(right, needed) { 200 } else { 403 };
+            assert_eq!(
+                answer.status,
+                expected,
+                "{right} {needed}: {}",
+                answer.text()
+            );
+        }
+    }
+}
+
+async fn a_signed_id_opens_its_thread_whatever_key_comes_with_it(backend: Backend) {
+    let server = limited(backend);
+    let thread = server.client().thread();
+    let path = format!("/v1/threads/{}/state", thread.id);
+    let put = |right: &str| {
+        let request = server.client().request(Method::PUT, &path);
+        request.bearer(&secret_of(right)).json("{}")
+    };
+
+    put("kv").refused(403, "right_missing").await;
+    let both = put("kv").header("x-thread-id", &thread.signed);
+
+    assert_eq!(both.ok().await.version(), 1);
+}
+
+async fn a_key_is_told_its_name_and_rights(server: &Server) {
+    let ask = |key: &str| server.client().get("/v1/api-keys/current").bearer(key);
+
+    let told = ask(API_SECRET).ok().await.json();
+
+    assert_eq!(told, json!({"name": "ops", "rights": ["all"]}));
+    ask("wrong").refused(401, "invalid_api_key").await;
+    let none = server.client().get("/v1/api-keys/current");
+    none.refused(401, "api_key_required").await;
+}
+
+async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend) {
+    let server = limited(backend);
+    let client = server.client();
+    let path = "/v1/webhooks/an-endpoint-to-hide";
+    let get = |key: &str| client.get(path).bearer(key);
+
+    get(&secret_of("webhooks")).refused(404, "not_found").await;
+    get(&secret_of("kv")).refused(403, "right_missing").await;
+    get("wrong").refused(401, "invalid_api_key").await;
+    client.get("/v1/kv").bearer(&secret_of("kv")).ok().await;
+    assert!(server.stop().success());
+
+    let log = server.log();
+    let lines: Vec<Value> = log
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|line: &Value| line["message"] == "audit")
+        .collect();
+    let told = |name: &str| {
+        lines
+            .iter()
+            .map(|line| line[name].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told("api_key"), ["webhooks", "kv"], "{log}");
+    assert_eq!(told("status"), [404, 403]);
+    assert_eq!(told("code"), ["not_found", "right_missing"]);
+    assert_eq!(told("route"), ["/v1/webhooks/{id}", "/v1/webhooks/{id}"]);
+    assert!(lines[0]["parts"].as_str().unwrap().starts_with("id=#"));
+    assert!(!log.contains("to-hide"), "{log}");
+}
+
+over_both_stores!(a_key_is_told_its_name_and_rights);
+with_own_servers!(
+    a_key_makes_the_calls_that_its_rights_cover_and_no_others,
+    a_key_of_one_namespace_sees_no_other,
+    the_other_protocols_ask_for_the_same_rights,
+    a_signed_id_opens_its_thread_whatever_key_comes_with_it,
+    calls_of_operators_leave_a_line_without_what_they_name,
+);
