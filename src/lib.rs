@@ -97,7 +97,8 @@ pub mod webhooks;
 
 pub use actix::{
     BuildError, CallbackCounts, Completed, History, Kv, Receipt, RequestState, ScopeHandle,
-    Session, SessionState, Tasks, Thread, ThreadState, Threads, ThreadsBuilder, ThreadsMiddleware,
+    Session, SessionState, TakeTurn, Tasks, Thread, ThreadState, Threads, ThreadsBuilder,
+    ThreadsMiddleware, Turn,
 };
 pub use domain::ThreadId;
 pub use events::{EventType, EventTypes, Events, Notice};

@@ -9,7 +9,8 @@ use super::callbacks::Repeatable;
 use super::endings::{Endings, Ticket};
 use super::pending_writes::PendingWrites;
 use super::services::Services;
-use crate::domain::{Document, Json, Operation, ThreadId, Written};
+use super::turn::Turns;
+use crate::domain::{Document, Json, Operation, ThreadId, TurnToken, Written};
 use crate::events::Notice;
 use crate::identity::Caller;
 use crate::service::{ScopeService, ServiceError, ThreadService, WriteOptions};
@@ -103,7 +104,7 @@ impl CurrentThread {
             return Ok(None);
         };
         let operations = &batch.operations;
-        let options = WriteOptions::default();
+        let options = self.options();
         let written = match batch.metadata {
             None => self.service().merge(&id, operations, options).await,
             Some(metadata) => {
@@ -121,7 +122,7 @@ impl CurrentThread {
     pub(super) async fn destroy(&self) -> Result<(), ServiceError> {
         let _queue = self.queue.lock().await;
         let caller = self.pending().caller().clone();
-        let options = WriteOptions::default();
+        let options = self.options();
         let next = match caller.source.successor() {
             Some(fresh) => {
                 self.service().destroy(&caller.id, options).await?;
@@ -209,6 +210,24 @@ impl CurrentThread {
     /// there.
     pub(super) fn note_stored(&self, id: &ThreadId) {
         self.pending().note_stored(id);
+    }
+
+    pub(super) fn turns(&self) -> Option<Turns> {
+        self.services().turns.clone()
+    }
+
+    /// Has later writes to the thread carry the token, if it is still that of the request.
+    pub(super) fn hold_turn(&self, id: &ThreadId, token: TurnToken) {
+        self.pending().hold_turn(id, token);
+        self.note_stored(id);
+    }
+
+    /// The conditions of a write: the turn that the request has taken.
+    pub(super) fn options(&self) -> WriteOptions {
+        WriteOptions {
+            turn: self.pending().turn(),
+            ..WriteOptions::default()
+        }
     }
 
     fn service(&self) -> &ThreadService {

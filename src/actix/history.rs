@@ -61,7 +61,7 @@ impl History {
         }
         let (scopes, scope) = self.target.open()?;
         let written = scopes
-            .append(&scope, items, WriteOptions::default())
+            .append(&scope, items, self.target.options(WriteOptions::default()))
             .await?;
         self.target.note_stored(&scope);
         Ok(written.appended)

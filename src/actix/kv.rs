@@ -181,7 +181,9 @@ impl Kv {
         scope: &ScopeId,
         operation: KvOperation,
     ) -> Result<Option<KvAnswer>, ApiError> {
-        let written = scopes.write(scope, &[operation], self.options).await?;
+        let written = scopes
+            .write(scope, &[operation], self.target.options(self.options))
+            .await?;
         self.target.note_stored(scope);
         let ScopeWritten { answers, .. } = written;
         Ok(answers.first().copied())

@@ -23,6 +23,7 @@ mod state;
 mod tasks;
 mod thread;
 mod threads;
+mod turn;
 
 pub use builder::{BuildError, ThreadsBuilder};
 pub use callbacks::CallbackCounts;
@@ -38,3 +39,4 @@ pub use state::ThreadState;
 pub use tasks::Tasks;
 pub use thread::Thread;
 pub use threads::Threads;
+pub use turn::{TakeTurn, Turn};

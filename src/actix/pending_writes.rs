@@ -2,7 +2,9 @@
 
 use std::mem;
 
-use crate::domain::{Document, Json, Operation, Policy, Refusal, Stamp, ThreadId, Written};
+use crate::domain::{
+    Document, Json, Operation, Policy, Refusal, Stamp, ThreadId, TurnToken, Written,
+};
 use crate::identity::Caller;
 use crate::service::ServiceError;
 use crate::store::{Found, StoreError};
@@ -23,6 +25,8 @@ pub(super) struct PendingWrites {
     state: Option<Loaded>,
     metadata: Option<Json>,
     version: Option<u64>,
+    /// The turn that was taken last.
+    turn: Option<TurnToken>,
     /// Set while the store has a batch, so it stays set when a flush is cancelled.
     in_flight: bool,
     has_stored: bool,
@@ -54,6 +58,7 @@ impl PendingWrites {
             state: None,
             metadata: None,
             version: None,
+            turn: None,
             in_flight: false,
             has_stored: false,
         }
@@ -72,6 +77,17 @@ impl PendingWrites {
     /// Notes a write outside the queue, if it was to this thread.
     pub(super) fn note_stored(&mut self, id: &ThreadId) {
         self.has_stored |= self.caller.id == *id;
+    }
+
+    /// Notes a turn, if it is of this thread.
+    pub(super) fn hold_turn(&mut self, id: &ThreadId, token: TurnToken) {
+        if self.caller.id == *id {
+            self.turn = Some(token);
+        }
+    }
+
+    pub(super) fn turn(&self) -> Option<TurnToken> {
+        self.turn
     }
 
     pub(super) fn version(&self) -> Option<u64> {

@@ -46,7 +46,7 @@ impl ScopeHandle {
     /// or the middleware has no scopes.
     pub async fn clear(&self, keep_unfinished: bool) -> Result<(), ApiError> {
         let (scopes, scope) = self.target.open()?;
-        let options = WriteOptions::default();
+        let options = self.target.options(WriteOptions::default());
         scopes.clear(&scope, keep_unfinished, options).await?;
         Ok(())
     }
@@ -58,6 +58,7 @@ impl ScopeHandle {
     /// [`ApiError::Service`] or [`ApiError::Internal`].
     pub async fn end(&self) -> Result<bool, ApiError> {
         let (scopes, scope) = self.target.open()?;
-        Ok(scopes.end(&scope, None).await?)
+        let turn = self.target.options(WriteOptions::default()).turn;
+        Ok(scopes.end(&scope, None, turn).await?)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::current_thread::CurrentThread;
 use crate::domain::scope::ScopeId;
-use crate::service::ScopeService;
+use crate::service::{ScopeService, WriteOptions};
 use crate::web::ApiError;
 
 /// The scope of a request's thread, whichever that is by then, or a scope of the app's choice, from
@@ -32,6 +32,17 @@ impl ScopeTarget {
             source: None,
         })?;
         Ok((scopes, scope))
+    }
+
+    /// The conditions of a write: those given, and the turn of the request if it is to its thread.
+    pub(super) fn options(&self, given: WriteOptions) -> WriteOptions {
+        match self {
+            Self::Thread(live) => WriteOptions {
+                turn: live.options().turn,
+                ..given
+            },
+            _ => given,
+        }
     }
 
     /// Notes that the store has accepted a write to that scope: its thread exists now.

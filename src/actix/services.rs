@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::turn::Turns;
 use crate::service::{ScopeService, ThreadService};
 use crate::store::Backend;
 
@@ -10,6 +11,8 @@ use crate::store::Backend;
 pub(super) struct Services {
     pub(super) threads: ThreadService,
     pub(super) scopes: Option<ScopeService>,
+    /// Turns, over the app's connection.
+    pub(super) turns: Option<Turns>,
     /// The back end that gives each worker a connection. Without it, workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
@@ -28,6 +31,7 @@ impl Services {
         };
         Self {
             scopes: self.scopes.as_ref().map(over_worker),
+            turns: self.turns.clone(),
             threads,
             backend: None,
         }

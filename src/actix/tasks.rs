@@ -76,7 +76,8 @@ impl Tasks {
     /// [`ApiError::Service`] or [`ApiError::Internal`].
     pub async fn update(&self, which: &TaskRef, change: &TaskChange) -> Result<(), ApiError> {
         let (scopes, scope) = self.target.open()?;
-        let written = scopes.update_task(&scope, which, change, self.options);
+        let options = self.target.options(self.options);
+        let written = scopes.update_task(&scope, which, change, options);
         written.await?;
         self.target.note_stored(&scope);
         Ok(())
@@ -84,7 +85,8 @@ impl Tasks {
 
     async fn put(&self, tasks: &[NewTask], keep_unfinished: bool) -> Result<(), ApiError> {
         let (scopes, scope) = self.target.open()?;
-        let written = scopes.write_tasks(&scope, tasks, keep_unfinished, self.options);
+        let options = self.target.options(self.options);
+        let written = scopes.write_tasks(&scope, tasks, keep_unfinished, options);
         written.await?;
         self.target.note_stored(&scope);
         Ok(())

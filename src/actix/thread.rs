@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,6 +14,7 @@ use super::kv::Kv;
 use super::scope_target::ScopeTarget;
 use super::state::{ThreadState, from_json, to_json};
 use super::tasks::Tasks;
+use super::turn::TakeTurn;
 use crate::domain::{Json, ThreadId};
 use crate::events::Notice;
 use crate::web::ApiError;
@@ -55,6 +57,29 @@ impl Thread {
     #[must_use]
     pub fn history(&self) -> History {
         History::of(self.target())
+    }
+
+    /// Takes the turn of the thread, which lasts `ttl`, 1 to 600 seconds, unless it is renewed: the handle renews it,
+    /// and gives it back when it is dropped. Creates the thread if it does not exist.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use threadkeep::{ApiError, Thread};
+    /// async fn answer(thread: Thread) -> Result<&'static str, ApiError> {
+    ///     let turn = thread.turn(Duration::from_secs(30)).wait(Duration::from_secs(10)).await?;
+    ///     // ask the model: no other caller that takes turns does so for this conversation meanwhile
+    ///     thread.state().push("messages", "the answer")?;
+    ///     thread.flush().await?;
+    ///     turn.end().await?;
+    ///     Ok("done")
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When awaited: [`ApiError::Service`] with [`Refusal::TurnTaken`](crate::errors::Refusal::TurnTaken) if another
+    /// turn is held; [`ApiError::InvalidParameter`] for a `ttl` outside its bounds.
+    pub fn turn(&self, ttl: Duration) -> TakeTurn {
+        TakeTurn::of(Arc::clone(&self.0), ttl)
     }
 
     fn target(&self) -> ScopeTarget {

@@ -11,11 +11,12 @@ use super::endings::Endings;
 use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
 use super::services::Services;
+use super::turn::Turns;
 use crate::domain::scope::ScopeId;
 use crate::domain::{self, KeyRing, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
-use crate::service::{ScopeService, ThreadService};
+use crate::service::{ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, MemorySettings, millis};
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
@@ -66,6 +67,7 @@ impl Threads {
             services: Services {
                 threads: service,
                 scopes: None,
+                turns: None,
                 backend: None,
             },
             identity,
@@ -97,6 +99,20 @@ impl Threads {
             events: Some(events),
             ..self
         }
+    }
+
+    /// The same with turns, which [`Thread::turn`] needs. They have to be over the store of the threads.
+    ///
+    /// [`Thread::turn`]: super::Thread::turn
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_turns(mut self, service: TurnService) -> Self {
+        let background = self.background.clone();
+        self.services.turns = Some(Turns {
+            service,
+            background,
+        });
+        self
     }
 
     /// The same with scopes, which [`Thread::kv`] and its like need. They have to be over the store

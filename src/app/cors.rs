@@ -28,6 +28,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
             header("x-session-id"),
             header("x-state-id"),
             header("x-thread-id"),
+            header("x-turn-token"),
         ])
         .expose_headers([
             ETAG,

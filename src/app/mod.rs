@@ -123,6 +123,7 @@ impl Application {
             identity,
             readiness: Readiness::default(),
             backend,
+            waiting: Arc::default(),
             rates,
             sockets: Arc::clone(&sockets),
             settings: settings.clone(),

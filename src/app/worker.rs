@@ -15,7 +15,7 @@ use crate::service::rates::{LimitedScopes, LimitedStore, RateCounters, RateGate}
 use crate::service::tools::Toolbox;
 use crate::service::{
     ArchiveService, NamespaceService, RunService, ScopeService, SessionService, StateHandleService,
-    ThreadService,
+    ThreadService, TurnService, Waiting,
 };
 use crate::store::{Backend, Clock, Scopes, Store};
 use crate::webhooks::Webhooks;
@@ -29,6 +29,7 @@ pub(super) struct Shared {
     pub(super) webhooks: Webhooks,
     pub(super) identity: Identity,
     pub(super) readiness: Readiness,
+    pub(super) waiting: Arc<Waiting>,
     pub(super) rates: Arc<RateCounters>,
     pub(super) sockets: Arc<SocketCounters>,
 }
@@ -61,6 +62,11 @@ impl Shared {
         let (store, scopes) = self.stores(backend);
         let service = ThreadService::new(store, settings.policy, timeout);
         Api {
+            turns: TurnService::new(
+                Arc::clone(backend) as _,
+                service.clone(),
+                Arc::clone(&self.waiting),
+            ),
             scopes: ScopeService::new(scopes, service.clone(), settings.scopes, timeout),
             service,
             archives: ArchiveService::new(Arc::clone(backend) as _, settings.policy),

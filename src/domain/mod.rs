@@ -16,7 +16,7 @@ mod refusal;
 mod retention;
 mod rfc3339;
 pub mod scope;
-mod threads;
+pub(crate) mod threads;
 mod three_way;
 
 pub use event::{
@@ -53,6 +53,7 @@ pub use threads::thread::{Life, Stamp, Thread};
 #[cfg(feature = "server")]
 pub(crate) use threads::thread_id::short_hash;
 pub use threads::thread_id::{ThreadId, ThreadIdError};
+pub use threads::turn::{TakeTurn, TurnGranted, TurnHeld, TurnToken, TurnTokenError};
 pub use threads::write::{
     Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written,
 };

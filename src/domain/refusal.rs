@@ -81,6 +81,17 @@ pub enum Refusal {
     /// The data that the write is based on has changed; compute the write again.
     #[error("the data that the write is based on has changed")]
     Changed,
+    /// Somebody else holds the turn, which is exclusive or is asked for.
+    #[error("the turn is taken")]
+    TurnTaken {
+        /// When it ends, by the store's clock.
+        ends_ms: u64,
+        /// How long that is from now.
+        left_ms: u64,
+    },
+    /// A later turn was granted, or the turn was given back, or its thread has ended.
+    #[error("the turn is lost")]
+    TurnLost,
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,

@@ -313,6 +313,11 @@ impl Events {
         });
     }
 
+    /// Is cancelled when streams end, as the server is about to stop.
+    pub(crate) fn draining(&self) -> &CancellationToken {
+        &self.0.end_streams
+    }
+
     /// Is cancelled when this stops.
     pub(crate) fn stopped(&self) -> &CancellationToken {
         &self.0.stop

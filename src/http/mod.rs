@@ -21,7 +21,7 @@ mod tools;
 use crate::events::Events;
 use crate::identity::{ApiKeys, Identity};
 use crate::service::tools::Toolbox;
-use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
+use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService, TurnService};
 use crate::webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
@@ -35,6 +35,7 @@ pub(crate) use request::back_end::{Audited, no_key};
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;
 pub use request::body_memory::BodyMemory;
+pub(crate) use request::conditions::turn;
 pub(crate) use request::context::About;
 pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
@@ -46,6 +47,8 @@ pub(crate) use request::rights::missing;
 pub struct Api {
     /// The threads.
     pub service: ThreadService,
+    /// Turns of the threads.
+    pub turns: TurnService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,
     /// Archives of ended threads.

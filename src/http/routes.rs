@@ -75,6 +75,15 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .default_service(not_allowed_for_thread("GET, HEAD, POST")),
         )
         .service(
+            web::resource(path("/turn"))
+                .route(post().to(threads::turns::take_turn))
+                .route(patch().to(threads::turns::renew_turn))
+                .route(delete().to(threads::turns::end_turn))
+                .route(get().to(threads::turns::get_turn))
+                .route(head().to(threads::turns::get_turn))
+                .default_service(not_allowed_for_thread("GET, HEAD, POST, PATCH, DELETE")),
+        )
+        .service(
             web::resource(path("/events"))
                 .route(get().to(events::of_thread::get_thread_events))
                 .route(head().to(events::of_thread::head_thread_events))

@@ -109,4 +109,16 @@ pub(super) struct WriteHeaders {
     /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
+    /// Write only if no turn was granted after that of this token.
+    #[param(rename = "x-turn-token")]
+    x_turn_token: Option<String>,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "only its shape is used")]
+#[into_params(parameter_in = Header)]
+pub(super) struct TokenHeader {
+    /// The token of the turn.
+    #[param(rename = "x-turn-token")]
+    x_turn_token: String,
 }

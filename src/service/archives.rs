@@ -112,6 +112,7 @@ mod tests {
             precondition: None,
             idempotency: None,
             tombstone: Duration::ZERO,
+            turn: None,
         };
         for _ in 0..THREADS {
             let id = ThreadId::random();

@@ -9,11 +9,12 @@ mod relay;
 mod scopes;
 mod threads;
 pub mod tools;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{IdempotencyKey, Policy, Precondition};
+use crate::domain::{IdempotencyKey, Policy, Precondition, ThreadId, TurnToken};
 use crate::store::Store;
 
 pub use archives::ArchiveService;
@@ -32,6 +33,7 @@ pub use relay::state_handles::{StateHandle, StateHandleService};
 pub use relay::tool_state::ToolState;
 pub use scopes::ScopeService;
 pub use threads::write::{NewThread, ThreadPatch};
+pub use turns::{TurnRequest, TurnService, Waiting};
 
 /// The threads of a store under a policy.
 #[derive(Debug, Clone)]
@@ -46,6 +48,8 @@ pub struct ThreadService {
 pub struct WriteOptions {
     /// The condition on the thread.
     pub precondition: Option<Precondition>,
+    /// The turn that it belongs to.
+    pub turn: Option<TurnToken>,
     /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
 }
@@ -84,6 +88,14 @@ impl ThreadService {
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// Asks the limits whether a client may write to a thread now.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub(crate) async fn admit(&self, id: &ThreadId) -> Result<(), ServiceError> {
+        Ok(self.store.admit(id).await?)
     }
 
     /// Whether the store takes writes.

@@ -19,7 +19,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::{
-    IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, Write, Written,
+    IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, TurnToken, Write,
+    Written,
 };
 
 #[cfg(all(feature = "redis", feature = "tls"))]
@@ -47,6 +48,7 @@ pub use traits::log::{EventLog, Heads, Watched};
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
 pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes};
+pub use traits::turns::Turns;
 pub use traits::upkeep::{Due, Reaped, Upkeep};
 
 /// The result of a read, with its version.
@@ -81,6 +83,8 @@ pub struct Whole {
 pub struct Destroy {
     /// The condition on the thread.
     pub precondition: Option<Precondition>,
+    /// The turn that it belongs to.
+    pub turn: Option<TurnToken>,
     /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
     /// How long the id refuses writes afterwards.

@@ -9,7 +9,8 @@ use super::{
     Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 use crate::domain::scope::{ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
-use crate::domain::{Life, ThreadId};
+use crate::domain::threads::turn::check_turn;
+use crate::domain::{Life, ThreadId, TurnToken};
 
 /// A single scope, whichever is named, in this process' memory. Clones share it; it is gone with
 /// the last one.
@@ -75,7 +76,13 @@ impl Scopes for PassingScope {
         Ok(done.written)
     }
 
-    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
+    async fn end_scope(
+        &self,
+        _: &ScopeId,
+        expected: Option<u64>,
+        turn: Option<TurnToken>,
+    ) -> Result<bool, WriteError> {
+        check_turn(None, turn, self.clock.now_ms())?;
         let mut held = self.held();
         let stamp = held.stamp();
         check_version(expected, stamp)?;
@@ -152,14 +159,14 @@ mod tests {
         };
         passing.write_scope(&run, &write).await.unwrap();
         assert_eq!(read().await.keys.len(), 1);
-        let unmet = passing.end_scope(&run, Some(7)).await;
+        let unmet = passing.end_scope(&run, Some(7), None).await;
         assert!(matches!(
             unmet,
             Err(WriteError::Refused(Refusal::VersionMismatch { .. }))
         ));
-        assert!(passing.end_scope(&run, Some(1)).await.unwrap());
+        assert!(passing.end_scope(&run, Some(1), None).await.unwrap());
 
         assert!(read().await.keys.is_empty());
-        assert!(!passing.end_scope(&run, None).await.unwrap());
+        assert!(!passing.end_scope(&run, None, None).await.unwrap());
     }
 }

@@ -46,7 +46,7 @@ async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     look("an end that was done before");
     assert!(!room.subject().destroy().await.existed);
     look("an end of nothing");
-    let ended = room.backend.end_scope(&scope.scope, None).await;
+    let ended = room.backend.end_scope(&scope.scope, None, None).await;
     assert!(!ended.unwrap());
     look("an end of no scope");
     assert!(!space.delete("no such key").await);

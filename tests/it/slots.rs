@@ -112,6 +112,7 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
         precondition: None,
         idempotency: Some(numbered_once(2)),
         tombstone: Duration::from_secs(60),
+        turn: None,
     };
     let destroyed = thread.store.destroy(&thread.id, &destroy).await;
     assert!(
@@ -314,7 +315,7 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
         let from = HistoryFrom::After(0);
         let page = backend.read_history(&scope, from, 9).await.unwrap();
         assert_eq!(page.unwrap().items.len(), 1);
-        backend.end_scope(&scope, None).await.unwrap();
+        backend.end_scope(&scope, None, None).await.unwrap();
         let again = ScopeWrite {
             idempotency: None,
             ..write

@@ -16,7 +16,9 @@ use threadkeep::domain::{EntryPolicy, KeyRing, Policy, SigningKey};
 use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
-use threadkeep::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
+use threadkeep::service::{
+    ArchiveService, NamespaceService, ScopeService, ThreadService, TurnService,
+};
 use threadkeep::store::{Backend, Clock, MemoryStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
 
@@ -96,6 +98,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
     let scopes = Arc::clone(&backend) as _;
     Api {
         scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, timeout),
+        turns: TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default()),
         service,
         archives: ArchiveService::new(Arc::clone(&backend) as _, Policy::THREAD),
         namespaces: NamespaceService::new(backend as _, EntryPolicy::DEFAULT),

@@ -8,11 +8,11 @@ use super::history::{Appended, HistoryItem};
 use super::operation::{KvAnswer, KvOperation};
 use super::policy::ScopePolicy;
 use super::task::TaskList;
-use crate::domain::{IdempotencyKey, Precondition, Stamp};
+use crate::domain::{IdempotencyKey, Precondition, Stamp, TurnToken};
 
 /// One atomic change of a scope, done whole or not at all.
 ///
-/// It is checked in this order: idempotency key, whether there is such a scope and it takes writes,
+/// It is checked in this order: idempotency key, turn of its thread, whether there is such a scope and it takes writes,
 /// precondition, record, tasks, operations, limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeWrite<'a> {
@@ -36,6 +36,8 @@ pub struct ScopeWrite<'a> {
     pub ttl: Option<Duration>,
     /// The condition on the scope.
     pub precondition: Option<Precondition>,
+    /// The turn that it belongs to.
+    pub turn: Option<TurnToken>,
     /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
     /// Limits and lifetime.
@@ -56,6 +58,7 @@ impl<'a> ScopeWrite<'a> {
             seals: false,
             ttl: None,
             precondition: None,
+            turn: None,
             idempotency: None,
             policy,
         }

@@ -7,4 +7,5 @@ pub(super) mod operation;
 pub(super) mod signature;
 pub(super) mod thread;
 pub(super) mod thread_id;
+pub(crate) mod turn;
 pub(super) mod write;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use super::key::Key;
 use super::operation::{Answer, Operation};
 use super::thread::{Life, Stamp, Thread};
+use super::turn::TurnToken;
 use crate::domain::idempotency::IdempotencyKey;
 use crate::domain::json::text::Json;
 use crate::domain::policy::Policy;
 
-/// One atomic change of a thread. It is checked in this order: idempotency key, tombstone,
+/// One atomic change of a thread. It is checked in this order: idempotency key, tombstone, turn,
 /// precondition, guards, metadata, operations, limits of the state; and it is done whole or not at all.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
@@ -25,6 +26,8 @@ pub struct Write<'a> {
     pub precondition: Option<Precondition>,
     /// Whether it is a late one after the thread was destroyed.
     pub tombstone: Tombstone,
+    /// The turn that it belongs to.
+    pub turn: Option<TurnToken>,
     /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
     /// Whether the answer has the whole thread object.
@@ -44,6 +47,7 @@ impl<'a> Write<'a> {
             ttl: None,
             precondition: None,
             tombstone: Tombstone::Heeded,
+            turn: None,
             idempotency: None,
             describe: false,
             policy,

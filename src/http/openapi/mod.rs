@@ -50,6 +50,10 @@ use problems::Problems;
         threads::writes::push_value,
         threads::writes::increment_value,
         threads::state::get_keys,
+        threads::turns::take_turn,
+        threads::turns::renew_turn,
+        threads::turns::end_turn,
+        threads::turns::get_turn,
         threads::history::append_history,
         threads::history::get_history,
         scopes::values::get_values,
@@ -96,6 +100,7 @@ use problems::Problems;
     tags(
         (name = "threads", description = "Create, read, change and destroy threads"),
         (name = "state", description = "The JSON state of a thread: read, write, merge, push, increment"),
+        (name = "turns", description = "Leases that let one caller at a time answer a conversation"),
         (name = "history", description = "The append-only list of a thread"),
         (name = "scopes", description = "Keys and tasks that tools, sessions and personalities keep. Without an API key, a \
             caller opens only the scope of its own thread"),

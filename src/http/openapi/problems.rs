@@ -41,8 +41,8 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
         "409",
         "Conflict",
         "The write does not fit what is stored: `not_an_array`, `not_an_integer`, `integer_overflow`, \
-         `thread_exists`, `tasks_unfinished`, `scope_exists`, `scope_ended`, `webhook_configured` or \
-         `too_many_webhooks`. Nothing was changed.",
+         `thread_exists`, `tasks_unfinished`, `scope_exists`, `scope_ended`, `webhook_configured`, \
+         `too_many_webhooks`, `turn_taken` (with `expires_at`) or `turn_lost`. Nothing was changed.",
     ),
     (
         "410",

@@ -7,10 +7,11 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::context::body_of;
 use super::json::{Version, Whole};
-use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp};
+use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, TurnToken};
 use crate::service::{ServiceError, WriteOptions};
 use crate::web::ApiError;
 
+const TURN_TOKEN: HeaderName = HeaderName::from_static("x-turn-token");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// `If-Match` and `Idempotency-Key` of a write.
@@ -21,9 +22,12 @@ pub(crate) struct WriteConditions {
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// `Idempotency-Key` of a write that says in its body which version it wants, if any.
+/// `Idempotency-Key` and `x-turn-token` of a write that says in its body which version it wants, if any.
 #[derive(Debug)]
-pub(crate) struct Repeatable(pub(crate) Option<IdempotencyKey>);
+pub(crate) struct Repeatable {
+    pub(crate) idempotency: Option<IdempotencyKey>,
+    pub(crate) turn: Option<TurnToken>,
+}
 
 /// `If-Match` and `If-None-Match` of a read.
 #[derive(Debug)]
@@ -116,6 +120,24 @@ fn parse_tag(text: &str) -> Option<Precondition> {
     }))
 }
 
+/// `x-turn-token` of a request. A text that is no token is one that no turn has.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] if it is given twice.
+pub(crate) fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
+    let mut values = request.headers().get_all(TURN_TOKEN);
+    let token = values.next().map(|value| {
+        let token = value.to_str().ok().and_then(|text| text.parse().ok());
+        token.unwrap_or_else(TurnToken::random)
+    });
+    match values.next() {
+        None => Ok(token),
+        Some(_) => Err(ApiError::InvalidParameter(
+            "x-turn-token must be given once".into(),
+        )),
+    }
+}
+
 /// The key as it was sent, and what a repeat is recognized by: method, path with query, and body.
 fn idempotency(
     request: &HttpRequest,
@@ -158,6 +180,7 @@ impl WriteConditions {
         Ok(Self {
             options: WriteOptions {
                 precondition,
+                turn: turn(request)?,
                 idempotency,
             },
             key,
@@ -173,14 +196,18 @@ impl Repeatable {
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         let idempotency = idempotency(request, &body_of(request)?)?;
-        Ok(Self(idempotency.map(|(_, key)| key)))
+        Ok(Self {
+            idempotency: idempotency.map(|(_, key)| key),
+            turn: turn(request)?,
+        })
     }
 
     /// Conditions of a write to a scope.
     pub(crate) fn options(&self, if_version: Option<Version>) -> WriteOptions {
         WriteOptions {
             precondition: if_version.map(|Whole(version)| Precondition::Version(version)),
-            idempotency: self.0,
+            turn: self.turn,
+            idempotency: self.idempotency,
         }
     }
 }

@@ -99,7 +99,7 @@ pub(crate) async fn clear_scope(
 )]
 pub(crate) async fn end_scope(
     access: ScopeAccess,
-    _: Repeatable,
+    repeatable: Repeatable,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
@@ -107,7 +107,8 @@ pub(crate) async fn end_scope(
     let scope = access.open_kept(&body)?;
     let body: EndScope<'_> = read(&body)?;
     let expected = body.if_version.map(|Whole(version)| version);
-    let ended = access.api.scopes.end(&scope, expected).await?;
+    let scopes = &access.api.scopes;
+    let ended = scopes.end(&scope, expected, repeatable.turn).await?;
     Ok(json(HttpResponse::Ok(), &ScopeEnded { ended }))
 }
 

@@ -207,6 +207,9 @@ pub(crate) struct RepeatHeader {
     /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
+    /// Write only if no turn of the scope's thread was granted after that of this token.
+    #[param(rename = "x-turn-token")]
+    x_turn_token: Option<String>,
 }
 
 /// The idempotency key of calls, which the handler reads itself.
@@ -217,4 +220,7 @@ pub(crate) struct RepeatCallsHeader {
     /// failed run again.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
+    /// Write only if no turn of the scope's thread was granted after that of this token.
+    #[param(rename = "x-turn-token")]
+    x_turn_token: Option<String>,
 }

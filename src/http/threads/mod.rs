@@ -12,4 +12,5 @@ pub(super) mod lifecycle;
 mod object;
 mod operations;
 pub(super) mod state;
+pub(super) mod turns;
 pub(super) mod writes;

@@ -55,7 +55,7 @@ pub(crate) async fn call_tools(
         .partition(|asked| asked.tool.is_ok() || !ignores_unknown);
     let calls: Vec<_> = asked
         .iter()
-        .filter_map(|asked| call(asked, repeatable.0))
+        .filter_map(|asked| call(asked, &repeatable))
         .collect();
     let answered = access.api.tools().call_all(&scope, &calls).await?;
     let response = marked(&answered);
@@ -80,14 +80,15 @@ pub(crate) async fn call_tools(
 
 /// The call of one of our tools. Each has an idempotency key of its own, derived from its place, so a retry after a
 /// failure repeats no call that succeeded.
-fn call(asked: &RequestedCall<'_>, idempotency: Option<IdempotencyKey>) -> Option<Call> {
+fn call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
     let index = (asked.index as u64).to_be_bytes();
-    let idempotency = idempotency.map(|key| IdempotencyKey {
+    let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {
         digest: Fingerprint::of(&[&key.digest.0, &index]),
         request: key.request,
     });
     Some(Call {
         idempotency,
+        turn: repeatable.turn,
         ..Call::new(*asked.tool.as_ref().ok()?, asked.arguments)
     })
 }

@@ -89,7 +89,8 @@ pub(crate) async fn call_tool(
     let name = request.match_info().get("name").unwrap_or_default();
     let tool: Tool = name.parse().map_err(|_| ApiError::ToolNotFound)?;
     let call = Call {
-        idempotency: repeatable.0,
+        idempotency: repeatable.idempotency,
+        turn: repeatable.turn,
         ..Call::new(tool, body.arguments.map_or("", |RawJson(json)| json))
     };
     let answered = access.api.tools().call_all(&scope, &[call]).await?;

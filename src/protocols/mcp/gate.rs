@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::message::{MESSAGE_MAX_BYTES, Message, MessageFault};
 use super::{Mcp, Opened};
 use crate::domain::scope::Scope;
-use crate::http::{About, Body};
+use crate::http::{About, Body, turn};
 use crate::service::rates::RateSubject;
 use crate::web::ApiError;
 
@@ -64,10 +64,12 @@ fn admit(
             allow: "POST",
         });
     }
+    let turn = turn(request.request())?;
     Ok(Message::read(body.bytes()?).map(|message| {
         request.extensions_mut().insert(Opened {
             scope,
             address: RateSubject::address(),
+            turn,
             arguments: message.arguments,
         });
         message.envelope

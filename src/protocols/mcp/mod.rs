@@ -21,8 +21,8 @@ use actix_web::web::{self, ServiceConfig};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp_actix_web::transport::StreamableHttpService;
 
-use crate::domain::Fingerprint;
 use crate::domain::scope::Scope;
+use crate::domain::{Fingerprint, TurnToken};
 use crate::http::Api;
 use crate::identity::{ApiKeys, Identity};
 use crate::service::ScopeService;
@@ -51,6 +51,8 @@ struct Opened {
     scope: Scope,
     /// The client's address, as rate limits count it.
     address: Option<Fingerprint>,
+    /// The turn that a call belongs to.
+    turn: Option<TurnToken>,
     /// The arguments of a call, as they were sent.
     arguments: Option<Arc<str>>,
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::failure::told;
 use super::resource_uri::{self, KEY_TEMPLATE, Part, TASKS};
 use crate::domain::scope::{KeyRule, Scope, ScopeId, ScopeKey};
-use crate::service::tools::{Tool, Toolbox};
+use crate::service::tools::{Call, Tool, Toolbox};
 use crate::service::{ScopeService, ServiceError};
 use crate::store::ScopeParts;
 
@@ -90,7 +90,7 @@ pub(super) async fn read(
 
 async fn read_tasks(scopes: &ScopeService, scope: &Scope) -> Result<String, ServiceError> {
     let tools = Toolbox::new(scopes.clone());
-    let outcome = tools.call(scope, Tool::TasksRead, "").await?;
+    let outcome = tools.call(scope, Call::new(Tool::TasksRead, "")).await?;
     Ok(outcome.to_json())
 }
 

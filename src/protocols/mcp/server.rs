@@ -17,7 +17,7 @@ use super::{Opened, resources};
 use crate::domain::scope::Scope;
 use crate::service::ScopeService;
 use crate::service::rates::RateSubject;
-use crate::service::tools::{Format, Outcome, Tool, Toolbox, definitions};
+use crate::service::tools::{Call, Format, Outcome, Tool, Toolbox, definitions};
 
 /// The instructions for a model.
 const INSTRUCTIONS: &str = "Keeps state for you between turns: keys with text values, and a task \
@@ -119,10 +119,14 @@ impl ServerHandler for Server {
         let Opened {
             scope,
             address,
+            turn,
             arguments,
         } = opened(&context)?;
-        let arguments = arguments.as_deref().unwrap_or_default();
-        let call = self.tools.call_alone(&scope, tool, arguments);
+        let call = Call {
+            turn,
+            ..Call::new(tool, arguments.as_deref().unwrap_or_default())
+        };
+        let call = self.tools.call_alone(&scope, call);
         let outcome = RateSubject::at(address).around(call).await;
         let result = match outcome.map_err(told)? {
             Outcome::Result(result) => CallToolResult::structured(result),

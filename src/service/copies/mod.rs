@@ -194,7 +194,7 @@ impl Copies {
 
 fn options(idempotency: Option<IdempotencyKey>) -> WriteOptions {
     WriteOptions {
-        precondition: None,
         idempotency,
+        ..WriteOptions::default()
     }
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::RateGate;
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Life, ThreadId};
+use crate::domain::{Life, ThreadId, TurnToken};
 use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
@@ -55,8 +55,13 @@ impl Scopes for LimitedScopes {
         self.gate.pass(scope, true, written).await
     }
 
-    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
-        let ended = self.scopes.end_scope(scope, expected);
+    async fn end_scope(
+        &self,
+        scope: &ScopeId,
+        expected: Option<u64>,
+        turn: Option<TurnToken>,
+    ) -> Result<bool, WriteError> {
+        let ended = self.scopes.end_scope(scope, expected, turn);
         self.gate.pass(scope, false, ended).await
     }
 

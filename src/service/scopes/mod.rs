@@ -15,7 +15,7 @@ use crate::domain::scope::{
     HistoryItem, KvOperation, RecordChange, ScopeId, ScopePolicies, ScopePolicy, ScopeWrite,
     ScopeWritten, TASKS_MAX_BYTES,
 };
-use crate::domain::{Life, Refusal, ThreadId};
+use crate::domain::{Life, Refusal, ThreadId, TurnToken};
 use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError, millis,
 };
@@ -159,8 +159,13 @@ impl ScopeService {
     ///
     /// # Errors
     /// [`ServiceError::Refused`] or [`ServiceError::Store`].
-    pub async fn end(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, ServiceError> {
-        Ok(self.scopes.end_scope(scope, expected).await?)
+    pub async fn end(
+        &self,
+        scope: &ScopeId,
+        expected: Option<u64>,
+        turn: Option<TurnToken>,
+    ) -> Result<bool, ServiceError> {
+        Ok(self.scopes.end_scope(scope, expected, turn).await?)
     }
 
     /// Changes the record of a scope, based on its current value; `change` gets the scope with its record, and returns
@@ -268,6 +273,7 @@ impl ScopeService {
 pub(crate) fn plain(policy: &ScopePolicy, options: WriteOptions) -> ScopeWrite<'_> {
     ScopeWrite {
         precondition: options.precondition,
+        turn: options.turn,
         idempotency: options.idempotency,
         ..ScopeWrite::new(policy)
     }

@@ -177,6 +177,7 @@ impl ThreadService {
     ) -> Result<Destroyed, ServiceError> {
         let destroy = Destroy {
             precondition: options.precondition,
+            turn: options.turn,
             idempotency: options.idempotency,
             tombstone,
         };
@@ -186,6 +187,7 @@ impl ThreadService {
     pub(crate) fn plain(&self, options: WriteOptions) -> Write<'_> {
         Write {
             precondition: options.precondition,
+            turn: options.turn,
             idempotency: options.idempotency,
             ..Write::new(&self.policy)
         }

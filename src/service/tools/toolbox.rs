@@ -7,6 +7,7 @@ use super::mistake::{Failure, Mistake, of_no_context, sort};
 use super::request::{Action, Request};
 use super::scratch::scratch;
 use super::tool::Tool;
+use crate::domain::TurnToken;
 use crate::domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, ScopeWritten};
 use crate::domain::{IdempotencyKey, Precondition};
 use crate::service::{ScopeService, ServiceError, WriteOptions};
@@ -31,6 +32,8 @@ pub struct Call {
     pub arguments: String,
     /// The idempotency key of a call that writes.
     pub idempotency: Option<IdempotencyKey>,
+    /// The turn that it belongs to.
+    pub turn: Option<TurnToken>,
 }
 
 /// The outcome of a call, for the model.
@@ -70,6 +73,7 @@ impl Call {
             tool,
             arguments: arguments.into(),
             idempotency: None,
+            turn: None,
         }
     }
 }
@@ -85,14 +89,8 @@ impl Toolbox {
     ///
     /// # Errors
     /// [`ServiceError`] if the model is not at fault: the scope does not exist or rejects writes, or the store failed.
-    pub async fn call(
-        &self,
-        scope: &Scope,
-        tool: Tool,
-        arguments: &str,
-    ) -> Result<Outcome, ServiceError> {
-        let calls = [Call::new(tool, arguments)];
-        let mut answered = self.call_all(scope, &calls).await?;
+    pub async fn call(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
+        let mut answered = self.call_all(scope, &[call]).await?;
         let only = answered.pop().expect("one call has one answer");
         Ok(only.outcome)
     }
@@ -102,17 +100,12 @@ impl Toolbox {
     ///
     /// # Errors
     /// As [`Self::call`].
-    pub async fn call_alone(
-        &self,
-        scope: &Scope,
-        tool: Tool,
-        arguments: &str,
-    ) -> Result<Outcome, ServiceError> {
-        if matches!(scope, Scope::Request) && !tool.only_reads() {
-            let Mistake(text) = of_no_context(tool);
+    pub async fn call_alone(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
+        if matches!(scope, Scope::Request) && !call.tool.only_reads() {
+            let Mistake(text) = of_no_context(call.tool);
             return Ok(Outcome::Mistake(text));
         }
-        self.call(scope, tool, arguments).await
+        self.call(scope, call).await
     }
 
     /// Runs calls in order and independently: a mistake in one does not stop the others. In the scope `request` each
@@ -168,6 +161,7 @@ async fn run(scopes: &ScopeService, scope: &ScopeId, call: &Call) -> Result<Answ
     let request = Request::read(call.tool, &call.arguments)?;
     let options = WriteOptions {
         precondition: request.if_version.map(Precondition::Version),
+        turn: call.turn,
         idempotency: call.idempotency,
     };
     let done = act(scopes, scope, request.action, options).await;

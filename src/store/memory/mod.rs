@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::sync::broadcast;
 
 use super::{
     Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Usage, Whole,
@@ -36,6 +37,7 @@ use kv::spaces::Spaces;
 use log::ledgers::Work;
 use shard::Shard;
 use threads::living::Living;
+use threads::turns::ENDED_KEPT;
 
 const SHARDS: usize = 64;
 /// Items ended, freed or deleted under one lock: about a tenth of a millisecond.
@@ -61,6 +63,8 @@ struct Shards {
     spaces: Locked<Spaces>,
     counters: Locked<Counters>,
     budget: Budget,
+    /// The threads whose turns are given back while another caller waits.
+    ended_turns: broadcast::Sender<ThreadId>,
     /// Held during eviction.
     evicting: Mutex<()>,
 }
@@ -107,6 +111,7 @@ impl MemoryStore {
             spaces: Locked::new(Spaces::default()),
             counters: Locked::new(Counters::default()),
             budget: Budget::new(settings.max_bytes),
+            ended_turns: broadcast::Sender::new(ENDED_KEPT),
             evicting: Mutex::default(),
         });
         sweeper::start(&shards);

@@ -15,6 +15,8 @@ pub(super) struct KeyNames {
     prefix: String,
     /// There while the changes of all threads are logged.
     pub(super) watch_all: String,
+    /// The channel for the ends of turns that other callers wait for.
+    pub(super) ended_turns: String,
     /// The keys of each bucket.
     buckets: Vec<Bucket>,
 }
@@ -87,6 +89,7 @@ impl KeyNames {
         Self {
             prefix: prefix.to_owned(),
             watch_all: format!("{prefix}:watched"),
+            ended_turns: format!("{prefix}:turns"),
             buckets: tags().iter().map(|tag| Bucket::new(prefix, tag)).collect(),
         }
     }

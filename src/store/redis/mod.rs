@@ -34,6 +34,7 @@ use keys::KeyNames;
 use log::interest::Interest;
 use scripts::Script;
 use threads::arguments::WriteContext;
+use threads::ended_turns::EndedTurns;
 use transport::address::Address;
 use transport::commands::{Command, command};
 use transport::confirmation::Confirmation;
@@ -93,6 +94,7 @@ pub struct RedisStore {
     interest: Arc<Interest>,
     retention: Retention,
     clock: Clock,
+    ended_turns: EndedTurns,
     unconfirmed: Arc<AtomicU64>,
     unreadable: Arc<Unreadable>,
 }
@@ -120,6 +122,7 @@ impl RedisStore {
             interest: Arc::default(),
             retention: settings.retention,
             clock,
+            ended_turns: EndedTurns::default(),
             unconfirmed,
             unreadable: Arc::default(),
         })
@@ -300,7 +303,8 @@ impl Store for RedisStore {
             .arg(threads::arguments::precondition(destroy.precondition))
             .arg(threads::arguments::idempotency(destroy.idempotency))
             .arg(threads::arguments::bounded_ms(destroy.tombstone))
-            .arg(threads::arguments::archive_ms(&self.retention));
+            .arg(threads::arguments::archive_ms(&self.retention))
+            .arg(threads::arguments::turn(destroy.turn));
         threads::replies::destroyed(self.link.calls().write(cmd).await?)
     }
 

@@ -99,6 +99,11 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
             },
         },
         "changed" => Refusal::Changed,
+        "turn_taken" => Refusal::TurnTaken {
+            ends_ms: number(0)?,
+            left_ms: number(1)?,
+        },
+        "turn_lost" => Refusal::TurnLost,
         "thread_destroyed" => Refusal::Destroyed,
         "scope_not_found" => Refusal::ScopeNotFound,
         "scope_exists" => Refusal::ScopeExists,

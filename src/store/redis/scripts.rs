@@ -11,6 +11,7 @@ const LOG: &str = include_str!("lua/log/log.lua");
 const ARRAYS: &str = include_str!("lua/shared/arrays.lua");
 const INTEGERS: &str = include_str!("lua/shared/integers.lua");
 const SCOPE: &str = include_str!("lua/scopes/scope.lua");
+const TURNS: &str = include_str!("lua/shared/turns.lua");
 const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 
@@ -44,8 +45,12 @@ scripts! {
     ReadSlice = "threads/read_slice.lua" [],
     Set = "threads/set.lua" [],
     Push = "threads/push.lua" [],
-    Write = "threads/write.lua" [RECORDS, LOG, INTEGERS, ARRAYS],
-    Destroy = "threads/destroy.lua" [RECORDS, LOG],
+    Write = "threads/write.lua" [RECORDS, LOG, INTEGERS, ARRAYS, TURNS],
+    Destroy = "threads/destroy.lua" [RECORDS, LOG, TURNS],
+    TakeTurn = "threads/take_turn.lua" [RECORDS, TURNS],
+    RenewTurn = "threads/renew_turn.lua" [TURNS],
+    EndTurn = "threads/end_turn.lua" [LOG, TURNS],
+    ReadTurn = "threads/read_turn.lua" [TURNS],
     ListArchives = "threads/list_archives.lua" [],
     Restore = "threads/restore.lua" [LOG],
     Watch = "log/watch.lua" [LOG],
@@ -64,9 +69,9 @@ scripts! {
     Replay = "log/replay.lua" [],
     PutRecord = "deployment/put_record.lua" [],
     ReadScope = "scopes/read_scope.lua" [LOG, SCOPE],
-    WriteScope = "scopes/write_scope.lua" [RECORDS, LOG, INTEGERS, SCOPE],
+    WriteScope = "scopes/write_scope.lua" [RECORDS, LOG, INTEGERS, SCOPE, TURNS],
     MakeRoom = "scopes/make_room.lua" [LOG, SCOPE],
-    EndScope = "scopes/end_scope.lua" [RECORDS, LOG, SCOPE],
+    EndScope = "scopes/end_scope.lua" [RECORDS, LOG, SCOPE, TURNS],
     ListAdd = "deployment/list_add.lua" [],
     ListRemove = "deployment/list_remove.lua" [],
     ListLookAgain = "deployment/list_look_again.lua" [],

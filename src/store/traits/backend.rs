@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::store::{
     Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Rates, Registry, Scopes, Store,
-    Upkeep,
+    Turns, Upkeep,
 };
 
 /// All parts of a store. Each part is a trait of its own, for callers that need only that one.
@@ -20,6 +20,7 @@ pub trait Backend:
     + Listings
     + Namespaces
     + Rates
+    + Turns
 {
     /// The back end as one worker thread should use it: one with connections gives each worker its
     /// own, made on the worker's runtime, which saves a wake-up of another thread for each request. All

@@ -11,4 +11,5 @@ pub(super) mod log;
 pub(super) mod rates;
 pub(super) mod registry;
 pub(super) mod scopes;
+pub(super) mod turns;
 pub(super) mod upkeep;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::domain::scope::{
     HistorySummary, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
 };
-use crate::domain::{Life, Stamp, ThreadId};
+use crate::domain::{Life, Stamp, ThreadId, TurnToken};
 use crate::store::{StoreError, WriteError};
 
 /// Which parts of a scope are read.
@@ -180,7 +180,12 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`WriteError::Refused`] with [`VersionMismatch`](crate::domain::Refusal::VersionMismatch), or
     /// [`WriteError::Store`].
-    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError>;
+    async fn end_scope(
+        &self,
+        scope: &ScopeId,
+        expected: Option<u64>,
+        turn: Option<TurnToken>,
+    ) -> Result<bool, WriteError>;
 
     /// Items of the history of an archived life; none if the archive does not exist.
     ///

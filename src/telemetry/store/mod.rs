@@ -26,6 +26,7 @@ struct StoreMetrics {
     listings: parts::listings::Calls,
     kv: parts::kv::Calls,
     rates: parts::rates::Calls,
+    turns: parts::turns::Calls,
     outcomes: ThreadMetrics,
 }
 
@@ -51,6 +52,7 @@ impl StoreMetrics {
             listings: parts::listings::Calls::new(families),
             kv: parts::kv::Calls::new(families),
             rates: parts::rates::Calls::new(families),
+            turns: parts::turns::Calls::new(families),
             outcomes: ThreadMetrics::register(registry),
         }
     }

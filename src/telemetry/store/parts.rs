@@ -7,20 +7,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::sync::broadcast;
 
 use super::ObservedStore;
 use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
     Completed, EntryKey, Event, EventId, Key, Life, Lifetime, Namespace, Policy, Position,
-    Precondition, Rate, RateLimited, RateName, Slice, Thread, ThreadId, Write, Written,
+    Precondition, Rate, RateLimited, RateName, Slice, TakeTurn, Thread, ThreadId, TurnGranted,
+    TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
     Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
     EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
     LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
     NamespaceRecord, Namespaces, NewEntry, Part, Put, Rates, Reading, Reaped, Registry, ScopeParts,
-    ScopeView, Scopes, Store, StoreError, Upkeep, Usage, Watched, Whole, WriteError,
+    ScopeView, Scopes, Store, StoreError, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -117,6 +119,18 @@ measured! {
 }
 
 measured! {
+    Turns as turns {
+        take_turn(id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
+        renew_turn(id: &ThreadId, token: TurnToken, ttl: Duration)
+            -> Result<TurnGranted, WriteError>;
+        end_turn(id: &ThreadId, token: TurnToken) -> Result<(), WriteError>;
+        get_turn(id: &ThreadId) -> Result<Option<TurnHeld>, StoreError>;
+    } {
+        fn ended_turns(&self) -> broadcast::Receiver<ThreadId> { self.backend.ended_turns() }
+    }
+}
+
+measured! {
     Leases as leases {
         hold(pool: &str, slots: u16, holder: &str, lasts: Duration)
             -> Result<Vec<u16>, StoreError>;
@@ -158,7 +172,8 @@ measured! {
             -> Result<Option<HistoryPage>, StoreError>;
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>;
-        end_scope(scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError>;
+        end_scope(scope: &ScopeId, expected: Option<u64>, turn: Option<TurnToken>)
+            -> Result<bool, WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;
     }

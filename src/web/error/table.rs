@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use super::ApiError;
 use super::problem::Problem;
 use crate::domain::scope::{ScopeError, TaskError};
-use crate::domain::{Refusal, Stamp};
+use crate::domain::{Refusal, Stamp, rfc3339};
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 use crate::store::StoreError;
@@ -219,6 +219,10 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::Changed | Refusal::NoThread => {
             row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
         }
+        Refusal::TurnTaken { ends_ms, left_ms } => row(StatusCode::CONFLICT, "turn_taken")
+            .with("expires_at", rfc3339(ends_ms))
+            .retry_after_seconds(left_ms.div_ceil(1_000).max(1)),
+        Refusal::TurnLost => row(StatusCode::CONFLICT, "turn_lost"),
         Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
         Refusal::ScopeNotFound => Problem::new(
             StatusCode::NOT_FOUND,

@@ -114,6 +114,7 @@ pub(crate) mod story;
 mod thread_object;
 pub(crate) mod thread_scopes;
 mod tombstones;
+mod turns;
 mod upkeep;
 mod versions;
 mod watching;

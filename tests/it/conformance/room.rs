@@ -17,7 +17,9 @@ use threadkeep::domain::{
 use threadkeep::events::Events;
 use threadkeep::http::{Api, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
-use threadkeep::service::{ArchiveService, NamespaceService, ScopeService, ThreadService};
+use threadkeep::service::{
+    ArchiveService, NamespaceService, ScopeService, ThreadService, TurnService,
+};
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
 use threadkeep::store::{Bounds, RedisSettings, RedisStore};
@@ -172,6 +174,11 @@ impl Room {
         let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
         let (service, scopes) = self.services();
         Api {
+            turns: TurnService::new(
+                Arc::clone(&self.backend) as _,
+                service.clone(),
+                Arc::default(),
+            ),
             service,
             scopes,
             archives: ArchiveService::new(Arc::clone(&self.backend) as _, Policy::THREAD),
@@ -342,6 +349,7 @@ impl Subject {
             precondition: None,
             idempotency: None,
             tombstone: self.policy.tombstone,
+            turn: None,
         }
     }
 

@@ -229,7 +229,7 @@ impl Place {
     }
 
     pub(crate) async fn end_if(&self, version: Option<u64>) -> Result<bool, Refusal> {
-        let ended = self.scopes.end_scope(&self.scope, version);
+        let ended = self.scopes.end_scope(&self.scope, version, None);
         refusal(ended.await)
     }
 

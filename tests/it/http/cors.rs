@@ -143,7 +143,7 @@ async fn a_preflight_allows_what_the_api_takes(backend: Backend) {
             &server,
             APP,
             method,
-            "authorization,content-type,idempotency-key,if-match,if-none-match,x-thread-id",
+            "authorization,content-type,idempotency-key,if-match,if-none-match,x-thread-id,x-turn-token",
         )
         .send()
         .await;

@@ -109,7 +109,7 @@ fn request(
     };
     let headers = exchange.get("headers").and_then(Value::as_object);
     for (name, value) in headers.into_iter().flatten() {
-        request = request.header(name, value.as_str().unwrap());
+        request = request.header(name, words.translate(value.as_str().unwrap()));
     }
     match exchange.get("body") {
         Some(Value::String(text)) if headers.is_some() => request.body(text.clone()),

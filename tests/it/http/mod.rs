@@ -92,3 +92,4 @@ mod state;
 mod thread_object;
 mod tool_calls;
 mod tools;
+mod turns;

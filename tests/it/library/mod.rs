@@ -12,6 +12,7 @@ mod keeping;
 mod life;
 mod scopes;
 mod subscribers;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;

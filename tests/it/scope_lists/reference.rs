@@ -344,7 +344,12 @@ impl Scopes for Reference {
         Ok(self.write(write)?)
     }
 
-    async fn end_scope(&self, _: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
+    async fn end_scope(
+        &self,
+        _: &ScopeId,
+        expected: Option<u64>,
+        _: Option<threadkeep::domain::TurnToken>,
+    ) -> Result<bool, WriteError> {
         let (mut world, now_ms) = self.now();
         let current = world.stamp();
         if expected.is_some_and(|expected| expected != current.version) {

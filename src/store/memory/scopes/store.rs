@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Life, ThreadId};
+use crate::domain::threads::turn::check_turn;
+use crate::domain::{Life, ThreadId, TurnToken};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
@@ -75,6 +76,7 @@ impl Scopes for MemoryStore {
         let written = match scope.thread() {
             Some(id) => shard.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
             None => shard.change_scope(scope, |entry, past| {
+                check_turn(None, write.turn, now_ms)?;
                 expired = entry.sweep(now_ms);
                 entry.write(scope, write, past, now_ms)
             }),
@@ -84,13 +86,21 @@ impl Scopes for MemoryStore {
         Ok(written?)
     }
 
-    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
+    async fn end_scope(
+        &self,
+        scope: &ScopeId,
+        expected: Option<u64>,
+        turn: Option<TurnToken>,
+    ) -> Result<bool, WriteError> {
         let mut expired = None;
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
         let ended = match scope.thread() {
-            Some(id) => shard.change(id, now_ms, |entry, _| entry.end_scope(expected, now_ms)),
+            Some(id) => shard.change(id, now_ms, |entry, _| {
+                entry.end_scope(expected, turn, now_ms)
+            }),
             None => shard.change_scope(scope, |entry, _| {
+                check_turn(None, turn, now_ms)?;
                 expired = entry.sweep(now_ms);
                 entry.end(expected, now_ms).map(|ended| ended.map(Box::new))
             }),

@@ -3,7 +3,7 @@
 use super::records::Remembered;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{Appended, KvAnswer, ScopeWritten};
-use crate::domain::{Answer, Written, heap};
+use crate::domain::{Answer, TurnGranted, Written, heap};
 use crate::store::Destroyed;
 
 /// An answer that an id of a thread has given.
@@ -11,6 +11,7 @@ use crate::store::Destroyed;
 pub(super) enum Answered {
     Written(Packed),
     Destroyed(Destroyed),
+    Granted(TurnGranted),
 }
 
 /// The answer to a write, in which operations that answered nothing are not kept one by one.

@@ -1,6 +1,7 @@
 //! All that the store knows of one id.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::answered;
 use super::answered::{Answered, Packed};
@@ -8,9 +9,10 @@ use super::living::Living;
 use super::records::Records;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopeWrite, ScopeWritten};
+use crate::domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
 use crate::domain::{
     Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp,
-    Thread, Tombstone, Write, Written, heap,
+    TakeTurn, Thread, Tombstone, TurnGranted, TurnToken, Write, Written, heap,
 };
 use crate::store::held_scope::{HeldScope, check_version};
 use crate::store::memory::log::names;
@@ -97,13 +99,14 @@ impl Entry {
         if let Some(key) = write.idempotency {
             match self.records.find(key, now_ms)? {
                 Some(Answered::Written(first)) => return Ok(first.replay()),
-                Some(Answered::Destroyed(_)) => return Err(Refusal::IdempotencyKeyReused),
+                Some(_) => return Err(Refusal::IdempotencyKeyReused),
                 None => {}
             }
         }
         if self.is_late(write.tombstone, now_ms) {
             return Err(Refusal::Destroyed);
         }
+        self.check_turn(write.turn, now_ms)?;
         check(write.precondition, self.stamp(now_ms))?;
         let is_watched = self.watched_until_ms > now_ms || step.past.is_all_watched(now_ms);
         let written = match &mut self.living {
@@ -154,10 +157,11 @@ impl Entry {
                         ..*first
                     });
                 }
-                Some(Answered::Written(_)) => return Err(Refusal::IdempotencyKeyReused),
+                Some(_) => return Err(Refusal::IdempotencyKeyReused),
                 None => {}
             }
         }
+        self.check_turn(destroy.turn, now_ms)?;
         check(destroy.precondition, self.stamp(now_ms))?;
         let living = self.living.take();
         let destroyed = Destroyed {
@@ -224,6 +228,7 @@ impl Entry {
         {
             return Ok(answered::replay(first));
         }
+        self.check_turn(write.turn, now_ms)?;
         let Some(living) = &mut self.living else {
             HeldScope::new(Life::default(), now_ms).write(write, now_ms)?;
             return Err(Refusal::NoThread);
@@ -243,8 +248,10 @@ impl Entry {
     pub(crate) fn end_scope(
         &mut self,
         expected: Option<u64>,
+        turn: Option<TurnToken>,
         now_ms: u64,
     ) -> Result<Option<Box<HeldScope>>, Refusal> {
+        self.check_turn(turn, now_ms)?;
         let living = self.living_at(now_ms);
         let scope = living.as_ref().and_then(|living| living.scope.as_ref());
         let stamp = scope.map(|scope| scope.stamp());
@@ -257,6 +264,60 @@ impl Entry {
             records.end_soon(now_ms, now_ms);
         }
         Ok(ended)
+    }
+
+    pub(crate) fn take_turn(
+        &mut self,
+        take: &TakeTurn,
+        step: &mut Step<'_>,
+    ) -> Result<TurnGranted, Refusal> {
+        let now_ms = step.now_ms;
+        self.sweep(step);
+        if let Some(key) = take.idempotency {
+            match self.records.find(key, now_ms)? {
+                Some(Answered::Granted(first)) => {
+                    return Ok(TurnGranted {
+                        replayed: true,
+                        ..*first
+                    });
+                }
+                Some(_) => return Err(Refusal::IdempotencyKeyReused),
+                None => {}
+            }
+        }
+        let living = self.touch(now_ms).ok_or(Refusal::NoThread)?;
+        let granted = take_turn(&mut living.turn, take, now_ms)?;
+        if let Some(key) = take.idempotency {
+            let ends_ms = living.expires_ms();
+            self.records
+                .add(key, Answered::Granted(granted), now_ms, ends_ms);
+        }
+        Ok(granted)
+    }
+
+    pub(crate) fn renew_turn(
+        &mut self,
+        token: TurnToken,
+        ttl: Duration,
+        now_ms: u64,
+    ) -> Result<TurnGranted, Refusal> {
+        let living = self.touch(now_ms).ok_or(Refusal::TurnLost)?;
+        renew_turn(living.turn.as_deref_mut(), token, ttl, now_ms)
+    }
+
+    /// Gives a turn back, and returns whether another caller waits for it.
+    pub(crate) fn end_turn(&mut self, token: TurnToken, now_ms: u64) -> Result<bool, Refusal> {
+        let living = self.touch(now_ms);
+        let last = living.and_then(|living| living.turn.as_deref_mut());
+        end_turn(last, token, now_ms)
+    }
+
+    fn check_turn(&self, token: Option<TurnToken>, now_ms: u64) -> Result<(), Refusal> {
+        let living = self.living.as_ref();
+        match living.filter(|living| living.expires_ms() > now_ms) {
+            Some(living) => living.check_turn(token, now_ms),
+            None => check_turn(None, token, now_ms),
+        }
     }
 
     /// Has changes logged until then.

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use crate::domain::heap::Heap;
 use crate::domain::scope::ScopeWrite;
-use crate::domain::{Document, Json, Life, Policy, Refusal, Stamp, Thread, Write, Written, heap};
+use crate::domain::threads::turn::{LastTurn, check_turn};
+use crate::domain::{
+    Document, Json, Life, Policy, Refusal, Stamp, Thread, TurnToken, Write, Written, heap,
+};
 use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::millis;
 
@@ -14,6 +17,8 @@ pub(crate) struct Living {
     pub(crate) document: Document,
     /// The scope of the thread, once it was written to.
     pub(crate) scope: Option<Box<HeldScope>>,
+    /// The turn that was granted last.
+    pub(crate) turn: Option<Box<LastTurn>>,
     /// Counts the events that were logged.
     pub(crate) sequence: u64,
     metadata: Option<Json>,
@@ -35,6 +40,7 @@ impl Living {
             },
             document: Document::default(),
             scope: None,
+            turn: None,
             sequence,
             metadata: None,
             created_ms: now_ms,
@@ -57,6 +63,7 @@ impl Living {
             },
             document: self.document.clone(),
             scope: scope.map(|scope| Box::new(scope.reborn(life))),
+            turn: None,
             sequence,
             metadata: self.metadata.clone(),
             updated_ms: now_ms,
@@ -112,6 +119,11 @@ impl Living {
         };
         self.slide(now_ms);
         Ok(done)
+    }
+
+    /// Whether a write with that token, or without any, may be done.
+    pub(crate) fn check_turn(&self, token: Option<TurnToken>, now_ms: u64) -> Result<(), Refusal> {
+        check_turn(self.turn.as_deref(), token, now_ms)
     }
 
     fn check_metadata(&self, write: &Write<'_>) -> Result<(), Refusal> {

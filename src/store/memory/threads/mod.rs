@@ -6,3 +6,4 @@ pub(super) mod entry;
 pub(super) mod finals;
 pub(super) mod living;
 pub(super) mod records;
+pub(super) mod turns;

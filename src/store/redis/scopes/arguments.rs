@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::domain::Life;
 use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, ScopeId, ScopeWrite};
 use crate::store::ScopeParts;
+pub(super) use crate::store::redis::threads::arguments::turn;
 use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put};
 use crate::store::redis::transport::commands::Command;
 
@@ -53,7 +54,8 @@ pub(crate) fn write(
     cmd.arg(marked(write.record.map(|record| &record.new)))
         .arg(marked(
             write.record.and_then(|record| record.expected.as_ref()),
-        ));
+        ))
+        .arg(turn(write.turn));
     for operation in write.operations {
         add_operation(cmd, operation);
     }

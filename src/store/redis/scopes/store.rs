@@ -5,7 +5,7 @@ use redis::Value;
 
 use super::{arguments, replies};
 use crate::domain::scope::{HistorySummary, ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Life, ThreadId};
+use crate::domain::{Life, ThreadId, TurnToken};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
 use crate::store::redis::scripts::Script;
@@ -69,7 +69,12 @@ impl Scopes for RedisStore {
         }
     }
 
-    async fn end_scope(&self, scope: &ScopeId, expected: Option<u64>) -> Result<bool, WriteError> {
+    async fn end_scope(
+        &self,
+        scope: &ScopeId,
+        expected: Option<u64>,
+        turn: Option<TurnToken>,
+    ) -> Result<bool, WriteError> {
         let keys = self.names.scope(scope);
         let mut cmd = Script::EndScope.call(4 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope)
@@ -78,7 +83,8 @@ impl Scopes for RedisStore {
             .arg(&keys.answers);
         add_thread(&mut cmd, &keys);
         cmd.arg(self.ahead())
-            .arg(expected.map_or_else(String::new, |version| version.to_string()));
+            .arg(expected.map_or_else(String::new, |version| version.to_string()))
+            .arg(arguments::turn(turn));
         replies::ended(self.link.calls().write(cmd).await?)
     }
 

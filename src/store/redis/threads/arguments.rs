@@ -7,7 +7,7 @@ use super::member::plain_text;
 use super::operations;
 use crate::domain::{
     IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition, Retention, Tombstone,
-    Write,
+    TurnToken, Write,
 };
 use crate::store::millis;
 use crate::store::redis::scripts::Script;
@@ -46,7 +46,10 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
         ),
         None => ("", ""),
     };
-    cmd.arg(new).arg(old).arg(tombstone(write.tombstone));
+    cmd.arg(new)
+        .arg(old)
+        .arg(tombstone(write.tombstone))
+        .arg(turn(write.turn));
     operations::add(cmd, write.guards, write.operations);
 }
 
@@ -67,6 +70,7 @@ pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
         && write.ttl.is_none()
         && write.precondition.is_none()
         && !matches!(write.tombstone, Tombstone::HeededAfter(_))
+        && write.turn.is_none()
         && write.idempotency.is_none()
         && !write.describe;
     match write.operations {
@@ -175,6 +179,11 @@ fn tombstone(tombstone: Tombstone) -> Vec<u8> {
             packed
         }
     }
+}
+
+/// The token of a turn, or nothing.
+pub(crate) fn turn(token: Option<TurnToken>) -> Vec<u8> {
+    token.map_or_else(Vec::new, |token| token.0.to_vec())
 }
 
 pub(crate) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::domain::{Json, Life, Stamp, Thread};
 use crate::store::StoreError;
 
-const FORMAT: u8 = 1;
+/// The formats, the second one of threads whose last turn is exclusive.
+const FORMATS: [u8; 2] = [1, 2];
 const BYTES: usize = 64;
 
 /// The field `M`.
@@ -25,7 +26,7 @@ impl Meta {
     /// # Errors
     /// [`StoreError::Corrupt`] for another format.
     pub(crate) fn read(packed: &[u8]) -> Result<Self, StoreError> {
-        if packed.len() != BYTES || packed[0] != FORMAT {
+        if packed.len() != BYTES || !FORMATS.contains(&packed[0]) {
             return Err(StoreError::Corrupt("meta of an unknown format"));
         }
         let mut rest = &packed[1..];

@@ -3,9 +3,11 @@
 pub(super) mod archives;
 pub(super) mod arguments;
 pub(super) mod elements;
+pub(super) mod ended_turns;
 pub(super) mod member;
 pub(super) mod meta;
 mod operations;
 pub(super) mod replies;
 pub(super) mod slices;
 pub(super) mod state;
+mod turns;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::{RedisError, Value};
+use redis::{ConnectionInfo, RedisError, Value};
 
 use super::address::Address;
 use super::call::Call;
@@ -137,6 +137,17 @@ impl Link {
     /// Whether there are several servers, each with a share of the slots.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.form, Form::Cluster(_))
+    }
+
+    /// Where a server is that a subscriber can be connected to.
+    ///
+    /// # Errors
+    /// [`RedisError`] if no sentinel knows.
+    pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
+        match &self.form {
+            Form::Node(node) => node.server().locate().await,
+            Form::Cluster(cluster) => Ok(cluster.any_place()),
+        }
     }
 
     /// How long an operation may take.

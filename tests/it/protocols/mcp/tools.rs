@@ -238,7 +238,30 @@ async fn a_scope_that_was_not_made_is_an_error_of_the_protocol(server: &Server) 
     }
 }
 
+async fn an_exclusive_turn_keeps_calls_without_its_token_out(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let turn = thread.post("turn", r#"{"exclusive":true}"#).send().await;
+    let token = turn.json()["token"].as_str().unwrap().to_owned();
+    let write = json!({"key": "k", "value": "1"});
+    let params = json!({"name": "kv_write", "arguments": write});
+
+    let error = Mcp::thread(&client, &thread)
+        .error("tools/call", params.clone())
+        .await;
+    let wrong = ("x-turn-token", "turn_0".to_owned());
+    let wrong = Mcp::thread(&client, &thread).with(wrong);
+    let lost = wrong.error("tools/call", params).await;
+    let holder = Mcp::thread(&client, &thread).with(("x-turn-token", token));
+
+    assert_eq!(error["data"]["code"], "turn_taken", "{error}");
+    assert!(error["data"]["retry_after_seconds"].is_u64(), "{error}");
+    assert_eq!(lost["data"]["code"], "turn_lost", "{lost}");
+    assert_eq!(holder.call("kv_write", write).await, json!({"ok": true}));
+}
+
 over_both_stores!(
+    an_exclusive_turn_keeps_calls_without_its_token_out,
     the_tools_are_those_of_the_api,
     every_tool_can_be_called,
     arguments_may_be_left_out,

@@ -1,9 +1,13 @@
 -- Ends a scope. KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, then its thread if it
--- has one. ARGV: 1 ahead, 2 the version it must have, or nothing.
+-- has one. ARGV: 1 ahead, 2 the version it must have, or nothing, 3 token of a turn of the thread, or nothing.
 -- Reply: `E` and whether there was one, or a refusal.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
-local _, s, is_over = open_scope(k, ahead, false)
+local thread, s, is_over = open_scope(k, ahead, false)
+if ARGV[3] ~= '' or thread and byte(thread) == WITH_TURN then
+  local refusal = turn_refusal(k.thread, thread, ARGV[3], ahead)
+  if refusal then return refusal end
+end
 local version = s and s.version or 0
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= version then
   return {'R', 'version_mismatch', version, s and s.life or NOBODY}

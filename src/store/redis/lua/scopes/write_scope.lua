@@ -9,7 +9,8 @@
 --       2 precondition, and 3 idempotency key, as in write.lua   4 the scope as text
 --       5 the new tasks or nothing   6 version and life of those they were worked out from, or nothing
 --       7 `=` and the new record, or nothing   8 `=` and the record it was worked out from, or nothing
---       9... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
+--       9 token of a turn of the thread, or nothing
+--       10... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
 --         items `H` id value fingerprint
 -- Reply: `K`, whether it was replayed, meta, answers of the operations as `kind value;`..., and of the
 -- items as `place repeated;`...; or a refusal as in write.lua, among them `no_room` and the bytes of
@@ -23,6 +24,10 @@ if given then return given end
 -- the scope as it is ------------------------------------------------------------------------
 local thread_left
 local thread, s, is_over = open_scope(k, ahead, false)
+if ARGV[9] ~= '' or thread and byte(thread) == WITH_TURN then
+  local refusal = turn_refusal(k.thread, thread, ARGV[9], ahead)
+  if refusal then return refusal end
+end
 local there = s ~= nil
 if there then
   if has(1) then return {'R', 'scope_exists'} end
@@ -80,7 +85,7 @@ local function increment(op, f, by)
   return nil, 'v' .. sum
 end
 
-local i, n, op = 9, #ARGV, 0
+local i, n, op = 10, #ARGV, 0
 while i <= n and ARGV[i] ~= 'H' do
   local code, f, refusal, answer = ARGV[i], ARGV[i + 1], nil, nil
   if code == 'S' then

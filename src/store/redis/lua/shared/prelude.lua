@@ -5,6 +5,7 @@
 --              updated, ttl, end of the absolute lifetime (0: none), number of the next array,
 --              grace in seconds, number of its events so far, until when its changes are logged
 --   D          metadata as JSON text, if it was set
+--   U          the last turn, if there was one: see turns.lua
 --   E          in the archive: why it ended (as the flags of the event), when, when archived
 --   S          in the archive: the meta of its scope, if it had one
 --   T          in the archive: until when a write is refused that comes from this life or an earlier

@@ -23,7 +23,7 @@ if not m or call('HEXISTS', from, 'R') == 1 then return false end
 local archived = unpack_('>I6', call('HGET', from, 'E'), 8)
 if archived + retention_ms <= now(ahead) then return false end
 
-local format, its_life, version, bytes, keys, created, _, ttl, _, next_array, grace, sequence = unpack_(META, m)
+local _, its_life, version, bytes, keys, created, _, ttl, _, next_array, grace, sequence = unpack_(META, m)
 local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
 -- later lives have counted on
 sequence = math.max(sequence, events_before(k.archive)) + 1
@@ -35,7 +35,7 @@ local lives = lifetime(ttl, ends, ahead)
 -- before the scope comes back: what a life left whose data is lost goes with this
 begin_life(k, now(ahead) + lives, ahead)
 call('COPY', from, k.thread)
-call('HDEL', k.thread, 'E', 'S', 'T')
+call('HDEL', k.thread, 'E', 'S', 'T', 'U')
 call('HSET', from, 'R', '1')
 -- its end links to no history any more
 call('HDEL', from, 'S')
@@ -55,7 +55,7 @@ local scope = call('HGET', beside(k.thread, ':k:'), 'M')
 if scope then
   call('HSET', beside(k.thread, ':k:'), 'M', sub(scope, 1, 1) .. life .. sub(scope, 10))
 end
-m = pack(META, format, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
+m = pack(META, 1, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
   sequence, watched_until(KEYS[6], ahead))
 call('HSET', k.thread, 'M', m)
 call('PEXPIRE', k.thread, lives + grace * 1000 + ahead)

@@ -9,7 +9,8 @@
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
 --       6 new metadata or nothing   7 the metadata it was worked out from, or nothing
 --       8 tombstone: nothing when it is heeded, `I` ignored, `A` heeded after that life
---       9 how many fields it is about, then these, each once: below they go by their numbers, from 1
+--       9 token of a turn, or nothing
+--       10 how many fields it is about, then these, each once: below they go by their numbers, from 1
 --         then guards `E` first count text..., `N` first count, of fields that follow each other
 --         then operations `S` first count text... and `D` first count, of such fields too,
 --         `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
@@ -29,11 +30,18 @@ if ARGV[8] == '' and is_tombstone or sub(ARGV[8], 1, 1) == 'A'
   and (is_tombstone or is_past(k.archive, m, sub(ARGV[8], 2), ahead)) then
   return {'R', 'thread_destroyed'}
 end
+local no_turn
+if ARGV[9] ~= '' or m and byte(m) == WITH_TURN then
+  local refusal
+  refusal, no_turn = turn_refusal(key, m, ARGV[9], ahead)
+  if refusal then return refusal end
+end
 local format, version, bytes, keys, ends, next_array, sequence, watched = 1, 0, 0, 0, 0, 0, 0, 0
 local created, _
 if m then
-  if byte(m) ~= 1 then return redis.error_reply('ERR threadkeep: unknown format') end
+  if byte(m) > WITH_TURN then return redis.error_reply('ERR threadkeep: unknown format') end
   format, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
+  if no_turn then format = PLAIN end
 end
 local is_new = not m
 local its_life = version > 0 and life or '\0\0\0\0\0\0\0\0'
@@ -49,7 +57,7 @@ local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 -- stored, whether the hash has the field; old, the stored chunked array.
 --
 -- Flat tables, and few calls of functions: a list may have 20,000 fields.
-local FIELDS, n_fields = 9, tonumber(ARGV[9])
+local FIELDS, n_fields = 10, tonumber(ARGV[10])
 local size, text, array, count, dirty = {}, {}, {}, {}, {}
 local pushed, had, has = {}, {}, {}
 local stored, old, cleared = {}, {}, is_new
@@ -257,9 +265,10 @@ elseif is_new and left ~= -2 then
   call('UNLINK', key)
 elseif cleared and m then
   if logged and keys_before <= MOST_NAMED then changed = call('HKEYS', key) end
-  local kept = call('HGET', key, 'D')
+  local kept, turn = call('HGET', key, 'D'), call('HGET', key, 'U')
   call('UNLINK', key)
   if kept then call('HSET', key, 'D', kept) end
+  if turn then call('HSET', key, 'U', turn) end
 end
 local puts, n_puts, gone = {}, 0, {}
 local function add(field, value)

@@ -83,6 +83,11 @@ impl Cluster {
         }
     }
 
+    /// One of its nodes, another each time.
+    pub(super) fn any_place(&self) -> ConnectionInfo {
+        self.topology.any_place()
+    }
+
     /// How many of its servers are known not to answer.
     pub(super) fn open(&self) -> u64 {
         self.topology.open()

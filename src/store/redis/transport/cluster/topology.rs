@@ -92,6 +92,17 @@ impl Topology {
         hosts.get(choice % hosts.len().max(1))
     }
 
+    /// The connection to one of the nodes, another each time.
+    pub(super) fn any_place(&self) -> ConnectionInfo {
+        let map = self.map();
+        let nodes: Vec<_> = map.nodes().cloned().collect();
+        let host = self.any_of(&nodes).or_else(|| self.any_of(&self.seeds));
+        host.map_or_else(
+            || (*self.like).clone(),
+            |host| host.reached_like(&self.like),
+        )
+    }
+
     /// Whether that host is one of the cluster.
     pub(super) fn knows(&self, host: &Host) -> bool {
         self.seeds.contains(host) || self.map().nodes().any(|known| known == host)

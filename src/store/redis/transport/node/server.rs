@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use redis::{ConnectionInfo, RedisError};
+
 use super::origin::Origin;
 use crate::store::redis::transport::breaker::Breaker;
 use crate::store::redis::transport::registry::ConnectionRegistry;
@@ -29,6 +31,11 @@ impl Server {
             origin,
             timeout,
         }
+    }
+
+    /// Where it is now.
+    pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
+        self.origin.locate().await
     }
 
     /// Whether calls to it are refused.

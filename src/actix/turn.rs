@@ -1,0 +1,181 @@
+//! The turn of a thread.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::background::Background;
+use super::current_thread::CurrentThread;
+use crate::domain::{Refusal, ThreadId, TurnToken};
+use crate::service::{ServiceError, TurnRequest, TurnService};
+use crate::web::ApiError;
+
+const TTL_MIN: Duration = Duration::from_secs(1);
+const TTL_MAX: Duration = Duration::from_secs(600);
+
+/// The service behind turns, and where they are renewed.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    pub(super) service: TurnService,
+    pub(super) background: Background,
+}
+
+/// A turn to take: await it.
+#[must_use]
+#[derive(Debug)]
+pub struct TakeTurn {
+    thread: Arc<CurrentThread>,
+    request: TurnRequest,
+}
+
+/// A turn: a lease that lets one caller at a time answer a conversation.
+///
+/// It renews itself while it is held, and is given back when it is dropped. All later writes of the request that took
+/// it carry its token, so that none is done once a later turn was granted: they fail with
+/// [`Refusal::TurnLost`].
+#[derive(Debug)]
+pub struct Turn {
+    held: Arc<Held>,
+    _end: DropGuard,
+}
+
+struct Held {
+    service: TurnService,
+    id: ThreadId,
+    token: TurnToken,
+    ttl: Duration,
+    /// Whether it was given back already.
+    has_ended: AtomicBool,
+    lost: CancellationToken,
+}
+
+impl TakeTurn {
+    pub(super) fn of(thread: Arc<CurrentThread>, ttl: Duration) -> Self {
+        Self {
+            thread,
+            request: TurnRequest {
+                ttl,
+                exclusive: false,
+                wait: Duration::ZERO,
+                idempotency: None,
+            },
+        }
+    }
+
+    /// The same turn, while which all writes without its token are refused.
+    pub fn exclusive(mut self) -> Self {
+        self.request.exclusive = true;
+        self
+    }
+
+    /// The same turn, for which the caller waits that long if another is held. Callers of this process get it in the
+    /// order of their arrival.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.request.wait = wait;
+        self
+    }
+
+    async fn take(self) -> Result<Turn, ApiError> {
+        if !(TTL_MIN..=TTL_MAX).contains(&self.request.ttl) {
+            let detail = "A turn lasts 1 to 600 seconds without renewal";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        let turns = self.thread.turns().ok_or(ApiError::Internal {
+            what: "the middleware `Threads` has no turns",
+            source: None,
+        })?;
+        let id = self.thread.id();
+        let granted = turns.service.take(&id, &self.request).await?;
+        self.thread.hold_turn(&id, granted.token);
+        let held = Arc::new(Held {
+            service: turns.service,
+            id,
+            token: granted.token,
+            ttl: self.request.ttl,
+            has_ended: AtomicBool::new(false),
+            lost: CancellationToken::new(),
+        });
+        let end = CancellationToken::new();
+        let renewal = Arc::clone(&held).renew_until(end.clone());
+        turns.background.start(Box::pin(renewal));
+        Ok(Turn {
+            held,
+            _end: end.drop_guard(),
+        })
+    }
+}
+
+impl IntoFuture for TakeTurn {
+    type Output = Result<Turn, ApiError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.take())
+    }
+}
+
+impl Turn {
+    /// Its token, for writes by others on behalf of this turn: the header `x-turn-token` of the HTTP API.
+    #[must_use]
+    pub fn token(&self) -> String {
+        self.held.token.to_string()
+    }
+
+    /// Returns when a later turn was granted, because this one could not be renewed in time.
+    pub async fn lost(&self) {
+        self.held.lost.cancelled().await;
+    }
+
+    /// Gives the turn back, and says if that fails. To drop it does the same in the background.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`].
+    pub async fn end(self) -> Result<(), ApiError> {
+        let held = &self.held;
+        held.service.end(&held.id, held.token).await?;
+        held.has_ended.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Held {
+    /// Renews the turn until it is dropped, and gives it back.
+    async fn renew_until(self: Arc<Self>, end: CancellationToken) {
+        let mut pause = self.ttl / 3;
+        loop {
+            tokio::select! {
+                () = end.cancelled() => break,
+                () = sleep(pause) => {}
+            }
+            match self.service.renew(&self.id, self.token, self.ttl).await {
+                Ok(_) => pause = self.ttl / 3,
+                Err(ServiceError::Refused(Refusal::TurnLost)) => {
+                    self.lost.cancel();
+                    return;
+                }
+                // the store may be back before the turn is over
+                Err(_) => pause = self.ttl / 10,
+            }
+        }
+        if !self.has_ended.load(Ordering::Relaxed) {
+            let ended = self.service.end(&self.id, self.token).await;
+            if let Err(error @ ServiceError::Store(_)) = ended {
+                tracing::warn!(thread.id = ?self.id, %error, "a turn was not given back, and ends by itself");
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

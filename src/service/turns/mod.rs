@@ -1,0 +1,142 @@
+//! Turns of threads: one caller at a time.
+
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use super::{ServiceError, ThreadService};
+use crate::domain::{
+    IdempotencyKey, Precondition, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+    Write,
+};
+use crate::store::{Turns, WriteError};
+
+pub use waiting::Waiting;
+
+/// The turns of a store's threads.
+#[derive(Debug, Clone)]
+pub struct TurnService {
+    turns: Arc<dyn Turns>,
+    threads: ThreadService,
+    waiting: Arc<Waiting>,
+}
+
+/// The turn that a caller asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnRequest {
+    /// How long it lasts without renewal.
+    pub ttl: Duration,
+    /// Whether writes without its token are refused while it is held.
+    pub exclusive: bool,
+    /// How long the caller waits while another is held.
+    pub wait: Duration,
+    /// The identity of a repeat.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+impl TurnService {
+    /// The turns of that store. `threads` makes a thread that does not exist, and all workers of a replica share
+    /// `waiting`.
+    #[must_use]
+    pub fn new(turns: Arc<dyn Turns>, threads: ThreadService, waiting: Arc<Waiting>) -> Self {
+        Self {
+            turns,
+            threads,
+            waiting,
+        }
+    }
+
+    /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order of their
+    /// arrival.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::TurnTaken`] after the wait; [`ServiceError::Store`].
+    pub async fn take(
+        &self,
+        id: &ThreadId,
+        request: &TurnRequest,
+    ) -> Result<TurnGranted, ServiceError> {
+        self.threads.admit(id).await?;
+        let take = TakeTurn {
+            token: TurnToken::random(),
+            ttl: request.ttl,
+            exclusive: request.exclusive,
+            waits: !request.wait.is_zero(),
+            idempotency: request.idempotency,
+        };
+        if request.wait.is_zero() {
+            return self.attempt(id, &take).await;
+        }
+        let deadline = Instant::now() + request.wait;
+        let place = self.waiting.join(*id, &self.turns);
+        let Ok(_first) = timeout_at(deadline, place.queue.first.lock()).await else {
+            return self.attempt(id, &take).await;
+        };
+        loop {
+            match self.attempt(id, &take).await {
+                Err(ServiceError::Refused(Refusal::TurnTaken { left_ms, .. }))
+                    if Instant::now() < deadline =>
+                {
+                    tokio::select! {
+                        () = place.queue.ended.notified() => {}
+                        () = sleep(Duration::from_millis(left_ms)) => {}
+                        () = sleep_until(self.waiting.next_look()) => {}
+                        () = sleep_until(deadline) => {}
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Has a turn end that long from now.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::TurnLost`]; [`ServiceError::Store`].
+    pub async fn renew(
+        &self,
+        id: &ThreadId,
+        token: TurnToken,
+        ttl: Duration,
+    ) -> Result<TurnGranted, ServiceError> {
+        self.threads.admit(id).await?;
+        Ok(self.turns.renew_turn(id, token, ttl).await?)
+    }
+
+    /// Gives a turn back, unless it has ended by itself.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::TurnLost`] if another is held; [`ServiceError::Store`].
+    pub async fn end(&self, id: &ThreadId, token: TurnToken) -> Result<(), ServiceError> {
+        Ok(self.turns.end_turn(id, token).await?)
+    }
+
+    /// The turn that is held now.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get(&self, id: &ThreadId) -> Result<Option<TurnHeld>, ServiceError> {
+        Ok(self.turns.get_turn(id).await?)
+    }
+
+    /// Asks the store once, and makes the thread if it does not exist.
+    async fn attempt(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, ServiceError> {
+        match self.turns.take_turn(id, take).await {
+            Err(WriteError::Refused(Refusal::NoThread)) => {}
+            granted => return Ok(granted?),
+        }
+        let create = Write {
+            precondition: Some(Precondition::Version(0)),
+            ..Write::new(self.threads.policy())
+        };
+        match self.threads.store.write(id, &create).await {
+            // another caller was first
+            Ok(_) | Err(WriteError::Refused(Refusal::VersionMismatch { .. })) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.turns.take_turn(id, take).await?)
+    }
+}

@@ -1,0 +1,24 @@
+-- Shared by the scripts that heed turns. The last turn of a life is the field U of its thread: token, when it ends
+-- (0: given back), flags (1: exclusive, 2: another caller waits). A thread whose last turn is exclusive has the format
+-- WITH_TURN, so that the scripts for one operation leave it to those that look at the turn.
+local TURN, TOKEN_END = '>c16I6B', 16
+local PLAIN, WITH_TURN = 1, 2
+
+-- Why a write with that token, or with none (''), may not be done; `m`: the meta of the thread, if it lives. Then
+-- whether its last turn keeps nobody out any more.
+local function turn_refusal(key, m, token, ahead)
+  local turn = m and call('HGET', key, 'U')
+  if token ~= '' then
+    if turn and sub(turn, 1, TOKEN_END) == token then return nil, false end
+    return {'R', 'turn_lost'}
+  end
+  if not turn then return nil, true end
+  local _, ends, flags = unpack_(TURN, turn)
+  if flags % 2 == 0 or ends <= now(ahead) then return nil, true end
+  return {'R', 'turn_taken', fmt('%.0f', ends), fmt('%.0f', ends - now(ahead))}
+end
+
+-- Sets the format of a thread that has the meta `m`.
+local function set_format(key, m, format)
+  if byte(m) ~= format then call('HSET', key, 'M', string.char(format) .. sub(m, 2)) end
+end

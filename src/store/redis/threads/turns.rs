@@ -1,0 +1,94 @@
+//! Turns of threads.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::Value;
+use tokio::sync::broadcast;
+
+use super::arguments::{bounded_ms, idempotency};
+use crate::domain::{TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use crate::store::redis::RedisStore;
+use crate::store::redis::refusals::unless_refused;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
+use crate::store::{StoreError, Turns, WriteError};
+
+const EXCLUSIVE: u8 = 1;
+const WAITS: u8 = 2;
+
+#[async_trait]
+impl Turns for RedisStore {
+    async fn take_turn(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, WriteError> {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::TakeTurn.call(2);
+        let exclusive = if take.exclusive { EXCLUSIVE } else { 0 };
+        let waits = if take.waits { WAITS } else { 0 };
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(self.ahead())
+            .arg(idempotency(take.idempotency))
+            .arg(take.token.0)
+            .arg(bounded_ms(take.ttl))
+            .arg(u64::from(exclusive + waits));
+        granted(self.link.calls().write(cmd).await?)
+    }
+
+    async fn renew_turn(
+        &self,
+        id: &ThreadId,
+        token: TurnToken,
+        ttl: Duration,
+    ) -> Result<TurnGranted, WriteError> {
+        let mut cmd = self.of_turn(Script::RenewTurn, id, token);
+        cmd.arg(bounded_ms(ttl));
+        granted(self.link.calls().write(cmd).await?)
+    }
+
+    async fn end_turn(&self, id: &ThreadId, token: TurnToken) -> Result<(), WriteError> {
+        let mut cmd = self.of_turn(Script::EndTurn, id, token);
+        cmd.arg(&self.names.ended_turns);
+        unless_refused(array(self.link.calls().write(cmd).await?)?)?;
+        Ok(())
+    }
+
+    async fn get_turn(&self, id: &ThreadId) -> Result<Option<TurnHeld>, StoreError> {
+        let cmd = self.reading(Script::ReadTurn, id);
+        match self.link.calls().read(cmd).await? {
+            Value::Nil => Ok(None),
+            reply => match &array(reply)?[..] {
+                [ends_ms, exclusive] => Ok(Some(TurnHeld {
+                    ends_ms: integer(ends_ms)?,
+                    exclusive: integer(exclusive)? == 1,
+                })),
+                _ => Err(UNKNOWN),
+            },
+        }
+    }
+
+    fn ended_turns(&self) -> broadcast::Receiver<ThreadId> {
+        self.ended_turns.listen(&self.link, &self.names.ended_turns)
+    }
+}
+
+impl RedisStore {
+    fn of_turn(&self, script: Script, id: &ThreadId, token: TurnToken) -> Command {
+        let mut cmd = self.reading(script, id);
+        cmd.arg(token.0);
+        cmd
+    }
+}
+
+fn granted(reply: Value) -> Result<TurnGranted, WriteError> {
+    let reply = unless_refused(array(reply)?)?;
+    let [_, replayed, token, ends_ms] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    let token = bytes(token)?.try_into().map_err(|_| UNKNOWN)?;
+    Ok(TurnGranted {
+        token: TurnToken(token),
+        ends_ms: integer(ends_ms)?,
+        replayed: integer(replayed)? == 1,
+    })
+}

@@ -1,0 +1,48 @@
+//! Turns of threads.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+
+use crate::domain::{TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use crate::store::{StoreError, WriteError};
+
+/// The turns of threads. They change no version, and each call moves the end of the thread.
+#[async_trait]
+pub trait Turns: fmt::Debug + Send + Sync {
+    /// Grants a turn in an existing thread.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`] with `TurnTaken` while another is held, and `NoThread` without a thread.
+    /// [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
+    async fn take_turn(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
+
+    /// Has a turn end that long from now, even if its time has passed.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`] with `TurnLost` if it was given back, or a later one was granted. [`WriteError::Store`].
+    async fn renew_turn(
+        &self,
+        id: &ThreadId,
+        token: TurnToken,
+        ttl: Duration,
+    ) -> Result<TurnGranted, WriteError>;
+
+    /// Ends a turn, and does nothing if it has ended already.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`] with `TurnLost` if another is held. [`WriteError::Store`].
+    async fn end_turn(&self, id: &ThreadId, token: TurnToken) -> Result<(), WriteError>;
+
+    /// The turn that is held now.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn get_turn(&self, id: &ThreadId) -> Result<Option<TurnHeld>, StoreError>;
+
+    /// The threads whose turns are given back from now on, on any replica, while another caller waits. Messages may be
+    /// lost, so waiting callers have to look from time to time.
+    fn ended_turns(&self) -> broadcast::Receiver<ThreadId>;
+}

@@ -1,0 +1,479 @@
+//! Turns: leases of a thread with a fencing token.
+
+use std::time::Duration;
+
+use threadkeep::domain::scope::{ScopePolicies, ScopeWrite};
+use threadkeep::domain::{
+    IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted, TurnToken,
+    Write, Written,
+};
+use threadkeep::store::{Destroy, WriteError};
+
+use super::room::{Room, Subject, delete, increment, json, numbered_once, push, set};
+use super::scope_room;
+
+const TTL: Duration = Duration::from_secs(30);
+const SECOND: Duration = Duration::from_secs(1);
+
+fn asking() -> TakeTurn {
+    TakeTurn {
+        token: TurnToken::random(),
+        ttl: TTL,
+        exclusive: false,
+        waits: false,
+        idempotency: None,
+    }
+}
+
+fn alone() -> TakeTurn {
+    TakeTurn {
+        exclusive: true,
+        ..asking()
+    }
+}
+
+async fn living(room: &Room) -> Subject {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1"), set("list", "[]")]).await;
+    thread
+}
+
+fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
+    answer.map_err(|error| match error {
+        WriteError::Refused(refusal) => refusal,
+        WriteError::Store(error) => panic!("{error}"),
+    })
+}
+
+async fn take(room: &Room, thread: &Subject, take: TakeTurn) -> Result<TurnGranted, Refusal> {
+    refused(room.backend.take_turn(&thread.id, &take).await)
+}
+
+async fn renew(room: &Room, thread: &Subject, token: TurnToken) -> Result<TurnGranted, Refusal> {
+    refused(room.backend.renew_turn(&thread.id, token, TTL).await)
+}
+
+async fn end(room: &Room, thread: &Subject, token: TurnToken) -> Result<(), Refusal> {
+    refused(room.backend.end_turn(&thread.id, token).await)
+}
+
+async fn is_held(room: &Room, thread: &Subject) -> bool {
+    room.backend.get_turn(&thread.id).await.unwrap().is_some()
+}
+
+async fn write_by(thread: &Subject, turn: Option<TurnToken>) -> Result<Written, Refusal> {
+    let operations = [push("list", "1")];
+    let write = Write {
+        operations: &operations,
+        turn,
+        ..thread.blank()
+    };
+    thread.write(&write).await
+}
+
+/// The refusals of every kind of write to a thread, or to its scope, with that token.
+async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec<Option<Refusal>> {
+    let mut answers = Vec::new();
+    let metadata = MetadataChange {
+        new: json("{}"),
+        old: None,
+    };
+    for operations in [
+        &[set("k", "2")][..],
+        &[push("list", "1")],
+        &[increment("k", 1)],
+        &[delete("k"), set("k", "1")],
+        &[],
+    ] {
+        let write = Write {
+            operations,
+            turn,
+            ..thread.blank()
+        };
+        answers.push(thread.write(&write).await.err());
+    }
+    let write = Write {
+        metadata: Some(&metadata),
+        ttl: Some(Duration::from_secs(60)),
+        turn,
+        ..thread.blank()
+    };
+    answers.push(thread.write(&write).await.err());
+    let scope = room.scope_of(thread);
+    let policy = ScopePolicies::DEFAULT.of(&scope.scope);
+    let operations = [scope_room::set("k", "1")];
+    let items = [scope_room::item("1", "1")];
+    let write = ScopeWrite {
+        operations: &operations,
+        history: &items,
+        turn,
+        ..ScopeWrite::new(&policy)
+    };
+    let written = room.backend.write_scope(&scope.scope, &write).await;
+    answers.push(refused(written).err());
+    let ended = room.backend.end_scope(&scope.scope, None, turn).await;
+    answers.push(refused(ended).err());
+    let destroy = Destroy {
+        turn,
+        ..thread.end()
+    };
+    answers.push(thread.destroy_by(&destroy).await.err());
+    answers
+}
+
+fn is_taken(refusal: Option<Refusal>) -> bool {
+    matches!(refusal, Some(Refusal::TurnTaken { .. }))
+}
+
+async fn a_turn_is_held_until_it_is_given_back(room: Room) {
+    let thread = living(&room).await;
+
+    let first = take(&room, &thread, asking()).await.unwrap();
+    let meanwhile = take(&room, &thread, asking()).await;
+    let was_held = is_held(&room, &thread).await;
+    end(&room, &thread, first.token).await.unwrap();
+    let is_free = !is_held(&room, &thread).await;
+    let second = take(&room, &thread, asking()).await.unwrap();
+
+    let Err(Refusal::TurnTaken { ends_ms, left_ms }) = meanwhile else {
+        panic!("{meanwhile:?}");
+    };
+    assert_eq!(ends_ms, first.ends_ms);
+    assert!((1..=30_000).contains(&left_ms), "{left_ms}");
+    assert!(was_held && is_free);
+    assert_ne!(first.token, second.token);
+}
+
+async fn a_turn_ends_by_itself(room: Room) {
+    let thread = living(&room).await;
+    let first = take(&room, &thread, asking()).await.unwrap();
+
+    room.advance(TTL);
+
+    assert!(!is_held(&room, &thread).await);
+    let second = take(&room, &thread, asking()).await.unwrap();
+    assert!(second.ends_ms > first.ends_ms);
+    // it has ended already, and another is held
+    assert_eq!(
+        end(&room, &thread, first.token).await,
+        Err(Refusal::TurnLost)
+    );
+    assert!(is_held(&room, &thread).await);
+}
+
+async fn a_turn_may_be_given_back_again(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, asking()).await.unwrap();
+
+    end(&room, &thread, turn.token).await.unwrap();
+    end(&room, &thread, turn.token).await.unwrap();
+
+    let late = take(&room, &thread, asking()).await.unwrap();
+    room.advance(TTL);
+    end(&room, &thread, turn.token).await.unwrap();
+    end(&room, &thread, late.token).await.unwrap();
+    let nothing = room.subject();
+    end(&room, &nothing, late.token).await.unwrap();
+}
+
+async fn renewal_moves_the_end_and_works_until_a_later_turn(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, asking()).await.unwrap();
+
+    room.advance(20 * SECOND);
+    let renewed = renew(&room, &thread, turn.token).await.unwrap();
+    room.advance(20 * SECOND);
+    let is_still_held = is_held(&room, &thread).await;
+    room.advance(TTL);
+    let late = renew(&room, &thread, turn.token).await.unwrap();
+
+    assert_eq!(renewed.token, turn.token);
+    assert!(renewed.ends_ms >= turn.ends_ms + 20_000);
+    assert!(is_still_held);
+    assert!(late.ends_ms > renewed.ends_ms);
+    room.advance(TTL);
+    take(&room, &thread, asking()).await.unwrap();
+    let lost = Err(Refusal::TurnLost);
+    assert_eq!(renew(&room, &thread, turn.token).await, lost);
+    assert_eq!(renew(&room, &thread, TurnToken::random()).await, lost);
+    assert_eq!(renew(&room, &room.subject(), turn.token).await, lost);
+}
+
+async fn a_turn_that_was_given_back_is_not_renewed(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, asking()).await.unwrap();
+    end(&room, &thread, turn.token).await.unwrap();
+
+    let renewed = renew(&room, &thread, turn.token).await;
+
+    assert_eq!(renewed, Err(Refusal::TurnLost));
+    assert!(!is_held(&room, &thread).await);
+}
+
+async fn a_write_of_a_lost_turn_changes_nothing(room: Room) {
+    let thread = living(&room).await;
+    let stalled = take(&room, &thread, asking()).await.unwrap();
+    room.advance(TTL);
+    let current = take(&room, &thread, asking()).await.unwrap();
+    let before = (thread.stamp().await, thread.state().await);
+
+    let late = refusals(&room, &thread, Some(stalled.token)).await;
+    let foreign = refusals(&room, &thread, Some(TurnToken::random())).await;
+
+    let lost = vec![Some(Refusal::TurnLost); late.len()];
+    assert_eq!((&late, &foreign), (&lost, &lost));
+    assert_eq!((thread.stamp().await, thread.state().await), before);
+    end(&room, &thread, current.token).await.unwrap();
+    let late = write_by(&thread, Some(stalled.token)).await;
+    assert_eq!(
+        late,
+        Err(Refusal::TurnLost),
+        "also when the later turn is over"
+    );
+}
+
+async fn every_kind_of_write_may_carry_the_token(room: Room) {
+    for ask in [asking(), alone()] {
+        let thread = living(&room).await;
+        let turn = take(&room, &thread, ask).await.unwrap();
+
+        let refusals = refusals(&room, &thread, Some(turn.token)).await;
+
+        assert!(refusals.iter().all(Option::is_none), "{refusals:?}");
+        assert!(!thread.exists().await);
+    }
+}
+
+async fn a_write_is_not_late_before_a_later_turn_is_granted(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, alone()).await.unwrap();
+
+    room.advance(TTL + SECOND);
+
+    write_by(&thread, Some(turn.token)).await.unwrap();
+    write_by(&thread, None).await.unwrap();
+}
+
+async fn others_write_beside_a_turn_unless_it_is_exclusive(room: Room) {
+    let thread = living(&room).await;
+    let shared = take(&room, &thread, asking()).await.unwrap();
+    write_by(&thread, None).await.unwrap();
+    end(&room, &thread, shared.token).await.unwrap();
+    take(&room, &thread, alone()).await.unwrap();
+    let before = (thread.stamp().await, thread.state().await);
+
+    let refusals = refusals(&room, &thread, None).await;
+
+    assert!(refusals.into_iter().all(is_taken));
+    assert_eq!((thread.stamp().await, thread.state().await), before);
+}
+
+async fn an_exclusive_turn_keeps_nobody_out_once_it_has_ended(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, alone()).await.unwrap();
+    end(&room, &thread, turn.token).await.unwrap();
+    write_by(&thread, None).await.unwrap();
+    take(&room, &thread, alone()).await.unwrap();
+
+    room.advance(TTL);
+
+    write_by(&thread, None).await.unwrap();
+    write_by(&thread, None).await.unwrap();
+    let refusals = refusals(&room, &thread, None).await;
+    assert!(refusals.iter().all(Option::is_none), "{refusals:?}");
+}
+
+async fn an_exclusive_turn_that_ended_is_exclusive_again_when_it_is_renewed(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, alone()).await.unwrap();
+    room.advance(TTL);
+    write_by(&thread, None).await.unwrap();
+
+    renew(&room, &thread, turn.token).await.unwrap();
+
+    assert!(is_taken(write_by(&thread, None).await.err()));
+    write_by(&thread, Some(turn.token)).await.unwrap();
+}
+
+async fn a_turn_is_no_part_of_the_state_and_outlives_a_clear(room: Room) {
+    let thread = living(&room).await;
+    let stamp = thread.stamp().await;
+    let turn = take(&room, &thread, alone()).await.unwrap();
+
+    assert_eq!(thread.stamp().await, stamp);
+    let clear = [threadkeep::domain::Operation::Clear];
+    let write = Write {
+        operations: &clear,
+        turn: Some(turn.token),
+        ..thread.blank()
+    };
+    let written = thread.write(&write).await.unwrap();
+
+    assert_eq!(written.size_bytes, 2);
+    assert_eq!(thread.state().await.as_deref(), Some("{}"));
+    assert!(is_taken(write_by(&thread, None).await.err()));
+    renew(&room, &thread, turn.token).await.unwrap();
+}
+
+async fn a_turn_moves_the_end_of_its_thread(room: Room) {
+    let thread = living(&room).await;
+    room.advance(Duration::from_secs(3_000));
+    let turn = take(&room, &thread, asking()).await.unwrap();
+    room.advance(Duration::from_secs(3_000));
+    renew(&room, &thread, turn.token).await.unwrap();
+    room.advance(Duration::from_secs(3_000));
+
+    assert!(thread.exists().await);
+}
+
+async fn there_is_no_turn_without_a_thread(room: Room) {
+    let thread = room.subject();
+
+    let taken = take(&room, &thread, asking()).await;
+
+    assert_eq!(taken, Err(Refusal::NoThread));
+    assert!(!is_held(&room, &thread).await);
+    let written = write_by(&thread, Some(TurnToken::random())).await;
+    assert_eq!(written, Err(Refusal::TurnLost));
+    assert!(!thread.exists().await);
+}
+
+async fn a_token_belongs_to_one_life(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, alone()).await.unwrap();
+    room.advance(Policy::THREAD.ttl);
+    let write = Write {
+        tombstone: Tombstone::Ignored,
+        ..thread.blank()
+    };
+    thread.write(&write).await.unwrap();
+
+    let late = write_by(&thread, Some(turn.token)).await;
+
+    assert_eq!(late, Err(Refusal::TurnLost));
+    assert!(!is_held(&room, &thread).await);
+    write_by(&thread, None).await.unwrap();
+}
+
+async fn a_restored_thread_has_no_turn(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, alone()).await.unwrap();
+    let destroy = Destroy {
+        turn: Some(turn.token),
+        ..thread.end()
+    };
+    thread.destroy_by(&destroy).await.unwrap();
+
+    let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+
+    assert!(restored.unwrap().is_some());
+    assert!(!is_held(&room, &thread).await);
+    write_by(&thread, None).await.unwrap();
+    let late = write_by(&thread, Some(turn.token)).await;
+    assert_eq!(late, Err(Refusal::TurnLost));
+}
+
+async fn a_repeat_gets_the_same_turn(room: Room) {
+    let thread = living(&room).await;
+    let ask = |key: Option<IdempotencyKey>| TakeTurn {
+        idempotency: key,
+        ..asking()
+    };
+    let first = take(&room, &thread, ask(Some(numbered_once(1)))).await;
+    let first = first.unwrap();
+
+    let again = take(&room, &thread, ask(Some(numbered_once(1)))).await;
+    let reused = thread.merge_once(numbered_once(1), &[]).await;
+
+    let replayed = TurnGranted {
+        replayed: true,
+        ..first
+    };
+    assert_eq!(again, Ok(replayed));
+    assert_eq!(reused, Err(Refusal::IdempotencyKeyReused));
+    assert!(!first.replayed);
+}
+
+async fn a_repeat_of_a_write_is_answered_after_its_turn_was_lost(room: Room) {
+    let thread = living(&room).await;
+    let turn = take(&room, &thread, asking()).await.unwrap();
+    let operations = [increment("n", 1)];
+    let write = Write {
+        operations: &operations,
+        turn: Some(turn.token),
+        idempotency: Some(numbered_once(1)),
+        ..thread.blank()
+    };
+    let first = thread.write(&write).await.unwrap();
+    room.advance(TTL);
+    take(&room, &thread, asking()).await.unwrap();
+
+    let again = thread.write(&write).await.unwrap();
+
+    assert!(again.replayed);
+    assert_eq!(again.stamp, first.stamp);
+    assert_eq!(thread.value("n").await.as_deref(), Some("1"));
+}
+
+async fn waiting_callers_learn_of_the_end(room: Room) {
+    let mut told = room.backend.ended_turns();
+    // a subscription takes a moment, and misses earlier messages
+    let first = tokio::time::timeout(TTL, async {
+        loop {
+            let thread = living(&room).await;
+            let turn = take(&room, &thread, asking()).await.unwrap();
+            let waiting = TakeTurn {
+                waits: true,
+                ..asking()
+            };
+            assert!(is_taken(take(&room, &thread, waiting).await.err()));
+            end(&room, &thread, turn.token).await.unwrap();
+            let heard = tokio::time::timeout(SECOND / 10, told.recv()).await;
+            if let Ok(heard) = heard {
+                return (heard.unwrap(), thread.id);
+            }
+        }
+    });
+    let (heard, expected) = first.await.unwrap();
+
+    // a message of an earlier round may come late
+    assert!(heard == expected || room.backend.get_turn(&heard).await.is_ok());
+}
+
+async fn of_many_who_ask_at_once_one_gets_the_turn(room: Room) {
+    let thread = living(&room).await;
+    let backend = &room.backend;
+    let granted = std::sync::atomic::AtomicUsize::new(0);
+
+    room.for_each_at_one_time(0..32, async |_| {
+        if backend.take_turn(&thread.id, &asking()).await.is_ok() {
+            granted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    })
+    .await;
+
+    assert_eq!(granted.into_inner(), 1);
+}
+
+super::over_every_store_and_confirmed!(
+    a_turn_is_held_until_it_is_given_back,
+    a_turn_ends_by_itself,
+    a_turn_may_be_given_back_again,
+    renewal_moves_the_end_and_works_until_a_later_turn,
+    a_turn_that_was_given_back_is_not_renewed,
+    a_write_of_a_lost_turn_changes_nothing,
+    every_kind_of_write_may_carry_the_token,
+    a_write_is_not_late_before_a_later_turn_is_granted,
+    others_write_beside_a_turn_unless_it_is_exclusive,
+    an_exclusive_turn_keeps_nobody_out_once_it_has_ended,
+    an_exclusive_turn_that_ended_is_exclusive_again_when_it_is_renewed,
+    a_turn_is_no_part_of_the_state_and_outlives_a_clear,
+    a_turn_moves_the_end_of_its_thread,
+    there_is_no_turn_without_a_thread,
+    a_token_belongs_to_one_life,
+    a_restored_thread_has_no_turn,
+    a_repeat_gets_the_same_turn,
+    a_repeat_of_a_write_is_answered_after_its_turn_was_lost,
+    waiting_callers_learn_of_the_end,
+    of_many_who_ask_at_once_one_gets_the_turn,
+);

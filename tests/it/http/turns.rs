@@ -1,0 +1,423 @@
+//! Turns: one caller at a time answers a conversation.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::client::{Answer, OwnThread, Request};
+use crate::support::server::{API_SECRET, Backend, Server};
+
+async fn take(thread: &OwnThread, body: &Value) -> Answer {
+    thread.post("turn", &body.to_string()).send().await
+}
+
+async fn token(thread: &OwnThread, body: &Value) -> String {
+    let answer = take(thread, body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["token"].as_str().unwrap().to_owned()
+}
+
+fn by(request: Request, token: &str) -> Request {
+    request.header("x-turn-token", token)
+}
+
+async fn a_turn_is_taken_renewed_and_given_back(server: &Server) {
+    let thread = server.client().thread();
+
+    let taken = take(&thread, &json!({})).await;
+    assert_eq!(taken.status, 201);
+    let taken = taken.json();
+    let token = taken["token"].as_str().unwrap();
+    assert_eq!(taken.as_object().unwrap().len(), 2);
+    assert_eq!(thread.object().await["version"], 1, "it makes the thread");
+    let held = thread.get("turn").ok().await.json();
+    assert_eq!(
+        held,
+        json!({"held": true, "expires_at": taken["expires_at"], "exclusive": false})
+    );
+    let renewed = by(thread.patch("turn", r#"{"ttl_seconds":600}"#), token);
+    let renewed = renewed.ok().await.json();
+    assert_eq!(renewed["token"], token);
+    assert!(renewed["expires_at"].as_str() > taken["expires_at"].as_str());
+    assert_eq!(by(thread.delete("turn"), token).send().await.status, 204);
+    assert_eq!(by(thread.delete("turn"), token).send().await.status, 204);
+    let free = thread.get("turn").ok().await.json();
+    assert_eq!(free, json!({"held": false}));
+    assert_eq!(thread.object().await["version"], 1);
+}
+
+async fn a_second_caller_learns_when_the_turn_ends(server: &Server) {
+    let thread = server.client().thread();
+    let first = take(&thread, &json!({"ttl_seconds": 20})).await.json();
+
+    let second = take(&thread, &json!({})).await;
+
+    let problem = second.problem(409, "turn_taken");
+    assert_eq!(problem["expires_at"], first["expires_at"]);
+    let seconds: u64 = second.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=20).contains(&seconds), "{seconds}");
+    assert!(!second.text().contains("turn_0"), "{}", second.text());
+    assert!(!second.text().contains(first["token"].as_str().unwrap()));
+}
+
+async fn a_write_of_a_lost_turn_is_refused(server: &Server) {
+    let thread = server.client().thread();
+    let lost = token(&thread, &json!({})).await;
+    by(thread.put("state/k", "1"), &lost).ok().await;
+    by(thread.delete("turn"), &lost).send().await;
+    let current = token(&thread, &json!({})).await;
+
+    for late in [&*lost, "turn_ffffffffffffffffffffffffffffffff", "no token"] {
+        for request in [
+            thread.put("state/k", "2"),
+            thread.post("state/list/push", "2"),
+            thread.post("state/n/increment", "{}"),
+            thread.put("state", "{}"),
+            thread.merge(r#"[{"op":"clear"}]"#),
+            thread.merge_patch(r#"{"k":2}"#),
+            thread.patch("", r#"{"metadata":{"a":1}}"#),
+            thread.delete("state/k"),
+            thread.delete("state"),
+            thread.delete(""),
+            thread.post("history", r#"{"items":[{"id":"1","value":1}]}"#),
+            thread.patch("turn", "{}"),
+            thread.delete("turn"),
+        ] {
+            by(request, late).refused(409, "turn_lost").await;
+        }
+    }
+    assert_eq!(thread.state().await, r#"{"k":1}"#);
+    by(thread.put("state/k", "3"), &current).ok().await;
+}
+
+async fn while_a_turn_is_exclusive_others_only_read(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let body = json!({"exclusive": true});
+    let token = token(&thread, &body).await;
+    let client = server.client();
+    let scope = format!("thread:{}", thread.id);
+    let kv = |path: &str, more: Value| {
+        let mut body = json!({"scope": scope});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        client.post(path).bearer(API_SECRET).json(&body.to_string())
+    };
+    let writes = || {
+        [
+            thread.put("state/k", "2"),
+            thread.post("state/list/push", "2"),
+            thread.merge_patch(r#"{"k":{"a":1}}"#),
+            thread.by_api_key(Method::PUT, "state/k").json("2"),
+            thread.post("history", r#"{"items":[{"id":"1","value":1}]}"#),
+            kv("/v1/scopes/kv/set", json!({"key": "a", "value": "1"})),
+            kv("/v1/scopes/kv/delete", json!({"key": "a"})),
+            kv("/v1/scopes/clear", json!({})),
+            kv("/v1/scopes/tasks/set", json!({"tasks": []})),
+            kv(
+                "/v1/tools/kv_write",
+                json!({"arguments": {"key": "a", "value": "1"}}),
+            ),
+            client
+                .request(Method::DELETE, "/v1/scopes")
+                .bearer(API_SECRET)
+                .json(&json!({"scope": scope}).to_string()),
+        ]
+    };
+
+    for request in writes() {
+        request.refused(409, "turn_taken").await;
+    }
+    assert_eq!(thread.state().await, r#"{"k":1}"#);
+    assert_eq!(thread.get("turn").ok().await.json()["exclusive"], true);
+    for request in writes() {
+        by(request, &token).ok().await;
+    }
+    by(thread.delete("turn"), &token).send().await;
+    for request in writes() {
+        request.ok().await;
+    }
+}
+
+async fn a_repeat_gets_the_same_turn(server: &Server) {
+    let thread = server.client().thread();
+    let ask = |body: &str| {
+        let request = thread.post("turn", body);
+        request.header("idempotency-key", "once")
+    };
+
+    let first = ask("{}").send().await;
+    let again = ask("{}").send().await;
+
+    assert_eq!((first.status, again.status), (201, 201));
+    assert_eq!(first.json(), again.json());
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    ask(r#"{"ttl_seconds":1}"#)
+        .refused(422, "idempotency_key_reused")
+        .await;
+}
+
+async fn what_is_malformed_is_refused(server: &Server) {
+    let thread = server.client().thread();
+    for body in [
+        r#"{"ttl_seconds":0}"#,
+        r#"{"ttl_seconds":601}"#,
+        r#"{"ttl_seconds":1.5}"#,
+        r#"{"wait_seconds":31}"#,
+        r#"{"wait_seconds":-1}"#,
+        r#"{"exclusive":"yes"}"#,
+        r#"{"token":"turn_0"}"#,
+    ] {
+        let request = thread.post("turn", body);
+        request.refused(400, "invalid_parameter").await;
+    }
+    let twice = thread.put("state/k", "1").header("x-turn-token", "a");
+    let twice = twice.header("x-turn-token", "b");
+    twice.refused(400, "invalid_parameter").await;
+    let without = thread.patch("turn", "{}");
+    without.refused(400, "invalid_parameter").await;
+    let without = thread.delete("turn");
+    without.refused(400, "invalid_parameter").await;
+    thread
+        .put("turn", "{}")
+        .refused(405, "method_not_allowed")
+        .await;
+    assert_eq!(thread.object().await["exists"], false);
+}
+
+async fn a_caller_waits_until_the_turn_is_given_back(server: &Server) {
+    let thread = server.client().thread();
+    let first = token(&thread, &json!({"ttl_seconds": 600})).await;
+
+    let (second, waited) = tokio::join!(
+        async {
+            let start = Instant::now();
+            let answer = take(&thread, &json!({"wait_seconds": 30})).await;
+            (answer, start.elapsed())
+        },
+        async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            by(thread.delete("turn"), &first).send().await;
+        }
+    )
+    .0;
+
+    assert_eq!(second.status, 201, "{}", second.text());
+    assert!(waited >= Duration::from_millis(300), "{waited:?}");
+    assert!(waited < Duration::from_secs(15), "{waited:?}");
+}
+
+async fn a_caller_that_waits_in_vain_is_refused(server: &Server) {
+    let thread = server.client().thread();
+    token(&thread, &json!({"ttl_seconds": 600})).await;
+    let start = Instant::now();
+
+    let second = take(&thread, &json!({"wait_seconds": 1})).await;
+
+    second.problem(409, "turn_taken");
+    assert!(start.elapsed() >= Duration::from_secs(1));
+}
+
+async fn a_caller_gets_a_turn_that_ends_by_itself(server: &Server) {
+    let thread = server.client().thread();
+    token(&thread, &json!({"ttl_seconds": 1})).await;
+
+    let second = take(&thread, &json!({"wait_seconds": 30})).await;
+
+    assert_eq!(second.status, 201, "{}", second.text());
+}
+
+async fn waiting_callers_are_served_in_the_order_of_their_arrival(server: &Server) {
+    const CALLERS: usize = 8;
+    let thread = &server.client().thread();
+    let mut current = token(thread, &json!({"ttl_seconds": 600})).await;
+    let (told, mut served) = tokio::sync::mpsc::unbounded_channel();
+    let callers = futures_util::future::join_all((0..CALLERS).map(|place| {
+        let told = told.clone();
+        async move {
+            // so far apart that each has arrived before the next one
+            tokio::time::sleep(Duration::from_millis(150 * place as u64)).await;
+            let token = token(thread, &json!({"wait_seconds": 30, "ttl_seconds": 600})).await;
+            told.send((place, token)).unwrap();
+        }
+    }));
+    let hand_on = async {
+        tokio::time::sleep(Duration::from_millis(150 * CALLERS as u64)).await;
+        let mut order = Vec::new();
+        while order.len() < CALLERS {
+            by(thread.delete("turn"), &current).send().await;
+            let (place, token) = served.recv().await.unwrap();
+            order.push(place);
+            current = token;
+        }
+        order
+    };
+
+    let (_, order) = tokio::join!(callers, hand_on);
+
+    assert_eq!(order, (0..CALLERS).collect::<Vec<_>>());
+}
+
+/// A worker that takes a turn and writes three times, and stalls past its lease after the first time if it is one of
+/// those that do. Returns how many writes were accepted.
+async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
+    let stalls = worker.is_multiple_of(3);
+    let ttl_seconds = if stalls { 1 } else { 20 };
+    let token = token(
+        thread,
+        &json!({"ttl_seconds": ttl_seconds, "wait_seconds": 30}),
+    )
+    .await;
+    thread.get("state").ok().await;
+    let mut accepted = 0;
+    for place in 0..3 {
+        let push = thread.post("state/log/push", &format!("\"{worker}.{round}.{place}\""));
+        let answer = by(push, &token).send().await;
+        match answer.status {
+            200 => accepted += 1,
+            _ => drop(answer.problem(409, "turn_lost")),
+        }
+        if place == 0 && stalls {
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+        }
+    }
+    by(thread.delete("turn"), &token).send().await;
+    accepted
+}
+
+async fn no_two_turns_interleave(backend: Backend) {
+    const WORKERS: usize = 16;
+    const ROUNDS: usize = 2;
+    let first = Server::start(backend);
+    let replicas = match backend {
+        Backend::Memory => vec![],
+        #[cfg(feature = "redis")]
+        Backend::Redis => vec![first.settings().start(), first.settings().start()],
+    };
+    let clients: Vec<_> = [&first]
+        .into_iter()
+        .chain(&replicas)
+        .map(Server::client)
+        .collect();
+    let thread = clients[0].thread();
+    let threads: Vec<_> = clients
+        .iter()
+        .map(|client| client.thread_of(&thread.id))
+        .collect();
+
+    let workers = (0..WORKERS).map(|worker| {
+        let thread = &threads[worker % threads.len()];
+        async move {
+            let mut accepted = 0;
+            for round in 0..ROUNDS {
+                accepted += work(thread, worker, round).await;
+            }
+            accepted
+        }
+    });
+    let accepted: usize = futures_util::future::join_all(workers)
+        .await
+        .into_iter()
+        .sum();
+
+    let state = thread.get("state").ok().await.json();
+    let log: Vec<_> = state["log"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry.as_str().unwrap())
+        .collect();
+    assert_eq!(log.len(), accepted);
+    let mut turns = std::collections::HashSet::new();
+    for part in log.chunk_by(|one, next| one[..one.len() - 2] == next[..next.len() - 2]) {
+        let turn = &part[0][..part[0].len() - 2];
+        assert!(turns.insert(turn), "{turn} was interrupted: {log:?}");
+        for (place, entry) in part.iter().enumerate() {
+            assert!(entry.ends_with(&place.to_string()), "{log:?}");
+        }
+        let worker: usize = turn.split('.').next().unwrap().parse().unwrap();
+        assert!(part.len() == 3 || worker.is_multiple_of(3), "{log:?}");
+    }
+    assert_eq!(turns.len(), WORKERS * ROUNDS);
+    // others waited, so those that stalled had lost their turns
+    assert!(accepted < 3 * WORKERS * ROUNDS);
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
+    const ROUNDS: u32 = 30;
+    let one = Server::start(Backend::Redis);
+    let other = one.settings().start();
+    let there = one.client().thread();
+    let here = other.client().thread_of(&there.id);
+    let mut waited = Duration::ZERO;
+
+    for _ in 0..ROUNDS {
+        let first = token(&there, &json!({"ttl_seconds": 600})).await;
+        let waiting = async {
+            let second = token(&here, &json!({"wait_seconds": 30})).await;
+            (second, Instant::now())
+        };
+        let giving = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let start = Instant::now();
+            by(there.delete("turn"), &first).send().await;
+            start
+        };
+        let ((second, served), given) = tokio::join!(waiting, giving);
+        waited += served.saturating_duration_since(given);
+        by(here.delete("turn"), &second).send().await;
+    }
+
+    // by looking alone, it would be 125 ms on average
+    assert!(waited / ROUNDS < Duration::from_millis(90), "{waited:?}");
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
+    let server = Server::start(Backend::Redis);
+    let threads: Vec<_> = (0..10).map(|_| server.client().thread()).collect();
+    for thread in &threads {
+        token(thread, &json!({"ttl_seconds": 600})).await;
+    }
+    let count = async || {
+        let metrics = server.client().get("/metrics").ok().await;
+        let name =
+            r#"threadkeep_store_duration_seconds_count{operation="take_turn",part="turns"} "#;
+        let line = metrics
+            .text()
+            .lines()
+            .find_map(|line| line.strip_prefix(name).map(str::to_owned));
+        line.unwrap().parse::<usize>().unwrap()
+    };
+    let before = count().await;
+
+    let waiting = threads.iter().map(|thread| async {
+        take(thread, &json!({"wait_seconds": 4}))
+            .await
+            .problem(409, "turn_taken");
+    });
+    futures_util::future::join_all(waiting).await;
+
+    // each asks when it comes and when it leaves
+    let asked = count().await - before - 2 * threads.len();
+    assert!((8..=20).contains(&asked), "{asked}");
+}
+
+with_own_servers!(no_two_turns_interleave);
+over_both_stores!(
+    a_turn_is_taken_renewed_and_given_back,
+    a_second_caller_learns_when_the_turn_ends,
+    a_write_of_a_lost_turn_is_refused,
+    while_a_turn_is_exclusive_others_only_read,
+    a_repeat_gets_the_same_turn,
+    what_is_malformed_is_refused,
+    a_caller_waits_until_the_turn_is_given_back,
+    a_caller_that_waits_in_vain_is_refused,
+    a_caller_gets_a_turn_that_ends_by_itself,
+    waiting_callers_are_served_in_the_order_of_their_arrival,
+);

@@ -1,0 +1,137 @@
+//! Turns in handlers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadkeep::Thread;
+use threadkeep::domain::{Refusal, TakeTurn, TurnToken};
+use threadkeep::service::{ServiceError, TurnService};
+use threadkeep::web::ApiError;
+
+use super::{Bench, id_of};
+use crate::conformance::over_every_store;
+use crate::conformance::room::Room;
+
+const TTL: Duration = Duration::from_secs(30);
+
+impl Bench {
+    /// One with scopes and turns.
+    fn with_turns(room: Room) -> Self {
+        let (threads, _) = room.services();
+        let turns = TurnService::new(Arc::clone(&room.backend) as _, threads, Arc::default());
+        let bench = Self::with_scopes(room);
+        Self {
+            threads: bench.threads.clone().with_turns(turns),
+            ..bench
+        }
+    }
+}
+
+fn is_refused_by(error: &ApiError, wanted: impl Fn(&Refusal) -> bool) -> bool {
+    matches!(error, ApiError::Service(ServiceError::Refused(refusal)) if wanted(refusal))
+}
+
+async fn a_turn_is_given_back_when_it_is_dropped(room: Room) {
+    let backend = Arc::clone(&room.backend);
+    let bench = Bench::with_turns(room);
+    let handler = async |thread: Thread| {
+        let turn = thread.turn(TTL).exclusive().await?;
+        thread.state().push("list", 1)?;
+        thread.flush().await?;
+        let second = thread.turn(TTL).await.unwrap_err();
+        assert!(is_refused_by(&second, |refusal| matches!(
+            refusal,
+            Refusal::TurnTaken { .. }
+        )));
+        drop(turn);
+        thread.turn(TTL).wait(TTL).await?.end().await?;
+        thread.state().push("list", 2)?;
+        Ok::<_, ApiError>("done")
+    };
+
+    let response = bench.call(handler).await;
+
+    assert_eq!(response.status(), 200);
+    let id = id_of(&response).unwrap();
+    assert_eq!(bench.state(&id).await, r#"{"list":[1,2]}"#);
+    assert_eq!(backend.get_turn(&id).await.unwrap(), None);
+}
+
+async fn a_turn_renews_itself_while_it_is_held(room: Room) {
+    let bench = Bench::with_turns(room);
+    let backend = Arc::clone(&bench.room.backend);
+    let handler = move |thread: Thread| {
+        let backend = Arc::clone(&backend);
+        async move {
+            let turn = thread.turn(Duration::from_secs(1)).await?;
+            tokio::time::sleep(Duration::from_millis(2_500)).await;
+            let held = backend.get_turn(&thread.id()).await.unwrap();
+            assert!(held.is_some());
+            turn.end().await?;
+            assert_eq!(backend.get_turn(&thread.id()).await.unwrap(), None);
+            Ok::<_, ApiError>("done")
+        }
+    };
+
+    assert_eq!(bench.call(handler).await.status(), 200);
+}
+
+async fn no_write_is_done_after_a_later_turn(room: Room) {
+    let bench = Bench::with_turns(room);
+    let (backend, clock) = (Arc::clone(&bench.room.backend), bench.room.clock.clone());
+    let handler = move |thread: Thread| {
+        let (backend, clock) = (Arc::clone(&backend), clock.clone());
+        async move {
+            let turn = thread.turn(TTL).await?;
+            thread.state().set("k", 1)?;
+            thread.flush().await?;
+            clock.advance(TTL);
+            let later = TakeTurn {
+                token: TurnToken::random(),
+                ttl: TTL,
+                exclusive: false,
+                waits: false,
+                idempotency: None,
+            };
+            backend.take_turn(&thread.id(), &later).await.unwrap();
+            let is_lost = |error: ApiError| {
+                assert!(
+                    is_refused_by(&error, |refusal| *refusal == Refusal::TurnLost),
+                    "{error}"
+                );
+            };
+            is_lost(thread.kv().set("a", "1").await.unwrap_err());
+            is_lost(thread.tasks().write(&[]).await.unwrap_err());
+            is_lost(thread.destroy().await.unwrap_err());
+            thread.state().set("k", 2)?;
+            drop(turn);
+            Ok::<_, ApiError>("done")
+        }
+    };
+
+    let response = bench.call(handler).await;
+
+    assert_eq!(response.status(), 409);
+    let id = id_of(&response).unwrap();
+    assert_eq!(bench.state(&id).await, r#"{"k":1}"#);
+}
+
+async fn a_turn_has_bounds(room: Room) {
+    let bench = Bench::with_turns(room);
+    let handler = async |thread: Thread| {
+        for ttl in [Duration::ZERO, Duration::from_secs(601)] {
+            let refused = thread.turn(ttl).await.unwrap_err();
+            assert_eq!(refused.code(), "invalid_parameter");
+        }
+        "done"
+    };
+
+    assert_eq!(bench.call(handler).await.status(), 200);
+}
+
+over_every_store!(
+    a_turn_is_given_back_when_it_is_dropped,
+    a_turn_renews_itself_while_it_is_held,
+    no_write_is_done_after_a_later_turn,
+    a_turn_has_bounds,
+);
