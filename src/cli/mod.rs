@@ -55,7 +55,7 @@ fn try_run(
         }
         Command::Settings { is_markdown: false } => return print(settings_list::text().trim_end()),
         Command::Ask { server, asked } => {
-            let settings = ClientSettings::parse(layers.merge()?)?;
+            let settings = ClientSettings::parse(&layers)?;
             return remote::ask(settings, server.as_deref(), asked);
         }
         Command::Serve | Command::Sign { .. } | Command::Verify { .. } | Command::Config => {}

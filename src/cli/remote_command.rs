@@ -20,7 +20,7 @@ pub(super) fn commands() -> [clap::Command; 3] {
         .long("server")
         .value_name("URL")
         .global(true)
-        .help("The server to ask; else the one that these settings start on this machine");
+        .help("The server to ask; else that of THREADKEEP_URL, or the one that these settings start on this machine");
     let group = |name: &'static str| {
         clap::Command::new(name)
             .subcommand_required(true)

@@ -5,31 +5,34 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::error::SettingsError;
 use super::keys::named_secrets;
+use super::layers::Layers;
 use super::listen;
-use super::values::Values;
 
 /// Where a server of these settings is, and how a back end asks it.
 #[derive(Clone)]
 pub struct ClientSettings {
-    /// The URL that it is asked at, if it runs on this machine.
+    /// The URL of the server.
     pub server: String,
-    /// The secret of the first api key, if there is one.
+    /// The secret of an API key, if there is one.
     pub api_key: Option<String>,
 }
 
 impl ClientSettings {
-    /// Reads them from settings that were merged.
+    /// Reads them: the variables for clients, `THREADKEEP_URL` and `THREADKEEP_API_KEY`, or else the settings of a
+    /// server on this machine.
     ///
     /// # Errors
     /// [`SettingsError`] names the setting and where its value came from.
-    pub fn parse(mut values: Values) -> Result<Self, SettingsError> {
+    pub fn parse(layers: &Layers) -> Result<Self, SettingsError> {
+        let (url, api_key) = layers.client();
+        let mut values = layers.merge()?;
         let listen = listen::read(&values.take("listen"))?;
         let file = values.take("api_keys_file");
         let given = values.take("api_keys").or_file(file)?;
         let keys = named_secrets(&given)?;
         Ok(Self {
-            server: local_url(listen),
-            api_key: keys.first().map(|key| key.secret.to_owned()),
+            server: url.unwrap_or_else(|| local_url(listen)),
+            api_key: api_key.or_else(|| keys.first().map(|key| key.secret.to_owned())),
         })
     }
 }

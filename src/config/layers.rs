@@ -13,6 +13,10 @@ use super::nearest::nearest;
 use super::values::Values;
 use super::{CONFIG, DEFAULT, PREFIX};
 
+/// Variables for clients, which are no settings of a server.
+const CLIENT_URL: &str = "THREADKEEP_URL";
+const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
+
 /// The sources of settings of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
@@ -47,6 +51,19 @@ impl Layers {
         Values::new(&Setting::all(), table)
     }
 
+    /// A variable for clients, if it is not empty.
+    fn client_variable(&self, name: &str) -> Option<String> {
+        let value = self.environment.get(name)?;
+        Some(value.clone()).filter(|value| !value.is_empty())
+    }
+
+    /// The URL and the API key that the environment has for clients.
+    pub(super) fn client(&self) -> (Option<String>, Option<String>) {
+        let variables = [CLIENT_URL, CLIENT_API_KEY];
+        let [url, api_key] = variables.map(|name| self.client_variable(name));
+        (url, api_key)
+    }
+
     fn file(&self) -> Result<Option<Layer>, SettingsError> {
         let named = self.environment.get(CONFIG).filter(|path| !path.is_empty());
         let fallback = self.fallback_file.as_ref().filter(|path| path.exists());
@@ -71,7 +88,7 @@ impl Layers {
         let variables = self
             .environment
             .iter()
-            .filter(|(name, _)| name.as_str() != CONFIG);
+            .filter(|(name, _)| ![CONFIG, CLIENT_URL, CLIENT_API_KEY].contains(&name.as_str()));
         let settings = variables.filter_map(|(name, text)| {
             let setting = name.strip_prefix(PREFIX)?.to_ascii_lowercase();
             Some((setting, Value::new(Some(name), text.as_str())))

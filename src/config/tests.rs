@@ -248,6 +248,23 @@ fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
 }
 
 #[test]
+fn the_variables_for_clients_are_no_settings() {
+    let layers = environment(&[("URL", "http://there:1"), ("API_KEY", "a key")]);
+
+    load(&layers).unwrap();
+    let client = ClientSettings::parse(&layers).unwrap();
+
+    assert_eq!(client.server, "http://there:1");
+    assert_eq!(client.api_key.as_deref(), Some("a key"));
+    let keys = format!("a:{SECRET}");
+    let own = ClientSettings::parse(&environment(&[("API_KEYS", &keys)])).unwrap();
+    assert_eq!(own.server, "http://127.0.0.1:8080");
+    assert_eq!(own.api_key.as_deref(), Some(SECRET));
+    let told = refusal(&environment(&[("API_KEYZ", "a")]));
+    assert!(told.contains("api_keyz"), "{told}");
+}
+
+#[test]
 fn rights_are_for_keys_that_there_are_and_each_is_known() {
     let with = |rights: &str| {
         let keys = format!("a:{SECRET},b:{SECRET}b");

@@ -38,7 +38,7 @@ pub use kv::content::{ContentEncoding, ContentError, ContentType};
 pub use kv::entry_key::{EntryKey, EntryKeyError};
 pub use kv::lifetime::{EntryPolicy, Lifetime};
 pub use kv::namespace::{Namespace, NamespaceError};
-pub use policy::{BODY_MAX_BYTES, Policy, TTL_MAX, TTL_MIN};
+pub use policy::{BODY_MAX_BYTES, KEY_TTL_MAX, Policy, TTL_MAX, TTL_MIN};
 pub use rate::{Rate, RateError, RateLimited, RateLimits, RateName};
 pub use refusal::Refusal;
 pub use retention::{LOG_HARD_FACTOR, Retention};

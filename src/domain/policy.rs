@@ -5,7 +5,9 @@ use std::time::Duration;
 /// The shortest idle TTL that a client may ask for.
 pub const TTL_MIN: Duration = Duration::from_secs(60);
 /// The longest idle TTL that a client may ask for.
-pub const TTL_MAX: Duration = Duration::from_secs(31_536_000);
+pub const TTL_MAX: Duration = Duration::from_secs(946_080_000);
+/// The longest TTL of a key in a scope: a year.
+pub const KEY_TTL_MAX: Duration = Duration::from_secs(31_536_000);
 
 /// Bytes of the body of a request; that of an entry has a limit of its own.
 pub const BODY_MAX_BYTES: u64 = 2 * 1_048_576;

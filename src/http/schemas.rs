@@ -116,6 +116,15 @@ pub(super) struct WriteHeaders {
 
 #[derive(IntoParams)]
 #[expect(dead_code, reason = "only its shape is used")]
+#[into_params(parameter_in = Query)]
+pub(super) struct OfNewParam {
+    /// The TTL of the thread if this write creates it.
+    #[param(minimum = 60, maximum = 946_080_000)]
+    ttl_seconds: Option<u64>,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Header)]
 pub(super) struct TokenHeader {
     /// The token of the turn.

@@ -2,11 +2,12 @@
 
 use std::future::{Ready, ready};
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::decode::{decode_parameter, parameters};
-use crate::domain::{Excerpt, Key, KeyError, Slice};
+use crate::domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 use crate::web::ApiError;
 
 /// The parameters of a path.
@@ -52,10 +53,18 @@ pub(crate) struct Part {
     limit: Option<u64>,
 }
 
-/// `?max_records=`.
+/// `?ttl_seconds=` of a write that may create a thread.
+#[derive(Debug, Default)]
+pub(crate) struct OfNew {
+    /// The TTL of the new thread.
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// `?max_records=&ttl_seconds=`.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     pub(crate) max_records: Option<NonZeroU64>,
+    pub(crate) of_new: OfNew,
 }
 
 /// `?cursor=&limit=`.
@@ -163,10 +172,24 @@ impl Parameters for Page {
     }
 }
 
-impl Parameters for Window {
-    const NAMES: &'static [&'static str] = &["max_records"];
+impl Parameters for OfNew {
+    const NAMES: &'static [&'static str] = &["ttl_seconds"];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let ttl = whole(value).map(Duration::from_secs);
+        let ttl = ttl.filter(|ttl| (TTL_MIN..=TTL_MAX).contains(ttl));
+        let malformed = "must be a whole number from 60 to 946080000, given once";
+        set_once(&mut self.ttl, ttl, name, malformed)
+    }
+}
+
+impl Parameters for Window {
+    const NAMES: &'static [&'static str] = &["max_records", "ttl_seconds"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name == "ttl_seconds" {
+            return self.of_new.take(name, value);
+        }
         let malformed = "must be a whole number from 1, given once";
         let number = whole(value).and_then(NonZeroU64::new);
         set_once(&mut self.max_records, number, name, malformed)

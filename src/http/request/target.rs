@@ -1,15 +1,18 @@
 //! Which thread a request is about.
 
+use std::borrow::Cow;
 use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
 use super::back_end::key_for;
 use super::context::RequestContext;
-use crate::domain::ThreadId;
+use super::query::OfNew;
+use crate::domain::{Policy, ThreadId};
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
 use crate::identity::{Caller, Source};
+use crate::service::{ScopeService, ThreadService};
 use crate::web::ApiError;
 
 /// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, once the request has shown
@@ -26,6 +29,29 @@ pub(crate) struct Target {
 pub(crate) struct Listened(pub(crate) Target);
 
 impl Target {
+    /// The scopes of threads, of which a new one gets that TTL.
+    pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
+        match of_new.ttl {
+            None => Cow::Borrowed(&self.api.scopes),
+            Some(_) => {
+                let threads = self.service(of_new).into_owned();
+                Cow::Owned(self.api.scopes.with_threads(threads))
+            }
+        }
+    }
+
+    /// The threads, of which a new one gets that TTL.
+    pub(crate) fn service(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
+        let service = &self.api.service;
+        match of_new.ttl {
+            None => Cow::Borrowed(service),
+            Some(ttl) => Cow::Owned(service.under(Policy {
+                ttl,
+                ..*service.policy()
+            })),
+        }
+    }
+
     fn of(
         request: &HttpRequest,
         accepts: fn(&HttpRequest) -> Result<(), ApiError>,

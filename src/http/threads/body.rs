@@ -23,7 +23,7 @@ pub(super) struct NewThreadBody<'a> {
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
     /// Lifetime after the last use, by default that of the settings.
-    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 31_536_000)]
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
     /// The first state.
     #[schema(nullable = false, value_type = Option<BTreeMap<String, Value>>)]
@@ -39,7 +39,7 @@ pub(super) struct ThreadPatchBody<'a> {
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,
     /// Lifetime after the last use, by default that of the settings.
-    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 31_536_000)]
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
 }
 

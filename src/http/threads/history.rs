@@ -14,8 +14,9 @@ use crate::http::openapi::problems::{BackEndProblems, NotFound, ReadProblems, Sc
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::query::{Nothing, Query};
+use crate::http::request::query::{OfNew, Query};
 use crate::http::request::target::Target;
+use crate::http::schemas::OfNewParam;
 use crate::http::scopes::lifecycle::answer;
 use crate::http::scopes::schemas::RepeatHeader;
 use crate::web::ApiError;
@@ -47,7 +48,7 @@ pub(super) struct AppendedItem {
     post,
     path = "/v1/threads/current/history",
     tag = "history",
-    params(RepeatHeader),
+    params(RepeatHeader, OfNewParam),
     request_body(content = NewItems<'_>),
     responses(
         (status = 200, description = "The items are in the store.", body = AppendReceipt),
@@ -57,13 +58,14 @@ pub(super) struct AppendedItem {
 pub(crate) async fn append_history(
     target: Target,
     repeatable: Repeatable,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let items = read_items(body.as_str())?;
     let scope = ScopeId::Thread(target.id);
     let options = repeatable.options(None);
-    let written = target.api.scopes.append(&scope, &items, options).await?;
+    let scopes = target.scopes(&of_new);
+    let written = scopes.append(&scope, &items, options).await?;
     let appended = items.iter().zip(&written.appended);
     let receipt = AppendReceipt {
         version: written.stamp.version,
@@ -90,6 +92,7 @@ pub(crate) async fn append_history(
         ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
         ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
@@ -104,7 +107,7 @@ pub(crate) async fn get_history(
     let scopes = &target.api.scopes;
     let page = scopes.history(&scope, part.from(), part.limit()).await?;
     let limit_bytes = scopes.policy(&scope).history.max_bytes;
-    Ok(answer_page(page, part.from(), Some(limit_bytes)))
+    Ok(answer_page(page, &part, Some(limit_bytes)))
 }
 
 /// Read the history of an ended thread
@@ -121,6 +124,7 @@ pub(crate) async fn get_history(
         ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
         ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
@@ -136,7 +140,8 @@ pub(crate) async fn get_final_history(
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
     let id = id_of(&request)?;
-    let from = part.from();
-    let page = api.scopes.final_history(&id, life.0, from, part.limit());
-    Ok(answer_page(page.await?, from, None))
+    let page = api
+        .scopes
+        .final_history(&id, life.0, part.from(), part.limit());
+    Ok(answer_page(page.await?, &part, None))
 }

@@ -5,8 +5,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::history_query::HistoryPart;
 use crate::domain::rfc3339;
 use crate::domain::scope::Kept;
+use crate::http::answer::TOTAL_COUNT;
 use crate::http::answer::json::json;
 use crate::store::{HistoryFrom, HistoryPage};
 
@@ -28,7 +30,7 @@ pub(super) struct HistoryObject<'a> {
     /// The limit of `size_bytes`, unless the thread has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
-    /// The `after` of the next page, or its `before` if the newest come first; null on the last page.
+    /// The `after` of the next page; with the newest first, or with `tail`, its `before`. Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
@@ -51,24 +53,35 @@ pub(super) struct HistoryItemObject<'a> {
 /// The answer with a page.
 pub(super) fn answer_page(
     page: HistoryPage,
-    from: HistoryFrom,
+    part: &HistoryPart,
     limit_bytes: Option<u64>,
 ) -> HttpResponse {
     let HistoryPage { mut items, summary } = page;
     shorten(&mut items);
+    if let Some(tail) = part.tail() {
+        items.truncate(tail);
+    }
     let next = items.last().map(|item| item.seq);
+    if part.tail().is_some() {
+        items.reverse();
+    }
     let object = HistoryObject {
         items: items.iter().map(HistoryItemObject::of).collect(),
         first_seq: summary.first_seq,
         next_seq: summary.next_seq,
         size_bytes: summary.bytes,
         limit_bytes,
-        next_cursor: next.filter(|seq| match from {
+        next_cursor: next.filter(|seq| match part.from() {
             HistoryFrom::After(_) => seq + 1 < summary.next_seq,
             HistoryFrom::Before(_) => *seq > summary.first_seq,
         }),
     };
-    json(HttpResponse::Ok(), &object)
+    let mut response = HttpResponse::Ok();
+    if part.tail().is_some() {
+        let total = summary.next_seq - summary.first_seq;
+        response.insert_header((TOTAL_COUNT, total));
+    }
+    json(response, &object)
 }
 
 impl<'a> HistoryItemObject<'a> {

@@ -5,13 +5,18 @@ use crate::http::request::query::{Page, Parameters, set_once, whole};
 use crate::store::HistoryFrom;
 use crate::web::ApiError;
 
-/// `?after=&limit=`, `?before=&limit=` or `?order=&limit=`.
+/// The most items that a page has.
+const TAIL_MAX: u64 = 1_000;
+
+/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryPart {
     after: Option<u64>,
     before: Option<u64>,
     /// Whether the newest items come first.
     is_backwards: Option<bool>,
+    /// How many of the newest items to read, oldest first.
+    tail: Option<usize>,
     page: Page,
 }
 
@@ -24,6 +29,9 @@ pub(crate) struct FinalPart {
 
 impl HistoryPart {
     pub(crate) fn from(&self) -> HistoryFrom {
+        if self.tail.is_some() {
+            return HistoryFrom::Before(u64::MAX);
+        }
         match (self.after, self.before, self.is_backwards) {
             (None, Some(before), _) => HistoryFrom::Before(before),
             (None, None, Some(true)) => HistoryFrom::Before(u64::MAX),
@@ -31,8 +39,13 @@ impl HistoryPart {
         }
     }
 
+    /// How many items to read: one at least, as a store reads no part without any.
     pub(crate) fn limit(&self) -> usize {
-        self.page.limit()
+        self.tail.map_or(self.page.limit(), |tail| tail.max(1))
+    }
+
+    pub(crate) fn tail(&self) -> Option<usize> {
+        self.tail
     }
 }
 
@@ -42,7 +55,7 @@ fn place(text: &str) -> Option<u64> {
 }
 
 impl Parameters for HistoryPart {
-    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit"];
+    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit", "tail"];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         let malformed = "must be a place in a history, given once";
@@ -58,11 +71,26 @@ impl Parameters for HistoryPart {
                 let malformed = "must be asc or desc, given once";
                 set_once(&mut self.is_backwards, is_backwards, name, malformed)
             }
+            "tail" => {
+                let tail = whole(value).filter(|tail| *tail <= TAIL_MAX);
+                let malformed = "must be a whole number from 0 to 1000, given once";
+                set_once(
+                    &mut self.tail,
+                    tail.map(|tail| tail as usize),
+                    name,
+                    malformed,
+                )
+            }
             _ => self.page.take(name, value),
         }
     }
 
     fn check(&self) -> Result<(), ApiError> {
+        let is_part = self.after.is_some() || self.before.is_some() || self.is_backwards.is_some();
+        if self.tail.is_some() && (is_part || self.page.is_given()) {
+            let detail = "`tail` excludes `after`, `before`, `order` and `limit`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
         let detail = match (self.after, self.before, self.is_backwards) {
             (Some(_), Some(_), _) => "`after` excludes `before`",
             (Some(_), None, Some(true)) => "`after` excludes `order=desc`",
@@ -74,7 +102,7 @@ impl Parameters for HistoryPart {
 }
 
 impl Parameters for FinalPart {
-    const NAMES: &'static [&'static str] = &["life", "after", "before", "order", "limit"];
+    const NAMES: &'static [&'static str] = &["life", "after", "before", "order", "limit", "tail"];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         match name {

@@ -14,10 +14,10 @@ use crate::http::openapi::problems::{ReadProblems, WriteProblems};
 use crate::http::request::conditions::{ReadConditions, WriteConditions};
 use crate::http::request::context::{About, Successor};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::query::{Nothing, Query};
+use crate::http::request::query::{Nothing, OfNew, Query};
 use crate::http::request::target::Target;
 use crate::http::request::thread_maker::ThreadMaker;
-use crate::http::schemas::WriteHeaders;
+use crate::http::schemas::{OfNewParam, WriteHeaders};
 use crate::identity::THREAD_ID;
 use crate::web::{ApiError, etag};
 
@@ -110,7 +110,7 @@ pub(crate) async fn get_thread(
     patch,
     path = "/v1/threads/current",
     tag = "threads",
-    params(WriteHeaders),
+    params(WriteHeaders, OfNewParam),
     request_body(content = ThreadPatchBody<'_>),
     responses(
         (status = 200, description = "The thread after the change, which creates it if needed.", body = ThreadObject, headers(("etag" = String))),
@@ -120,11 +120,11 @@ pub(crate) async fn get_thread(
 pub(crate) async fn patch_thread(
     target: Target,
     conditions: WriteConditions,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let patch = read_patch(body.as_str())?;
-    let service = &target.api.service;
+    let service = target.service(&of_new);
     let written = service
         .patch_thread(&target.id, patch, conditions.options)
         .await?;

@@ -1,8 +1,9 @@
 //! Handlers that read a state.
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::HeaderValue;
 
+use crate::http::answer::TOTAL_COUNT;
 use crate::http::answer::receipt::content;
 use crate::http::openapi::problems::{Conflict, NotFound, ReadProblems};
 use crate::http::request::conditions::ReadConditions;
@@ -11,8 +12,6 @@ use crate::http::request::query::{Keys, Nothing, Part, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::KeyParam;
 use crate::web::ApiError;
-
-const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 
 /// Read the state, or some of its keys
 #[utoipa::path(

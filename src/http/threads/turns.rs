@@ -13,9 +13,9 @@ use crate::http::openapi::problems::{ReadProblems, WriteProblems};
 use crate::http::request::conditions::{Repeatable, turn};
 use crate::http::request::json::{Whole, body_object, read};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::query::{Nothing, Query};
+use crate::http::request::query::{Nothing, OfNew, Query};
 use crate::http::request::target::Target;
-use crate::http::schemas::TokenHeader;
+use crate::http::schemas::{OfNewParam, TokenHeader};
 use crate::http::scopes::schemas::RepeatHeader;
 use crate::service::TurnRequest;
 use crate::web::ApiError;
@@ -103,7 +103,7 @@ impl From<Option<TurnHeld>> for TurnState {
     post,
     path = "/v1/threads/current/turn",
     tag = "turns",
-    params(RepeatHeader),
+    params(RepeatHeader, OfNewParam),
     request_body(content = Option<NewTurnBody>),
     responses(
         (status = 201, description = "The turn is yours.", body = TurnObject),
@@ -113,7 +113,7 @@ impl From<Option<TurnHeld>> for TurnState {
 pub(crate) async fn take_turn(
     target: Target,
     repeatable: Repeatable,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let body: NewTurnBody = read(&body_object(body.as_str(), AROUND)?)?;
@@ -124,8 +124,9 @@ pub(crate) async fn take_turn(
         idempotency: repeatable.idempotency,
     };
     let api = &target.api;
+    let turns = api.turns.with_threads(target.service(&of_new).into_owned());
     let granted = tokio::select! {
-        granted = api.turns.take(&target.id, &request) => granted?,
+        granted = turns.take(&target.id, &request) => granted?,
         () = api.events.draining().cancelled() => return Err(ApiError::ShuttingDown),
     };
     let mut response = HttpResponse::Created();

@@ -11,10 +11,11 @@ use crate::http::openapi::problems::WriteProblems;
 use crate::http::request::conditions::WriteConditions;
 use crate::http::request::json_body::{JsonBody, PatchBody};
 use crate::http::request::key_path::KeyPath;
-use crate::http::request::query::{Nothing, Query, Window};
+use crate::http::request::query::{OfNew, Query, Window};
 use crate::http::request::target::Target;
 use crate::http::schemas::{
-    DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, PushReceipt, Receipt, WriteHeaders,
+    DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, OfNewParam, PushReceipt, Receipt,
+    WriteHeaders,
 };
 use crate::web::ApiError;
 
@@ -23,7 +24,7 @@ use crate::web::ApiError;
     put,
     path = "/v1/threads/current/state/{key}",
     tag = "state",
-    params(KeyParam, WriteHeaders),
+    params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = serde_json::Value, description = "Any JSON value."),
     responses(
         (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
@@ -34,11 +35,11 @@ pub(crate) async fn put_value(
     target: Target,
     KeyPath(key): KeyPath,
     conditions: WriteConditions,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let value = Value::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
-    run(target, conditions, Operation::Set { key, value }).await
+    run(target, conditions, &of_new, Operation::Set { key, value }).await
 }
 
 /// Delete a key
@@ -46,7 +47,7 @@ pub(crate) async fn put_value(
     delete,
     path = "/v1/threads/current/state/{key}",
     tag = "state",
-    params(KeyParam, WriteHeaders),
+    params(KeyParam, WriteHeaders, OfNewParam),
     responses(
         (status = 200, description = "The write is in the store.", body = DeleteReceipt, headers(("etag" = String))),
         WriteProblems,
@@ -56,9 +57,9 @@ pub(crate) async fn delete_value(
     target: Target,
     KeyPath(key): KeyPath,
     conditions: WriteConditions,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
 ) -> Result<HttpResponse, ApiError> {
-    run(target, conditions, Operation::Delete { key }).await
+    run(target, conditions, &of_new, Operation::Delete { key }).await
 }
 
 /// Push to an array
@@ -71,7 +72,7 @@ pub(crate) async fn delete_value(
     params(
         KeyParam,
         ("max_records" = Option<u64>, Query, minimum = 1, description = "Keep at most this many of the newest elements."),
-        WriteHeaders),
+        WriteHeaders, OfNewParam),
     request_body(content = serde_json::Value, description = "The new element: any JSON value."),
     responses(
         (status = 200, description = "The write is in the store.", body = PushReceipt, headers(("etag" = String))),
@@ -93,7 +94,7 @@ pub(crate) async fn push_value(
         max_records: max_records.map(NonZeroU64::get),
         mismatch: Mismatch::Refuse,
     };
-    run(target, conditions, push).await
+    run(target, conditions, &window.of_new, push).await
 }
 
 /// Increment an integer
@@ -103,7 +104,7 @@ pub(crate) async fn push_value(
     post,
     path = "/v1/threads/current/state/{key}/increment",
     tag = "state",
-    params(KeyParam, WriteHeaders),
+    params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = Option<Increment>, description = "The number to add, 1 by default."),
     responses(
         (status = 200, description = "The write is in the store.", body = IncrementReceipt, headers(("etag" = String))),
@@ -114,11 +115,17 @@ pub(crate) async fn increment_value(
     target: Target,
     KeyPath(key): KeyPath,
     conditions: WriteConditions,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let by = read_increment(body.as_str())?;
-    run(target, conditions, Operation::Increment { key, by }).await
+    run(
+        target,
+        conditions,
+        &of_new,
+        Operation::Increment { key, by },
+    )
+    .await
 }
 
 /// Replace the state
@@ -126,7 +133,7 @@ pub(crate) async fn increment_value(
     put,
     path = "/v1/threads/current/state",
     tag = "state",
-    params(WriteHeaders),
+    params(WriteHeaders, OfNewParam),
     request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
     responses(
         (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
@@ -136,10 +143,10 @@ pub(crate) async fn increment_value(
 pub(crate) async fn put_state(
     target: Target,
     conditions: WriteConditions,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let service = &target.api.service;
+    let service = target.service(&of_new);
     let state = keyed_values(body.as_str(), service.policy().max_keys)?;
     let mut written = service
         .replace(&target.id, state, conditions.options)
@@ -156,7 +163,7 @@ pub(crate) async fn put_state(
     patch,
     path = "/v1/threads/current/state",
     tag = "state",
-    params(WriteHeaders),
+    params(WriteHeaders, OfNewParam),
     request_body(
         content(
             (Merge<'_> = "application/json"),
@@ -172,10 +179,10 @@ pub(crate) async fn put_state(
 pub(crate) async fn patch_state(
     target: Target,
     conditions: WriteConditions,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
     body: PatchBody,
 ) -> Result<HttpResponse, ApiError> {
-    let service = &target.api.service;
+    let service = target.service(&of_new);
     match body {
         PatchBody::Operations(body) => {
             let operations = read_operations(body.as_str())?;
@@ -200,7 +207,7 @@ pub(crate) async fn patch_state(
     delete,
     path = "/v1/threads/current/state",
     tag = "state",
-    params(WriteHeaders),
+    params(WriteHeaders, OfNewParam),
     responses(
         (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
         WriteProblems,
@@ -209,17 +216,18 @@ pub(crate) async fn patch_state(
 pub(crate) async fn delete_state(
     target: Target,
     conditions: WriteConditions,
-    _: Query<Nothing>,
+    Query(of_new): Query<OfNew>,
 ) -> Result<HttpResponse, ApiError> {
-    run(target, conditions, Operation::Clear).await
+    run(target, conditions, &of_new, Operation::Clear).await
 }
 
 async fn run(
     target: Target,
     conditions: WriteConditions,
+    of_new: &OfNew,
     operation: Operation,
 ) -> Result<HttpResponse, ApiError> {
-    let service = &target.api.service;
+    let service = target.service(of_new);
     let written = service
         .merge(&target.id, &[operation], conditions.options)
         .await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::mistake::Mistake;
 use super::tool::Tool;
-use crate::domain::{Excerpt, Json, TTL_MAX, elements, is_named, members};
+use crate::domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
 
 /// The fields of an object, each at the place of its name.
 pub(super) struct Fields<'a, const N: usize> {
@@ -131,7 +131,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     /// # Errors
     /// [`Mistake`] about another type, or another integer.
     pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
-        let limit = TTL_MAX.as_secs();
+        let limit = KEY_TTL_MAX.as_secs();
         let read = |value| {
             let seconds = u64::try_from(integer(value)?).ok();
             let seconds = seconds.filter(|seconds| (1..=limit).contains(seconds))?;

@@ -49,6 +49,15 @@ impl TurnService {
         }
     }
 
+    /// The same turns, with threads made by that service.
+    #[must_use]
+    pub fn with_threads(&self, threads: ThreadService) -> Self {
+        Self {
+            threads,
+            ..self.clone()
+        }
+    }
+
     /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order of their
     /// arrival.
     ///

@@ -99,7 +99,7 @@ async fn a_detail_names_what_is_allowed(server: &Server) {
             "Unknown query parameter `max`. Allowed: tail, offset, limit.",
         ),
         (
-            thread.delete("state/k?tail=1"),
+            thread.get("turn?tail=1"),
             "invalid_parameter",
             "Unknown query parameter `tail`. Allowed: none.",
         ),

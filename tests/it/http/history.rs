@@ -300,7 +300,61 @@ async fn a_full_history_refuses_or_drops_the_oldest(backend: Backend) {
         .await;
 }
 
+async fn the_tail_has_the_newest_items_oldest_first(server: &Server) {
+    let thread = server.client().thread();
+    let empty = thread.get("history?tail=20").ok().await;
+    assert_eq!(
+        (seqs(&empty.json()), empty.header("x-total-count")),
+        (vec![], Some("0"))
+    );
+    add(&thread, 1..=5).await;
+
+    for (tail, expected, next) in [
+        (2, &[4, 5][..], json!(4)),
+        (5, &[1, 2, 3, 4, 5], json!(null)),
+        (1_000, &[1, 2, 3, 4, 5], json!(null)),
+        (0, &[], json!(null)),
+    ] {
+        let page = thread.get(&format!("history?tail={tail}")).ok().await;
+        assert_eq!(page.header("x-total-count"), Some("5"));
+        let page = page.json();
+        assert_eq!(
+            (seqs(&page), &page["next_cursor"]),
+            (expected.to_vec(), &next),
+            "{tail}"
+        );
+    }
+    let before = thread.get("history?before=4&limit=2").ok().await.json();
+    assert_eq!(seqs(&before), [3, 2]);
+    for query in [
+        "tail=-1",
+        "tail=1001",
+        "tail=1&tail=1",
+        "tail=1&limit=1",
+        "tail=1&order=desc",
+        "tail=1&after=0",
+    ] {
+        let request = thread.get(&format!("history?{query}"));
+        request.refused(400, "invalid_parameter").await;
+    }
+}
+
+async fn a_tail_is_cut_at_its_older_end(server: &Server) {
+    let thread = server.client().thread();
+    for n in 1..=3 {
+        let value = "x".repeat(1_000_000);
+        let item = json!({"id": n.to_string(), "value": value}).to_string();
+        thread.post("history", &item).ok().await;
+    }
+
+    let page = thread.get("history?tail=3").ok().await.json();
+
+    assert_eq!((seqs(&page), &page["next_cursor"]), (vec![2, 3], &json!(2)));
+}
+
 over_both_stores!(
+    the_tail_has_the_newest_items_oldest_first,
+    a_tail_is_cut_at_its_older_end,
     items_come_back_as_they_were_sent,
     pages_begin_at_either_end,
     a_repeat_of_an_item_is_harmless_and_another_under_its_id_refused,

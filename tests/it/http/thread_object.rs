@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::support::client::{Answer, new_id, signature};
+use crate::support::client::{Answer, OwnThread, new_id, signature};
 use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 use crate::support::until;
 
@@ -209,7 +209,7 @@ async fn what_a_new_thread_begins_with_is_checked(server: &Server) {
         (r#"{"metadata":[]}"#, 400, "invalid_parameter"),
         (r#"{"metadata":"x"}"#, 400, "invalid_parameter"),
         (r#"{"ttl_seconds":59}"#, 400, "invalid_parameter"),
-        (r#"{"ttl_seconds":31536001}"#, 400, "invalid_parameter"),
+        (r#"{"ttl_seconds":946080001}"#, 400, "invalid_parameter"),
         (r#"{"ttl_seconds":-60}"#, 400, "invalid_parameter"),
         (r#"{"ttl_seconds":60.5}"#, 400, "invalid_parameter"),
         (r#"{"ttl_seconds":"60"}"#, 400, "invalid_parameter"),
@@ -291,10 +291,56 @@ async fn a_change_that_changes_nothing_is_a_version_too(server: &Server) {
     assert_eq!(same.version(), 3);
 }
 
-async fn a_ttl_is_a_minute_to_a_year(server: &Server) {
+async fn a_write_that_creates_the_thread_sets_its_ttl_if_the_query_has_one(server: &Server) {
+    let client = server.client();
+    let write = |number: usize, thread: &OwnThread, ttl: u64| {
+        let path = |path: &str| format!("{path}?ttl_seconds={ttl}");
+        match number {
+            0 => thread.put(&path("state/k"), "1"),
+            1 => thread.post(
+                &format!("state/k/push?max_records=5&ttl_seconds={ttl}"),
+                "1",
+            ),
+            2 => thread.post(&path("state/k/increment"), "{}"),
+            3 => thread.put(&path("state"), "{}"),
+            4 => thread.patch(&path("state"), r#"{"operations":[{"op":"clear"}]}"#),
+            5 => thread
+                .request(Method::PATCH, &path("state"))
+                .header("content-type", "application/merge-patch+json")
+                .body("{\"k\":{}}"),
+            6 => thread.delete(&path("state/k")),
+            7 => thread.delete(&path("state")),
+            8 => thread.patch(&path(""), "{}"),
+            9 => thread.post(&path("history"), r#"{"items":[{"id":"1","value":1}]}"#),
+            _ => thread.post(&path("turn"), "{}"),
+        }
+    };
+    for number in 0..=10 {
+        let thread = client.thread();
+
+        let first = write(number, &thread, 60).send().await;
+        assert!(first.status < 300, "{number}: {}", first.text());
+        assert_eq!(thread.object().await["ttl_seconds"], 60, "{number}");
+        write(number, &thread, 120).send().await;
+        assert_eq!(thread.object().await["ttl_seconds"], 60, "{number}");
+        write(number, &client.thread(), 59)
+            .refused(400, "invalid_parameter")
+            .await;
+        write(number, &client.thread(), 946_080_001)
+            .refused(400, "invalid_parameter")
+            .await;
+    }
+    let both = client.thread();
+    both.patch("?ttl_seconds=60", r#"{"ttl_seconds":120}"#)
+        .ok()
+        .await;
+    assert_eq!(both.object().await["ttl_seconds"], 120);
+}
+
+async fn a_ttl_is_a_minute_to_thirty_years(server: &Server) {
     let thread = server.client().thread();
 
-    for ttl in [60, 31_536_000] {
+    for ttl in [60, 946_080_000] {
         let body = json!({"ttl_seconds": ttl}).to_string();
         let object = thread.patch("", &body).ok().await.json();
         let life = moment(&object["expires_at"]) - moment(&object["updated_at"]);
@@ -302,13 +348,22 @@ async fn a_ttl_is_a_minute_to_a_year(server: &Server) {
         assert_eq!(object["ttl_seconds"], ttl);
         assert!((ttl..ttl + 2).contains(&life.whole_seconds()), "{life}");
     }
-    for ttl in ["59", "0", "-1", "31536001", "1e2", "60.0", "\"60\"", "[60]"] {
+    for ttl in [
+        "59",
+        "0",
+        "-1",
+        "946080001",
+        "1e2",
+        "60.0",
+        "\"60\"",
+        "[60]",
+    ] {
         thread
             .patch("", &format!(r#"{{"ttl_seconds":{ttl}}}"#))
             .refused(400, "invalid_parameter")
             .await;
     }
-    assert_eq!(thread.object().await["ttl_seconds"], 31_536_000);
+    assert_eq!(thread.object().await["ttl_seconds"], 946_080_000);
 }
 
 async fn a_patch_of_another_shape_is_refused(server: &Server) {
@@ -516,7 +571,8 @@ over_both_stores!(
     metadata_is_merged_as_the_rfc_says,
     a_patch_of_metadata_leaves_state_and_ttl,
     a_change_that_changes_nothing_is_a_version_too,
-    a_ttl_is_a_minute_to_a_year,
+    a_write_that_creates_the_thread_sets_its_ttl_if_the_query_has_one,
+    a_ttl_is_a_minute_to_thirty_years,
     a_patch_of_another_shape_is_refused,
     metadata_is_limited_to_the_byte_of_its_compact_form,
     destroying_empties_the_thread_and_hands_out_a_fresh_id,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
-use crate::domain::{TTL_MAX, TTL_MIN};
+use crate::domain::{KEY_TTL_MAX, TTL_MAX, TTL_MIN};
 
 /// The name by which the reader knows [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";
@@ -26,7 +26,7 @@ pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
 /// How long a thread lives after its last use, in seconds.
 pub(crate) type ThreadTtl = Whole<{ TTL_MIN.as_secs() }, { TTL_MAX.as_secs() }>;
 /// A second to a year.
-pub(crate) type Seconds = Whole<1, { TTL_MAX.as_secs() }>;
+pub(crate) type Seconds = Whole<1, { KEY_TTL_MAX.as_secs() }>;
 /// The version that a scope has to have.
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
