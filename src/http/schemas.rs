@@ -62,12 +62,14 @@ pub(super) struct MergeReceipt {
     results: Option<Vec<OperationResult>>,
 }
 
-/// The result of one operation: `deleted` of a delete, `length` of a push, `value` of an increment.
+/// The result of one operation: `deleted` of a delete, `length` of a push, `values` of a pop, `value` of an increment.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct OperationResult {
     deleted: Option<bool>,
     length: Option<u64>,
+    /// The removed elements, the oldest first.
+    values: Option<Vec<serde_json::Value>>,
     value: Option<i64>,
 }
 

@@ -7,6 +7,7 @@ use memchr::memchr_iter;
 
 use crate::domain::heap;
 use crate::domain::heap::Heap;
+use crate::domain::json::text::Json;
 
 /// Bytes of element text in a chunk; an element that is larger stands alone.
 ///
@@ -131,6 +132,33 @@ impl Array {
         }
     }
 
+    /// Removes the newest elements, `count` at most, and returns them as a JSON array, the oldest first.
+    pub(crate) fn pop_newest(&mut self, count: usize) -> Json {
+        let mut surplus = count.min(self.len);
+        let mut popped = Vec::new();
+        self.write_json(self.len - surplus, surplus, &mut popped);
+        while surplus > 0 {
+            let Some(tail) = self.chunks.back_mut() else {
+                break;
+            };
+            self.capacity -= tail.text.capacity();
+            let (gone_len, gone_bytes) = if tail.len <= surplus {
+                let whole = (tail.len, tail.text.len());
+                self.chunks.pop_back();
+                whole
+            } else {
+                let tail = Arc::make_mut(tail);
+                let gone_bytes = tail.cut_end(surplus);
+                self.capacity += tail.text.capacity();
+                (surplus, gone_bytes)
+            };
+            surplus -= gone_len;
+            self.len -= gone_len;
+            self.bytes -= gone_bytes;
+        }
+        Json::from_compact(String::from_utf8(popped).expect("elements are whole texts"))
+    }
+
     /// The chunks' texts in order, each element with a line feed before it, and their lengths.
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = (&[u8], usize)> {
         self.chunks.iter().map(|chunk| (&*chunk.text, chunk.len))
@@ -217,6 +245,18 @@ impl Chunk {
         gone
     }
 
+    /// Drops the last elements, fewer than all, and answers their bytes.
+    fn cut_end(&mut self, count: usize) -> usize {
+        let kept = self.border(self.len - count);
+        let gone = self.text.len() - kept;
+        self.text.truncate(kept);
+        if self.text.capacity() > 2 * self.text.len() {
+            self.text.shrink_to_fit();
+        }
+        self.len -= count;
+        gone
+    }
+
     fn each(&self) -> impl Iterator<Item = &str> {
         let text = std::str::from_utf8(&self.text).expect("elements are whole texts");
         text.split('\n').skip(1)
@@ -264,19 +304,28 @@ mod tests {
     proptest! {
         #[test]
         fn it_behaves_as_a_plain_list(
-            pushes in prop::collection::vec((1usize..900, prop::option::of(1usize..40)), 0..80),
+            pushes in prop::collection::vec(
+                (1usize..900, prop::option::of(1usize..40), prop::option::weighted(0.2, 0usize..12)),
+                0..80,
+            ),
             from in 0usize..90,
             count in 0usize..90,
         ) {
             let mut array = Array::default();
             let mut list: Vec<String> = Vec::new();
-            for (digits, window) in pushes {
+            for (digits, window, pops) in pushes {
                 let element = "7".repeat(digits);
                 array.push(&element);
                 list.push(element);
                 if let Some(window) = window {
                     array.keep_newest(window);
                     list.drain(..list.len().saturating_sub(window));
+                }
+                if let Some(pops) = pops {
+                    let popped = list.split_off(list.len().saturating_sub(pops));
+                    let expected = format!("[{}]", popped.join(","));
+                    let popped = array.pop_newest(pops);
+                    prop_assert_eq!(popped.as_str(), expected);
                 }
             }
 

@@ -176,6 +176,20 @@ fn run(
             draft.put(key, Some(Value::Array(array)));
             Ok(Answer::Length(length))
         }
+        Operation::Pop { key, count } => {
+            match draft.get(key) {
+                None => return Ok(Answer::Popped(Json::from_compact("[]"))),
+                Some(Value::Text(_)) => return Err(Refusal::NotAnArray { operation: index }),
+                Some(Value::Array(_)) => {}
+            }
+            let mut array = match draft.take(key) {
+                Some(Value::Array(array)) => array,
+                _ => crate::domain::Array::default(),
+            };
+            let popped = array.pop_newest(usize::try_from(*count).unwrap_or(usize::MAX));
+            draft.put(key, Some(Value::Array(array)));
+            Ok(Answer::Popped(popped))
+        }
         Operation::Increment { key, by } => {
             let old = match draft.get(key) {
                 Some(Value::Text(json)) => json.as_str(),

@@ -32,6 +32,13 @@ pub enum Operation {
         /// The effect on a value that is not an array.
         mismatch: Mismatch,
     },
+    /// Removes the newest elements of an array; an absent one counts as empty, and stays absent.
+    Pop {
+        /// Which.
+        key: Key,
+        /// How many at most.
+        count: u64,
+    },
     /// Adds to an integer; an absent one counts as 0.
     Increment {
         /// Which.
@@ -49,6 +56,7 @@ impl Operation {
             Self::Set { key, .. }
             | Self::Delete { key }
             | Self::Push { key, .. }
+            | Self::Pop { key, .. }
             | Self::Increment { key, .. } => Some(key),
             Self::Clear => None,
         }
@@ -65,7 +73,7 @@ pub enum Mismatch {
 }
 
 /// The result of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Of set and clear.
     Done,
@@ -75,6 +83,8 @@ pub enum Answer {
     Length(u64),
     /// Of a push that met something else than an array and did nothing.
     Skipped,
+    /// Of pop: a JSON array of the removed elements, the oldest first.
+    Popped(Json),
     /// Of increment: the sum.
     Value(i64),
 }

@@ -50,7 +50,7 @@ impl Content {
 /// A write: version and size, and what the one operation answered.
 pub(crate) fn receipt(written: &Written) -> HttpResponse {
     let mut json = head(written);
-    if let [answer] = written.answers[..] {
+    if let [answer] = &written.answers[..] {
         write_answer(&mut json, answer, ",");
     }
     json.push('}');
@@ -63,7 +63,7 @@ pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
     json.push_str(",\"results\":[");
     for (index, answer) in written.answers.iter().enumerate() {
         json.push_str(if index > 0 { ",{" } else { "{" });
-        write_answer(&mut json, *answer, "");
+        write_answer(&mut json, answer, "");
         json.push('}');
     }
     json.push_str("]}");
@@ -99,7 +99,7 @@ fn head(written: &Written) -> String {
     json
 }
 
-fn write_answer(json: &mut String, answer: Answer, before: &str) {
+fn write_answer(json: &mut String, answer: &Answer, before: &str) {
     let mut member = |name: &str| {
         json.push_str(before);
         json.push_str(name);
@@ -110,11 +110,15 @@ fn write_answer(json: &mut String, answer: Answer, before: &str) {
         Answer::Deleted(false) => member("\"deleted\":false"),
         Answer::Length(length) => {
             member("\"length\":");
-            push_number(json, length);
+            push_number(json, *length);
+        }
+        Answer::Popped(elements) => {
+            member("\"values\":");
+            json.push_str(elements.as_str());
         }
         Answer::Value(value) => {
             member("\"value\":");
-            push_number(json, value);
+            push_number(json, *value);
         }
     }
 }

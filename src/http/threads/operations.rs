@@ -52,6 +52,14 @@ pub(super) enum OperationBody<'a> {
         #[serde(alias = "maxRecords")]
         max_records: Option<Whole<1, { u64::MAX }>>,
     },
+    /// Removes the newest elements of an array. The result has them, the oldest first.
+    Pop {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+        /// How many, 1 by default.
+        #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 1000)]
+        count: Option<Whole<1, 1_000>>,
+    },
     /// Adds `by` to an integer.
     Increment {
         #[schema(value_type = String, min_length = 1, max_length = 256)]
@@ -131,6 +139,10 @@ impl OperationBody<'_> {
                 value: Json::parse(value.0).map_err(ApiError::InvalidJson)?,
                 max_records: max_records.map(|Whole(limit)| limit),
                 mismatch: Mismatch::Refuse,
+            },
+            Self::Pop { key: name, count } => Operation::Pop {
+                key: key(name)?,
+                count: count.map_or(1, |Whole(count)| count),
             },
             Self::Increment { key: name, by } => Operation::Increment {
                 key: key(name)?,

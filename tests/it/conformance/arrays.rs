@@ -2,7 +2,7 @@
 
 use threadkeep::domain::{Answer, Slice};
 
-use super::room::{Room, Subject, delete, push, push_window, set, text};
+use super::room::{Room, Subject, delete, json, pop, push, push_window, set, text};
 
 /// An expected array, as its elements.
 #[derive(Debug, Clone, Default)]
@@ -321,7 +321,151 @@ async fn many_pushes_in_one_batch_cross_borders_too(room: Room) {
     }
 }
 
+/// The popped elements as the answer of the last operation has them.
+async fn popped(thread: &Subject, operations: &[threadkeep::domain::Operation]) -> String {
+    let written = thread.merge(operations).await;
+    match written.answers.last() {
+        Some(Answer::Popped(elements)) => elements.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn the_newest_elements_are_popped_from_arrays_of_every_size(room: Room) {
+    for (total, element) in [
+        (20, 1),
+        (2_000, 7),
+        (2_033, 7),
+        (9_000, 30),
+        (60_000, 11),
+        (90_000, 5_000),
+    ] {
+        for portion in [1, 3, 40, 1_000] {
+            let thread = room.subject();
+            let mut model = Model::of_bytes(total, element);
+            thread.merge(&[set("k", &model.json())]).await;
+            for _ in 0..12 {
+                let kept = model.0.len().saturating_sub(portion);
+                let expected = Model(model.0.split_off(kept));
+
+                let elements = popped(&thread, &[pop("k", portion as u64)]).await;
+
+                assert_eq!(elements, expected.json(), "{total} {element} {portion}");
+                check(&thread, &model).await;
+            }
+            let element = digits(40, 1);
+            model.push(element.clone(), usize::MAX);
+            let written = thread.merge(&[push("k", &element)]).await;
+            assert_eq!(written.answers, [Answer::Length(model.0.len() as u64)]);
+            assert_eq!(written.size_bytes as usize, model.json().len() + 6);
+            check(&thread, &model).await;
+        }
+    }
+}
+
+async fn pops_and_pushes_of_one_batch_see_each_other(room: Room) {
+    for count in [3, 100, 5_000] {
+        let thread = room.subject();
+        let mut model = Model((0..count).map(|place| digits(20, place)).collect());
+        thread.merge(&[set("k", &model.json())]).await;
+
+        let operations = [
+            push("k", "1"),
+            push("k", "2"),
+            pop("k", 1),
+            push_window("k", "3", count as u64),
+            pop("k", 3),
+            push("k", "4"),
+            pop("k", 2),
+        ];
+        let written = thread.merge(&operations).await;
+
+        model.0.extend(["1", "3"].map(str::to_owned));
+        model.0.drain(..2);
+        let three = Model(model.0.split_off(count - 3));
+        model.0.push("4".into());
+        let two = Model(model.0.split_off(model.0.len().saturating_sub(2)));
+        let popped: Vec<_> = written
+            .answers
+            .iter()
+            .filter_map(|answer| match answer {
+                Answer::Popped(elements) => Some(elements.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(popped, ["[2]", &three.json(), &two.json()]);
+        check(&thread, &model).await;
+    }
+}
+
+async fn an_array_may_be_popped_and_pushed_for_long(room: Room) {
+    let thread = room.subject();
+    let mut model = Model::default();
+    thread.merge(&[set("k", "[]")]).await;
+    for round in 0..60 {
+        let pushes: Vec<_> = (0..20)
+            .map(|place| {
+                let element = digits(50 + 7 * round, place);
+                model.0.push(element.clone());
+                push("k", &element)
+            })
+            .collect();
+        thread.merge(&pushes).await;
+        let many = [1, 7, 19, 25][round % 4].min(model.0.len());
+        let expected = Model(model.0.split_off(model.0.len() - many));
+        assert_eq!(
+            popped(&thread, &[pop("k", many as u64)]).await,
+            expected.json()
+        );
+        check(&thread, &model).await;
+    }
+}
+
+async fn a_pop_of_nothing_answers_an_empty_array(room: Room) {
+    let thread = room.subject();
+
+    assert_eq!(popped(&thread, &[pop("k", 1)]).await, "[]");
+    assert_eq!(thread.value("k").await, None);
+    assert_eq!(popped(&thread, &[set("k", "[]"), pop("k", 5)]).await, "[]");
+    assert_eq!(thread.value("k").await.unwrap(), "[]");
+    thread.merge(&[set("k", "\"[1]\"")]).await;
+    let refused = thread.try_merge(&[set("l", "1"), pop("k", 1)]).await;
+    assert_eq!(
+        refused,
+        Err(threadkeep::domain::Refusal::NotAnArray { operation: 1 })
+    );
+}
+
+async fn a_repeat_gets_the_same_elements(room: Room) {
+    let thread = room.subject();
+    let elements: Vec<_> = (0..2_000).map(|place| format!("\"{place};\"")).collect();
+    thread
+        .merge(&[set("k", &format!("[{}]", elements.join(",")))])
+        .await;
+    let operations = [delete("l"), pop("k", 2), pop("k", 1)];
+    let once = super::room::numbered_once(1);
+    let first = thread.merge_once(once, &operations).await.unwrap();
+
+    let again = thread.merge_once(once, &operations).await.unwrap();
+
+    assert_eq!(first.answers, again.answers);
+    assert_eq!(
+        again.answers,
+        [
+            Answer::Deleted(false),
+            Answer::Popped(json(r#"["1998;","1999;"]"#)),
+            Answer::Popped(json(r#"["1997;"]"#)),
+        ]
+    );
+    assert!(again.replayed);
+    assert_eq!(thread.thread().await.unwrap().stamp.version, 2);
+}
+
 over_every_store! {
+    the_newest_elements_are_popped_from_arrays_of_every_size,
+    pops_and_pushes_of_one_batch_see_each_other,
+    an_array_may_be_popped_and_pushed_for_long,
+    a_pop_of_nothing_answers_an_empty_array,
+    a_repeat_gets_the_same_elements,
     arrays_around_the_borders_of_inline_and_chunk_read_back,
     a_push_across_each_border_keeps_the_array_whole,
     an_array_that_is_only_pushed_to_grows_through_all_forms,

@@ -451,6 +451,13 @@ pub(crate) fn push_window(key_text: &str, element: &str, max_records: u64) -> Op
     }
 }
 
+pub(crate) fn pop(key_text: &str, count: u64) -> Operation {
+    Operation::Pop {
+        key: key(key_text),
+        count,
+    }
+}
+
 pub(crate) fn increment(key_text: &str, by: i64) -> Operation {
     Operation::Increment {
         key: key(key_text),

@@ -109,10 +109,11 @@ impl Catalog {
             let name = parameter["name"].as_str().unwrap();
             let place = parameter["in"].as_str().unwrap();
             let known_as = name.to_ascii_lowercase();
-            if place != "path" && !dice.one_in(RARE) {
+            if parameter["required"] != true && !dice.one_in(RARE) {
                 continue;
             }
             let value = match place {
+                "header" if known_as == "x-turn-token" => world.token(&own, dice).into(),
                 "path"
                     if parameter["schema"]["pattern"]
                         .as_str()

@@ -42,6 +42,8 @@ pub(super) struct Made {
     pub(super) sessions: Vec<String>,
     pub(super) runs: Vec<String>,
     pub(super) mcp_urls: Vec<String>,
+    /// Threads and the tokens of their turns.
+    pub(super) turns: Vec<(String, String)>,
     /// Names of tools and the schemas of their arguments.
     pub(super) tools: Vec<(String, Value)>,
 }
@@ -93,6 +95,10 @@ impl Made {
                 .push(make("/api/v1/sessions", json!({}), "id").await?);
             made.runs
                 .push(make("/api/v1/runs", json!({}), "run_id").await?);
+            let thread = make("/v1/threads", json!({}), "id").await?;
+            let turn = format!("/v1/threads/{thread}/turn");
+            let token = make(&turn, json!({"ttl_seconds": 600}), "token").await?;
+            made.turns.push((thread, token));
             let url = make("/v1/mcp-urls", scope, "url").await?;
             made.mcp_urls.push(url[url.find("/mcp")?..].to_owned());
         }
@@ -134,10 +140,20 @@ impl Made {
 }
 
 impl World<'_> {
-    /// A thread of the block.
+    /// A thread of the block, or one with a turn.
     pub(super) fn thread(self, dice: &mut Dice) -> String {
+        if dice.one_in(12) {
+            return dice.pick(&self.made.turns).0.clone();
+        }
         let place = dice.below(THREADS);
         format!("thrd_{:016x}{:016x}", self.block, place)
+    }
+
+    /// The token of a turn, if possible that of the thread.
+    pub(super) fn token(self, thread: &str, dice: &mut Dice) -> String {
+        let turns = &self.made.turns;
+        let own = turns.iter().find(|(id, _)| id == thread);
+        own.unwrap_or_else(|| dice.pick(turns)).1.clone()
     }
 
     /// A namespace of the block.

@@ -241,7 +241,50 @@ async fn an_array_takes_the_place_of_another_value_whole(server: &Server) {
     assert_eq!(thread.state().await, r#"{"a":[2]}"#);
 }
 
+async fn a_merge_pops_the_newest_elements(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", r#"[1.0,"2;",{"a":[]},4]"#).ok().await;
+
+    let popped = thread.merge(
+        r#"[{"op":"pop","key":"k"},{"op":"pop","key":"k","count":2},{"op":"pop","key":"none"},
+            {"op":"push","key":"k","value":5},{"op":"pop","key":"k","count":1000}]"#,
+    );
+    let popped = popped.ok().await;
+
+    let results = r#""results":[{"values":[4]},{"values":["2;",{"a":[]}]},{"values":[]},{"length":2},{"values":[1.0,5]}]"#;
+    assert!(popped.text().contains(results), "{}", popped.text());
+    assert_eq!(thread.state().await, r#"{"k":[]}"#);
+    for (operation, status, code) in [
+        (
+            r#"{"op":"pop","key":"k","count":0}"#,
+            400,
+            "invalid_operation",
+        ),
+        (
+            r#"{"op":"pop","key":"k","count":1001}"#,
+            400,
+            "invalid_operation",
+        ),
+        (
+            r#"{"op":"pop","key":"k","count":1.5}"#,
+            400,
+            "invalid_operation",
+        ),
+        (r#"{"op":"pop"}"#, 400, "invalid_operation"),
+        (r#"{"op":"pop","key":""}"#, 400, "invalid_key"),
+    ] {
+        let refused = thread.merge(&format!("[{operation}]"));
+        let problem = refused.refused(status, code).await;
+        assert_eq!(problem["operation"], 0);
+    }
+    thread.put("state/k", "1").ok().await;
+    let refused = thread.merge(r#"[{"op":"set","key":"l","value":1},{"op":"pop","key":"k"}]"#);
+    let problem = refused.refused(409, "not_an_array").await;
+    assert_eq!(problem["operation"], 1);
+}
+
 over_both_stores!(
+    a_merge_pops_the_newest_elements,
     a_part_of_an_array_comes_with_the_total,
     a_part_is_asked_for_in_whole_numbers,
     only_an_array_has_parts,

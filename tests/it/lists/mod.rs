@@ -78,6 +78,7 @@ pub(crate) enum Op {
     Delete(&'static str),
     Clear,
     Push(&'static str, String, Option<u64>, Mismatch),
+    Pop(&'static str, u64),
     Increment(&'static str, i64),
 }
 

@@ -396,6 +396,10 @@ fn operation(op: &Op) -> Operation {
             max_records: *max_records,
             mismatch: *mismatch,
         },
+        Op::Pop(name, count) => Operation::Pop {
+            key: key(name),
+            count: *count,
+        },
         Op::Increment(key, by) => increment(key, *by),
     }
 }

@@ -182,6 +182,8 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (key(), element(), window, mismatch()).prop_map(|(key, element, window, mismatch)| {
             Op::Push(key, element, window, mismatch)
         }),
+        3 => (key(), prop_oneof![3 => 1u64..6, 1 => 6u64..60, 1 => Just(1_000)])
+            .prop_map(|(key, count)| Op::Pop(key, count)),
         3 => (key(), select(&AMOUNTS[..])).prop_map(|(key, by)| Op::Increment(key, by)),
     ]
 }

@@ -42,7 +42,14 @@ impl Packed {
     }
 }
 
-/// The bytes of its metadata, and 8 for each result of an operation.
+fn popped_bytes(answer: &Answer) -> usize {
+    match answer {
+        Answer::Popped(elements) => elements.as_str().len(),
+        _ => 0,
+    }
+}
+
+/// The bytes of its metadata and of removed elements, and 8 for each result of an operation.
 impl Remembered for Answered {
     fn cost_bytes(&self) -> u64 {
         let Self::Written(Packed { written, .. }) = self else {
@@ -52,11 +59,12 @@ impl Remembered for Answered {
             .answers
             .iter()
             .filter(|answer| **answer != Answer::Done);
+        let popped: usize = written.answers.iter().map(popped_bytes).sum();
         let metadata = written
             .thread
             .as_ref()
             .map_or(0, |thread| thread.metadata.as_str().len());
-        (8 * results.count() + metadata) as u64
+        (8 * results.count() + popped + metadata) as u64
     }
 }
 
@@ -66,7 +74,12 @@ impl Heap for Answered {
             return 0;
         };
         let thread = written.thread.as_ref();
+        let popped = written.answers.iter().map(|answer| match answer {
+            Answer::Popped(elements) => elements.heap_bytes(),
+            _ => 0,
+        });
         heap::array::<Answer>(written.answers.capacity())
+            + popped.sum::<u64>()
             + thread.map_or(0, |thread| thread.metadata.heap_bytes())
     }
 }

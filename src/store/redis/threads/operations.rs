@@ -91,6 +91,10 @@ fn add_operation<'a>(
                 Some(window) => cmd.arg(window),
             };
         }
+        Operation::Pop { count, .. } => {
+            run.end(cmd);
+            cmd.arg("O").arg(number).arg(*count);
+        }
         Operation::Increment { by, .. } => {
             run.end(cmd);
             cmd.arg("I").arg(number).arg(*by);

@@ -3,22 +3,28 @@
 use redis::Value;
 
 use super::meta::Meta;
+use crate::domain::close_array;
 use crate::domain::{Answer, Json, Operation, Policy, Thread, Write, Written};
 use crate::store::redis::refusals::{accepted, unless_refused};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Destroyed, StoreError, WriteError};
 
+/// Words that describe a thread: metadata, milliseconds to live, now.
+const DESCRIBED: usize = 3;
+
 /// The reply of the list script.
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteError> {
     let reply = accepted(array(reply)?, write.policy)?;
-    let [_, replayed, packed, results, description @ ..] = &reply[..] else {
+    let [_, replayed, packed, results, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
+    let described = if write.describe { DESCRIBED } else { 0 };
+    let (description, popped) = rest.split_at_checked(described).ok_or(UNKNOWN)?;
     let meta = Meta::read(bytes(packed)?)?;
     Ok(Written {
         stamp: meta.stamp,
         size_bytes: meta.size_bytes,
-        answers: answers(text(results)?, write.operations)?,
+        answers: answers(text(results)?, popped, write.operations)?,
         thread: describe(&meta, description)?,
         replayed: integer(replayed)? == 1,
     })
@@ -93,7 +99,12 @@ fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreE
 }
 
 /// The answers of operations. Those that say something stand in the reply in order, as `kind value;`.
-fn answers(results: &str, operations: &[Operation]) -> Result<Vec<Answer>, StoreError> {
+fn answers(
+    results: &str,
+    popped: &[Value],
+    operations: &[Operation],
+) -> Result<Vec<Answer>, StoreError> {
+    let mut popped = popped.iter();
     let mut answers = vec![Answer::Done; operations.len()];
     let places = operations.iter().enumerate();
     let mut speaking = places.filter(|(_, operation)| says_something(operation));
@@ -107,6 +118,7 @@ fn answers(results: &str, operations: &[Operation]) -> Result<Vec<Answer>, Store
         let answer = match kind {
             "d" => Answer::Deleted(value == "1"),
             "l" => Answer::Length(value.parse().map_err(|_| UNKNOWN)?),
+            "e" => Answer::Popped(elements(popped.next().ok_or(UNKNOWN)?)?),
             "s" => Answer::Skipped,
             "v" => Answer::Value(value.parse().map_err(|_| UNKNOWN)?),
             _ => return Err(UNKNOWN),
@@ -117,9 +129,20 @@ fn answers(results: &str, operations: &[Operation]) -> Result<Vec<Answer>, Store
     Ok(answers)
 }
 
+/// Elements, each with a line feed before it, as a JSON array.
+fn elements(reply: &Value) -> Result<Json, StoreError> {
+    let mut json = bytes(reply)?.to_vec();
+    close_array(0, &mut json);
+    let json = String::from_utf8(json).map_err(|_| UNKNOWN)?;
+    Ok(Json::from_compact(json))
+}
+
 fn says_something(operation: &Operation) -> bool {
     match operation {
         Operation::Set { .. } | Operation::Clear => false,
-        Operation::Delete { .. } | Operation::Push { .. } | Operation::Increment { .. } => true,
+        Operation::Delete { .. }
+        | Operation::Push { .. }
+        | Operation::Pop { .. }
+        | Operation::Increment { .. } => true,
     }
 }

@@ -86,6 +86,29 @@ local function drop_oldest(key, a, many)
   end
 end
 
+-- Removes the newest elements, fewer than there are, and returns them, each with a line feed before it.
+local function take_newest(key, a, many)
+  local parts = {}
+  while many > 0 do
+    local text = chunk(key, a, a.tail)
+    local start = a.tail == a.head and a.skip + 1 or find(text, '\n', 1, true)
+    local held = count_elements(sub(text, start))
+    local place = many < held and element_after(text, start, held - many) or start
+    local taken = math.min(many, held)
+    parts[#parts + 1] = sub(text, place)
+    a.bytes, a.next, many = a.bytes - (#text - place + 1), a.next - taken, many - taken
+    if taken == held then
+      a.written[a.tail], a.tail = nil, a.tail - 1
+    else
+      a.written[a.tail] = sub(text, 1, place - 1)
+    end
+  end
+  a.tail_bytes = #chunk(key, a, a.tail)
+  local gone = {}
+  for i = #parts, 1, -1 do gone[#gone + 1] = parts[i] end
+  return table.concat(gone)
+end
+
 -- Appends elements from a place of a list on.
 local function append(key, a, elements, from)
   local parts

@@ -1,7 +1,7 @@
 -- Shared by the scripts that know idempotency keys. A thread's remembered answers are one hash:
 --   R          numbers of the oldest answer and of the next one, and the cost of all
 --   oN         when answer N was given (6 bytes), its cost (4), and its key's digest
--- An answer costs the bytes of its metadata, and 8 for each result of an operation.
+-- An answer costs the bytes of its metadata and of removed elements, and 8 for each result of an operation.
 --   <digest>   the request's fingerprint, and the answer as msgpack
 local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
 

@@ -13,10 +13,11 @@
 --       10 how many fields it is about, then these, each once: below they go by their numbers, from 1
 --         then guards `E` first count text..., `N` first count, of fields that follow each other
 --         then operations `S` first count text... and `D` first count, of such fields too,
---         `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
+--         `O` field count, `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
 --         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
--- Reply: `W`, whether it was replayed, meta, answers of deletes, pushes and increments in order as
--- `kind value;`..., and where it describes: metadata, milliseconds to live, now. Or `R`, a refusal, and what belongs to it.
+-- Reply: `W`, whether it was replayed, meta, answers of deletes, pushes, pops and increments in order as
+-- `kind value;`..., where it describes: metadata, milliseconds to live, now; then the elements of each pop, each with a
+-- line feed before it. Or `R`, a refusal, and what belongs to it.
 local key = KEYS[1]
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
@@ -61,7 +62,7 @@ local FIELDS, n_fields = 10, tonumber(ARGV[10])
 local size, text, array, count, dirty = {}, {}, {}, {}, {}
 local pushed, had, has = {}, {}, {}
 local stored, old, cleared = {}, {}, is_new
-local results, n_results = {}, 0
+local results, n_results, popped, popped_bytes = {}, 0, {}, 0
 local i, n, op = FIELDS + n_fields + 1, #ARGV, 0
 
 -- Notes what the hash has under a field: its size, and its text where that is known.
@@ -170,6 +171,27 @@ local function settle_pushes(f, p)
   end
 end
 
+-- Removes the newest elements.
+local function pop(f, many)
+  if pushed[f] then settle_pushes(f, pushed[f]) end
+  local t, a, gone = read(f), array[f], ''
+  if t and byte(t) ~= 91 then return {'R', 'not_an_array', op} end
+  local count = a and a.next - a.first or t and (count[f] or count_elements(t)) or 0
+  if many >= count then
+    if t and count > 0 then gone = sub(t, 2) elseif a then gone = sub(plain(key, a), 2) end
+    if t or a then put(f, '[]', nil, 0) end
+  elseif t then
+    local place = element_after(t, 2, count - many)
+    gone = sub(t, place)
+    put(f, sub(t, 1, place - 1), nil, count - many)
+  else
+    gone = take_newest(key, a, many)
+    if a.bytes < CHUNK_BYTES / 2 then put(f, plain(key, a), nil, count - many) else put(f, nil, a) end
+  end
+  popped[#popped + 1], popped_bytes = gone, popped_bytes + #gone
+  return nil, 'e'
+end
+
 local function increment(f, by)
   local before = look(f) == 0 and not pushed[f] and '0' or read(f)
   if pushed[f] or not before or not find(before, '^%-?%d+$') then return {'R', 'not_an_integer', op} end
@@ -223,6 +245,9 @@ while i <= n do
   elseif code == 'P' or code == 'Q' then
     refusal, result = push(f, ARGV[i + 2], tonumber(ARGV[i + 3]), code == 'Q')
     i = i + 4
+  elseif code == 'O' then
+    refusal, result = pop(f, tonumber(ARGV[i + 2]))
+    i = i + 3
   elseif code == 'I' then
     refusal, result = increment(f, ARGV[i + 2])
     i = i + 3
@@ -282,6 +307,7 @@ for f = 1, n_fields do
     if o then
       local past = a and a.id == o.id and math.min(a.head - 1, o.tail) or o.tail
       for c = o.head, past do gone[#gone + 1] = chunk_name(o.id, c) end
+      for c = a and a.id == o.id and a.tail + 1 or o.tail + 1, o.tail do gone[#gone + 1] = chunk_name(o.id, c) end
     end
     if a then
       add(field, pack_array(a))
@@ -321,6 +347,7 @@ local answer = {'W', 0, m, table.concat(results, ';')}
 if ARGV[5] == 'd' then
   answer[5], answer[6], answer[7] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead))
 end
-local cost = 8 * n_results + (answer[5] and #answer[5] or 0)
+local cost = 8 * n_results + popped_bytes + (answer[5] and #answer[5] or 0)
+for _, elements in ipairs(popped) do answer[#answer + 1] = elements end
 if memory then remember(memory, answer, cost, lives, ahead) end
 return answer
