@@ -48,6 +48,7 @@ pub use threads::key::{Key, KeyError};
 pub use threads::named_secrets::NamedSecretError;
 pub(crate) use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, named_secrets};
 pub use threads::operation::{Answer, Mismatch, Operation};
+pub use threads::owner::{Access, Owner, OwnerChange, OwnerError, OwnerTag};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use threads::thread::{Life, Stamp, Thread};
 #[cfg(feature = "server")]

@@ -92,6 +92,18 @@ pub enum Refusal {
     /// A later turn was granted, or the turn was given back, or its thread has ended.
     #[error("the turn is lost")]
     TurnLost,
+    /// The thread has another owner than the caller.
+    #[error("the thread has another owner")]
+    NotTheOwner,
+    /// The thread has an owner, and the caller has none.
+    #[error("the thread has an owner")]
+    OwnerRequired,
+    /// The owner has as many threads as an owner may have.
+    #[error("an owner may have {limit_threads} threads")]
+    TooManyThreads {
+        /// The limit.
+        limit_threads: u64,
+    },
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,

@@ -90,6 +90,7 @@ fn metadata_bytes(head: &ArchiveHead) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use crate::domain::Access;
     use std::time::Duration;
 
     use super::*;
@@ -109,6 +110,7 @@ mod tests {
             old: None,
         };
         let destroy = Destroy {
+            access: Access::All,
             precondition: None,
             idempotency: None,
             tombstone: Duration::ZERO,

@@ -14,7 +14,7 @@ mod turns;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{IdempotencyKey, Policy, Precondition, ThreadId, TurnToken};
+use crate::domain::{Access, IdempotencyKey, Owner, Policy, Precondition, ThreadId, TurnToken};
 use crate::store::Store;
 
 pub use archives::ArchiveService;
@@ -41,6 +41,9 @@ pub struct ThreadService {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
     timeout: Duration,
+    access: Access,
+    /// The owner that a write gives to a thread without one.
+    owner: Option<Owner>,
 }
 
 /// Conditions of a write.
@@ -63,6 +66,8 @@ impl ThreadService {
             store,
             policy: Arc::new(policy),
             timeout,
+            access: Access::All,
+            owner: None,
         }
     }
 
@@ -82,6 +87,24 @@ impl ThreadService {
             policy: Arc::new(policy),
             ..self.clone()
         }
+    }
+
+    /// The same threads for a caller without an owner, or with that one, which a write gives to a thread that has
+    /// none.
+    #[must_use]
+    pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
+        Self {
+            access: owner
+                .as_ref()
+                .map_or(Access::Unowned, |owner| Access::Of(owner.tag())),
+            owner,
+            ..self.clone()
+        }
+    }
+
+    /// The threads that the caller may use.
+    pub(crate) fn access(&self) -> Access {
+        self.access
     }
 
     /// Limits and lifetimes.

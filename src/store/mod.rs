@@ -6,6 +6,7 @@ mod error;
 mod held_scope;
 mod memory;
 mod memory_use;
+mod merged;
 mod not_asked;
 mod passing_scope;
 #[cfg(feature = "redis")]
@@ -19,8 +20,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::{
-    IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, TurnToken, Write,
-    Written,
+    Access, IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, TurnToken,
+    Write, Written,
 };
 
 #[cfg(all(feature = "redis", feature = "tls"))]
@@ -45,6 +46,7 @@ pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};
+pub use traits::owners::{Owned, OwnedPlace, Owners, ThreadOrder, ThreadPage};
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
 pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes};
@@ -83,6 +85,8 @@ pub struct Whole {
 pub struct Destroy {
     /// The condition on the thread.
     pub precondition: Option<Precondition>,
+    /// The threads that the caller may use.
+    pub access: Access,
     /// The turn that it belongs to.
     pub turn: Option<TurnToken>,
     /// The identity of a repeat.
@@ -110,13 +114,21 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`]; a state that cannot be loaded is never reported as empty.
-    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError>;
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Bytes>>, WriteError>;
 
     /// State and metadata at one version. None: no such thread.
     ///
     /// # Errors
     /// As [`Store::get_state`].
-    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError>;
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Whole>>, WriteError>;
 
     /// The values of some keys at one version, each as compact JSON.
     ///
@@ -125,8 +137,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_values(
         &self,
         id: &ThreadId,
+        access: Access,
         keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError>;
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>;
 
     /// One value, or a part of it if it is an array.
     ///
@@ -135,21 +148,27 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_value(
         &self,
         id: &ThreadId,
+        access: Access,
         key: &Key,
         slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, StoreError>;
+    ) -> Result<Option<Found<Option<Part>>>, WriteError>;
 
     /// The keys, sorted by their bytes.
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError>;
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError>;
 
     /// All but the state.
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError>;
+    async fn get_thread(&self, id: &ThreadId, access: Access)
+    -> Result<Option<Thread>, WriteError>;
 
     /// Asks the limits whether a client may write now, before a write is worked out that costs
     /// much. The request's writes to this thread then pass without being counted again.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::domain::scope::{ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
-use crate::domain::{Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId, TurnToken};
 
 /// A single scope, whichever is named, in this process' memory. Clones share it; it is gone with
 /// the last one.
@@ -46,16 +46,17 @@ impl Scopes for PassingScope {
         &self,
         _: &ScopeId,
         parts: &ScopeParts<'_>,
-    ) -> Result<Option<ScopeView>, StoreError> {
+    ) -> Result<Option<ScopeView>, WriteError> {
         Ok(Some(self.held().view(parts, None, self.clock.now_ms())))
     }
 
     async fn read_history(
         &self,
         _: &ScopeId,
+        _: Access,
         from: HistoryFrom,
         limit: usize,
-    ) -> Result<Option<HistoryPage>, StoreError> {
+    ) -> Result<Option<HistoryPage>, WriteError> {
         Ok(Some(self.held().page(from, limit)))
     }
 
@@ -79,6 +80,7 @@ impl Scopes for PassingScope {
     async fn end_scope(
         &self,
         _: &ScopeId,
+        _: Access,
         expected: Option<u64>,
         turn: Option<TurnToken>,
     ) -> Result<bool, WriteError> {
@@ -159,14 +161,24 @@ mod tests {
         };
         passing.write_scope(&run, &write).await.unwrap();
         assert_eq!(read().await.keys.len(), 1);
-        let unmet = passing.end_scope(&run, Some(7), None).await;
+        let unmet = passing.end_scope(&run, Access::All, Some(7), None).await;
         assert!(matches!(
             unmet,
             Err(WriteError::Refused(Refusal::VersionMismatch { .. }))
         ));
-        assert!(passing.end_scope(&run, Some(1), None).await.unwrap());
+        assert!(
+            passing
+                .end_scope(&run, Access::All, Some(1), None)
+                .await
+                .unwrap()
+        );
 
         assert!(read().await.keys.is_empty());
-        assert!(!passing.end_scope(&run, None, None).await.unwrap());
+        assert!(
+            !passing
+                .end_scope(&run, Access::All, None, None)
+                .await
+                .unwrap()
+        );
     }
 }

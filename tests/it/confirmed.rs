@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use threadkeep::domain::Access;
 
 use futures_util::future::join_all;
 use threadkeep::store::{Clock, Listing};
@@ -46,7 +47,10 @@ async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     look("an end that was done before");
     assert!(!room.subject().destroy().await.existed);
     look("an end of nothing");
-    let ended = room.backend.end_scope(&scope.scope, None, None).await;
+    let ended = room
+        .backend
+        .end_scope(&scope.scope, Access::All, None, None)
+        .await;
     assert!(!ended.unwrap());
     look("an end of no scope");
     assert!(!space.delete("no such key").await);

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use redis::Connection;
-use threadkeep::domain::{Policy, Position, Retention, ThreadId};
-use threadkeep::store::{Clock, HistoryFrom, RedisSettings, RedisStore, Store, StoreError};
+use threadkeep::domain::{Access, Policy, Position, Retention, ThreadId};
+use threadkeep::store::{
+    Clock, HistoryFrom, RedisSettings, RedisStore, Store, StoreError, WriteError,
+};
 
 use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
 use crate::conformance::scope_room::{item, numbered};
@@ -130,7 +132,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
         .await
         .unwrap();
     let id = ThreadId::random();
-    assert_eq!(store.get_state(&id).await.unwrap(), None);
+    assert_eq!(store.get_state(&id, Access::All).await.unwrap(), None);
     let mut connection = redis.connection();
     let before = connections(&mut connection);
 
@@ -140,19 +142,24 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
         async move {
             // requests come one after another, and so do their timeouts
             tokio::time::sleep(Duration::from_millis(5 * number)).await;
-            store.get_state(&id).await
+            store.get_state(&id, Access::All).await
         }
     };
     let answers = join_all((0..150).map(late)).await;
     redis.resume();
 
     // and later calls are rejected at once
-    assert!(matches!(answers[0], Err(StoreError::Timeout(300))));
+    assert!(matches!(
+        answers[0],
+        Err(WriteError::Store(StoreError::Timeout(300)))
+    ));
     assert!(answers.iter().all(|answer| matches!(
         answer,
-        Err(StoreError::Timeout(300) | StoreError::Unavailable(_))
+        Err(WriteError::Store(
+            StoreError::Timeout(300) | StoreError::Unavailable(_)
+        ))
     )));
-    until(async || store.get_state(&id).await.is_ok()).await;
+    until(async || store.get_state(&id, Access::All).await.is_ok()).await;
     let made = connections(&mut connection) - before;
     assert!(made <= 10, "{made} connections for 150 requests");
 }

@@ -11,12 +11,12 @@ use threadkeep::domain::scope::{
     ScopeWrite, TaskList, TasksChange,
 };
 use threadkeep::domain::{
-    Completed, Event, EventId, Fingerprint, MetadataChange, Operation, Position, Precondition,
-    RateName, Slice, Write,
+    Access, Completed, Event, EventId, Fingerprint, MetadataChange, Operation, Owner, OwnerChange,
+    Position, Precondition, RateName, Slice, Write,
 };
 use threadkeep::store::{
     Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeParts,
-    WriteError,
+    ThreadOrder, WriteError,
 };
 
 use crate::conformance::room::{
@@ -91,6 +91,12 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let lasts = Duration::from_secs(600);
     room.backend.watch(&[thread.id], lasts).await.unwrap();
     thread.merge(&[set("a", "4")]).await;
+    let [ann, bob] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
+    let give_to = |owner| Write {
+        owner: OwnerChange::Set(owner),
+        ..thread.blank()
+    };
+    thread.write(&give_to(&ann)).await.unwrap();
     let before = (thread.state().await, logged(&room, &thread).await);
     let slots = cluster.nodes[..3].iter().map(RedisCluster::filled_slots);
     let slots: Vec<_> = slots.collect();
@@ -108,7 +114,10 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     };
     let cleared = thread.store.write(&thread.id, &clear).await;
     assert!(matches!(cleared, Err(WriteError::Store(_))), "{cleared:?}");
+    let given = thread.store.write(&thread.id, &give_to(&bob)).await;
+    assert!(matches!(given, Err(WriteError::Store(_))), "{given:?}");
     let destroy = Destroy {
+        access: Access::All,
         precondition: None,
         idempotency: Some(numbered_once(2)),
         tombstone: Duration::from_secs(60),
@@ -130,6 +139,10 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     }
 
     assert_eq!((thread.state().await, logged(&room, &thread).await), before);
+    for (owner, threads) in [(&ann, 1), (&bob, 0)] {
+        let owned = room.backend.measure_owned(owner.tag()).await.unwrap();
+        assert_eq!(owned.threads, threads);
+    }
     assert!(
         thread
             .store
@@ -150,7 +163,8 @@ async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
 
 /// Whether a key is declared, or is named by a declared one: the archive of an earlier life by that
 /// of the last life and the life, which only the script sees; what a thread's scope is kept in, by
-/// the thread or its archive; the parts of a list, by the list.
+/// the thread or its archive; the parts of a list, by the list; the lists of a bucket's threads, by any key of it; and a
+/// thread, by a list that it is in.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
     let of_thread = |known: &str| {
@@ -164,7 +178,16 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
         let list = known.strip_suffix(":members");
         list.is_some_and(|list| key.starts_with(&format!("{list}:of:")))
     };
+    let is_list = |known: &str| {
+        let bucket = &known[..=known.find('}').unwrap_or_default()];
+        let rest = key.strip_prefix(bucket).unwrap_or_default();
+        let is_listed = known.contains("}:c:") && rest.starts_with(":t:");
+        rest == ":n" || is_listed || [":o:", ":c:"].iter().any(|kind| rest.starts_with(kind))
+    };
     declared.iter().any(|known| {
+        if is_list(known) {
+            return true;
+        }
         let is_archive = known.contains("}:a:");
         match key.strip_prefix(known.as_str()) {
             // and the key that tests whether the slot is moving
@@ -214,6 +237,7 @@ async fn do_everything(room: &Room) {
     write_everything(&thread).await;
     keep_in_scopes(room, &thread, 8).await;
     let end = Destroy {
+        access: Access::All,
         precondition: Some(Precondition::Exists),
         idempotency: Some(numbered_once(0)),
         ..thread.end()
@@ -224,8 +248,39 @@ async fn do_everything(room: &Room) {
     room.advance(thread.policy.tombstone);
     thread.merge(&[set("k", "1")]).await;
     end_and_restore(room, &thread).await;
+    own(room).await;
     count(room, &thread).await;
     keep_a_ledger(room).await;
+}
+
+/// Binds a thread, gives it to another owner, ends it, and lists what they have.
+async fn own(room: &Room) {
+    let thread = room.subject();
+    let [ann, bob] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
+    for owner in [OwnerChange::Bind(&ann), OwnerChange::Set(&bob)] {
+        let write = Write {
+            owner,
+            ..thread.blank()
+        };
+        thread.write(&write).await.unwrap();
+        thread.merge(&[set("k", "1")]).await;
+        thread.merge(&[push("list", "1")]).await;
+    }
+    let (backend, bob) = (&room.backend, bob.tag());
+    let listed = backend.list_owned(bob, ThreadOrder::Updated, None, 100);
+    assert!(!listed.await.unwrap().threads.is_empty());
+    assert!(backend.measure_owned(bob).await.unwrap().threads > 0);
+    room.advance(thread.policy.ttl);
+    backend
+        .list_owned(bob, ThreadOrder::Created, None, 100)
+        .await
+        .unwrap();
+    backend.list_threads(None, 100).await.unwrap();
+    thread.destroy().await;
+    backend
+        .restore(&thread.id, None, &thread.policy)
+        .await
+        .unwrap();
 }
 
 /// Ends and restores a thread outside of requests.
@@ -313,9 +368,15 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
         let view = backend.read_scope(&scope, &all).await.unwrap().unwrap();
         assert_eq!(view.key_count, 1);
         let from = HistoryFrom::After(0);
-        let page = backend.read_history(&scope, from, 9).await.unwrap();
+        let page = backend
+            .read_history(&scope, Access::All, from, 9)
+            .await
+            .unwrap();
         assert_eq!(page.unwrap().items.len(), 1);
-        backend.end_scope(&scope, None, None).await.unwrap();
+        backend
+            .end_scope(&scope, Access::All, None, None)
+            .await
+            .unwrap();
         let again = ScopeWrite {
             idempotency: None,
             ..write
@@ -443,11 +504,17 @@ async fn write_everything(thread: &Subject) {
 async fn read_everything(thread: &Subject) {
     let (store, id) = (&thread.store, &thread.id);
     thread.merge(&[push("list", "1"), set("k", "1")]).await;
-    assert!(store.get_state(id).await.unwrap().is_some());
+    assert!(store.get_state(id, Access::All).await.unwrap().is_some());
     let asked = [key("k"), key("list")];
-    assert!(store.get_values(id, &asked).await.unwrap().is_some());
+    assert!(
+        store
+            .get_values(id, Access::All, &asked)
+            .await
+            .unwrap()
+            .is_some()
+    );
     assert!(thread.value("list").await.is_some());
     assert!(thread.part("list", Some(Slice::Tail(1))).await.is_some());
-    assert!(store.get_keys(id).await.unwrap().is_some());
+    assert!(store.get_keys(id, Access::All).await.unwrap().is_some());
     assert!(thread.exists().await);
 }

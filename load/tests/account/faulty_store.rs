@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use threadkeep::domain::{Answer, Key, Operation, Slice, Thread, ThreadId, Write, Written};
+use threadkeep::domain::{Access, Answer, Key, Operation, Slice, Thread, ThreadId, Write, Written};
 use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
 /// One in this many.
@@ -50,8 +50,9 @@ impl FaultyStore {
     }
 
     /// Whether it could fail at a push to that thread.
-    async fn concerns(&self, id: &ThreadId) -> Result<bool, StoreError> {
-        Ok(self.fault != Fault::DoubleFirst || self.inner.get_thread(id).await?.is_none())
+    async fn concerns(&self, id: &ThreadId) -> Result<bool, WriteError> {
+        Ok(self.fault != Fault::DoubleFirst
+            || self.inner.get_thread(id, Access::All).await?.is_none())
     }
 
     /// Whether this is one of the pushes at which it fails.
@@ -86,7 +87,7 @@ impl FaultyStore {
             offset: 0,
             limit: Some(1),
         });
-        let found = self.inner.get_value(id, key, slice).await?;
+        let found = self.inner.get_value(id, Access::All, key, slice).await?;
         let part = found.and_then(|found| found.content);
         let length = part.as_ref().and_then(|part| part.total).unwrap_or(0);
         let mut bytes = value.as_str().len() as i64;
@@ -138,37 +139,55 @@ fn with<'a>(write: &Write<'a>, operations: &'a [Operation]) -> Write<'a> {
 
 #[async_trait]
 impl Store for FaultyStore {
-    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
-        self.inner.get_state(id).await
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Bytes>>, WriteError> {
+        self.inner.get_state(id, access).await
     }
 
-    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
-        self.inner.get_whole(id).await
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
+        self.inner.get_whole(id, access).await
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
+        access: Access,
         keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
-        self.inner.get_values(id, keys).await
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
+        self.inner.get_values(id, access, keys).await
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
+        access: Access,
         key: &Key,
         slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
-        self.inner.get_value(id, key, slice).await
+    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
+        self.inner.get_value(id, access, key, slice).await
     }
 
-    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
-        self.inner.get_keys(id).await
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
+        self.inner.get_keys(id, access).await
     }
 
-    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
-        self.inner.get_thread(id).await
+    async fn get_thread(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, WriteError> {
+        self.inner.get_thread(id, access).await
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {

@@ -8,7 +8,7 @@ use super::history::{Appended, HistoryItem};
 use super::operation::{KvAnswer, KvOperation};
 use super::policy::ScopePolicy;
 use super::task::TaskList;
-use crate::domain::{IdempotencyKey, Precondition, Stamp, TurnToken};
+use crate::domain::{Access, IdempotencyKey, Precondition, Stamp, TurnToken};
 
 /// One atomic change of a scope, done whole or not at all.
 ///
@@ -36,6 +36,8 @@ pub struct ScopeWrite<'a> {
     pub ttl: Option<Duration>,
     /// The condition on the scope.
     pub precondition: Option<Precondition>,
+    /// The threads that the caller may use.
+    pub access: Access,
     /// The turn that it belongs to.
     pub turn: Option<TurnToken>,
     /// The identity of a repeat.
@@ -58,6 +60,7 @@ impl<'a> ScopeWrite<'a> {
             seals: false,
             ttl: None,
             precondition: None,
+            access: Access::All,
             turn: None,
             idempotency: None,
             policy,

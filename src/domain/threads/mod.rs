@@ -4,6 +4,7 @@ pub(super) mod document;
 pub(super) mod key;
 pub(super) mod named_secrets;
 pub(super) mod operation;
+pub(super) mod owner;
 pub(super) mod signature;
 pub(super) mod thread;
 pub(super) mod thread_id;

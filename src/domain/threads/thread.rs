@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::owner::Owner;
 use crate::domain::json::text::Json;
 
 /// A token made with a thread, so that a tag from an earlier life of its id never matches.
@@ -54,4 +55,6 @@ pub struct Thread {
     pub expires_ms: u64,
     /// How long it lives after its last use.
     pub ttl: Duration,
+    /// The owner, if it has one.
+    pub owner: Option<Owner>,
 }

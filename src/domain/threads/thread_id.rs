@@ -31,6 +31,12 @@ impl Heap for ThreadId {
 }
 
 impl ThreadId {
+    /// It comes before all ids, and is not a thread's.
+    pub(crate) const MIN: Self = Self {
+        bytes: [0; MAX_BYTES],
+        len: 0,
+    };
+
     /// A new id from the operating system's seeded generator.
     #[must_use]
     pub fn random() -> Self {

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use super::key::Key;
 use super::operation::{Answer, Operation};
+use super::owner::{Access, OwnerChange};
 use super::thread::{Life, Stamp, Thread};
 use super::turn::TurnToken;
 use crate::domain::idempotency::IdempotencyKey;
 use crate::domain::json::text::Json;
 use crate::domain::policy::Policy;
 
-/// One atomic change of a thread. It is checked in this order: idempotency key, tombstone, turn,
-/// precondition, guards, metadata, operations, limits of the state; and it is done whole or not at all.
+/// One atomic change of a thread, which is done whole or not at all.
+///
+/// It is checked in this order: owner, idempotency key, tombstone, turn, precondition, guards, metadata, operations,
+/// limits of the state.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
     /// Steps on the state, in order.
@@ -22,6 +25,10 @@ pub struct Write<'a> {
     pub metadata: Option<&'a MetadataChange>,
     /// A new idle TTL.
     pub ttl: Option<Duration>,
+    /// A new owner.
+    pub owner: OwnerChange<'a>,
+    /// The threads that the caller may use.
+    pub access: Access,
     /// The condition on the thread.
     pub precondition: Option<Precondition>,
     /// Whether it is a late one after the thread was destroyed.
@@ -45,6 +52,8 @@ impl<'a> Write<'a> {
             guards: &[],
             metadata: None,
             ttl: None,
+            owner: OwnerChange::None,
+            access: Access::All,
             precondition: None,
             tombstone: Tombstone::Heeded,
             turn: None,

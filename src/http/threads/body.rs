@@ -4,7 +4,9 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::domain::{Json, keyed_values};
-use crate::http::request::json::{RawObject, ThreadTtl, body_object, optional_body_object, read};
+use crate::http::request::json::{
+    NewOwner, OwnerText, RawObject, ThreadTtl, body_object, optional_body_object, read,
+};
 use crate::service::{NewThread, ThreadPatch};
 use crate::web::ApiError;
 
@@ -25,6 +27,9 @@ pub(super) struct NewThreadBody<'a> {
     /// Lifetime after the last use, by default that of the settings.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
+    /// The owner: 1 to 256 bytes without control characters. Setting it needs an API key.
+    #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 256)]
+    owner: Option<OwnerText>,
     /// The first state.
     #[schema(nullable = false, value_type = Option<BTreeMap<String, Value>>)]
     state: Option<RawObject<'a>>,
@@ -41,6 +46,9 @@ pub(super) struct ThreadPatchBody<'a> {
     /// Lifetime after the last use, by default that of the settings.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<ThreadTtl>,
+    /// The new owner, or null for none. Setting it needs an API key.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
+    owner: Option<NewOwner>,
 }
 
 /// Reads the body of `POST /v1/threads`: the id as it was given, and the thread.
@@ -57,6 +65,7 @@ pub(super) fn read_new_thread(
     let new = NewThread {
         metadata: read_metadata(body.metadata)?,
         ttl: body.ttl_seconds.map(ThreadTtl::as_duration),
+        owner: body.owner.map(|OwnerText(owner)| owner),
         state: keyed_values(state, max_keys)?,
     };
     Ok((body.id, new))
@@ -72,6 +81,7 @@ pub(super) fn read_patch(body: &str) -> Result<ThreadPatch, ApiError> {
     Ok(ThreadPatch {
         metadata: read_metadata(body.metadata)?,
         ttl: body.ttl_seconds.map(ThreadTtl::as_duration),
+        owner: body.owner.map(|NewOwner(owner)| owner),
     })
 }
 

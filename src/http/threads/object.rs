@@ -29,6 +29,9 @@ pub(super) struct ThreadObject {
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     ttl_seconds: u64,
+    /// The owner, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
     /// The signed id, as in the header, if the request created or restored the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_id: Option<String>,
@@ -47,6 +50,7 @@ impl ThreadObject {
             updated_at: rfc3339(thread.updated_ms),
             expires_at: rfc3339(thread.expires_ms),
             ttl_seconds: whole_seconds(thread.ttl),
+            owner: thread.owner.as_ref().map(|owner| owner.as_str().to_owned()),
             ..Self::absent(id, policy)
         }
     }
@@ -64,6 +68,7 @@ impl ThreadObject {
             updated_at: None,
             expires_at: None,
             ttl_seconds: whole_seconds(policy.ttl),
+            owner: None,
             signed_id: None,
         }
     }

@@ -154,7 +154,11 @@ impl<'a> Save<'a> {
         is_it: impl Fn(Life) -> bool,
     ) -> Result<Attempt, ServiceError> {
         let keys = compared.open_keys();
-        let found = self.threads.store.get_values(self.id, &keys).await?;
+        let found = self
+            .threads
+            .store
+            .get_values(self.id, self.threads.access(), &keys)
+            .await?;
         let stamp = found.as_ref().map_or(Stamp::default(), |found| found.stamp);
         if !is_it(stamp.life) {
             return Ok(Attempt::AnotherLife);

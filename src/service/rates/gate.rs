@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use super::RateCounters;
 use super::subject::{RateSubject, Uncounted};
 use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
-use crate::store::{Counted, Rates, Store, StoreError, millis};
+use crate::domain::{Access, Fingerprint, Rate, RateLimited, RateLimits, RateName};
+use crate::store::{Counted, Rates, Store, StoreError, WriteError, millis};
 
 /// Lets writes through as often as the limits say.
 ///
@@ -31,7 +31,7 @@ pub struct RateGate {
 #[derive(Debug)]
 pub(super) enum Turned {
     Away(RateLimited),
-    Failed(StoreError),
+    Failed(WriteError),
 }
 
 /// The rates of an address that a write counts for: at most two.
@@ -65,7 +65,7 @@ impl RateGate {
         write: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E>
     where
-        E: From<RateLimited> + From<StoreError>,
+        E: From<RateLimited> + From<StoreError> + From<WriteError>,
     {
         let passed = async {
             match self.admit(scope, may_make).await {
@@ -120,7 +120,11 @@ impl RateGate {
             rates.push((RateName::Writes, rate));
         }
         if let (Some(rate), true, Some(id)) = (self.limits.new_threads, looks, scope.thread()) {
-            let thread = self.threads.get_thread(id).await.map_err(Turned::Failed)?;
+            let thread = self
+                .threads
+                .get_thread(id, Access::All)
+                .await
+                .map_err(Turned::Failed)?;
             if thread.is_none() {
                 rates.push((RateName::NewThreads, rate));
             }
@@ -135,7 +139,7 @@ impl RateGate {
         match self.rates.take_rates(whose, rates).await {
             Ok(None) => Ok(()),
             Ok(Some(limited)) => Err(Turned::Away(limited)),
-            Err(error) => Err(Turned::Failed(error)),
+            Err(error) => Err(Turned::Failed(error.into())),
         }
     }
 

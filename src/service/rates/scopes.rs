@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::RateGate;
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId, TurnToken};
 use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
@@ -32,17 +32,18 @@ impl Scopes for LimitedScopes {
         &self,
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
-    ) -> Result<Option<ScopeView>, StoreError> {
+    ) -> Result<Option<ScopeView>, WriteError> {
         self.scopes.read_scope(scope, parts).await
     }
 
     async fn read_history(
         &self,
         scope: &ScopeId,
+        access: Access,
         from: HistoryFrom,
         limit: usize,
-    ) -> Result<Option<HistoryPage>, StoreError> {
-        self.scopes.read_history(scope, from, limit).await
+    ) -> Result<Option<HistoryPage>, WriteError> {
+        self.scopes.read_history(scope, access, from, limit).await
     }
 
     /// A write to the scope of a thread that does not exist makes the thread.
@@ -58,10 +59,11 @@ impl Scopes for LimitedScopes {
     async fn end_scope(
         &self,
         scope: &ScopeId,
+        access: Access,
         expected: Option<u64>,
         turn: Option<TurnToken>,
     ) -> Result<bool, WriteError> {
-        let ended = self.scopes.end_scope(scope, expected, turn);
+        let ended = self.scopes.end_scope(scope, access, expected, turn);
         self.gate.pass(scope, false, ended).await
     }
 

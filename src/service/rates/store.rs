@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{RateGate, RateSubject};
 use crate::domain::scope::ScopeId;
-use crate::domain::{Key, Slice, Thread, ThreadId, Write, Written};
+use crate::domain::{Access, Key, Slice, Thread, ThreadId, Write, Written};
 use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
 /// A store behind a gate. Reads bypass it.
@@ -27,37 +27,55 @@ impl LimitedStore {
 
 #[async_trait]
 impl Store for LimitedStore {
-    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
-        self.store.get_state(id).await
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Bytes>>, WriteError> {
+        self.store.get_state(id, access).await
     }
 
-    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
-        self.store.get_whole(id).await
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
+        self.store.get_whole(id, access).await
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
+        access: Access,
         keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
-        self.store.get_values(id, keys).await
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
+        self.store.get_values(id, access, keys).await
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
+        access: Access,
         key: &Key,
         slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
-        self.store.get_value(id, key, slice).await
+    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
+        self.store.get_value(id, access, key, slice).await
     }
 
-    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
-        self.store.get_keys(id).await
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
+        self.store.get_keys(id, access).await
     }
 
-    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
-        self.store.get_thread(id).await
+    async fn get_thread(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, WriteError> {
+        self.store.get_thread(id, access).await
     }
 
     async fn admit(&self, id: &ThreadId) -> Result<(), WriteError> {

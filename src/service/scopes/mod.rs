@@ -81,6 +81,10 @@ impl ScopeService {
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<ScopeView, ServiceError> {
+        let parts = &ScopeParts {
+            access: self.threads.access(),
+            ..*parts
+        };
         match self.scopes.read_scope(scope, parts).await? {
             Some(view) => Ok(view),
             None if self.policy(scope).is_made => Err(Refusal::ScopeNotFound.into()),
@@ -130,7 +134,8 @@ impl ScopeService {
         from: HistoryFrom,
         limit: usize,
     ) -> Result<HistoryPage, ServiceError> {
-        match self.scopes.read_history(scope, from, limit).await? {
+        let access = self.threads.access();
+        match self.scopes.read_history(scope, access, from, limit).await? {
             Some(page) => Ok(page),
             None if self.policy(scope).is_made => Err(Refusal::ScopeNotFound.into()),
             None => Ok(HistoryPage::EMPTY),
@@ -165,7 +170,9 @@ impl ScopeService {
         expected: Option<u64>,
         turn: Option<TurnToken>,
     ) -> Result<bool, ServiceError> {
-        Ok(self.scopes.end_scope(scope, expected, turn).await?)
+        let access = self.threads.access();
+        let ended = self.scopes.end_scope(scope, access, expected, turn);
+        Ok(ended.await?)
     }
 
     /// Changes the record of a scope, based on its current value; `change` gets the scope with its record, and returns
@@ -214,6 +221,7 @@ impl ScopeService {
         };
         let write = ScopeWrite {
             history: &history,
+            access: self.threads.access(),
             ..*write
         };
         let thread = scope.thread();
@@ -223,7 +231,7 @@ impl ScopeService {
                 (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {
-                    // whatever it is when this is done, it exists
+                    // whatever it is when this is done, it exists, and has an owner if the caller is one
                     self.threads.merge(id, &[], WriteOptions::default()).await?;
                 }
                 (written, _) => return Ok(written?),

@@ -21,7 +21,7 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_state(&self, id: &ThreadId) -> Result<Found<Bytes>, ServiceError> {
-        let found = self.store.get_state(id).await?;
+        let found = self.store.get_state(id, self.access).await?;
         Ok(found_or(found, || Bytes::from_static(b"{}")))
     }
 
@@ -30,7 +30,7 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, ServiceError> {
-        Ok(self.store.get_whole(id).await?)
+        Ok(self.store.get_whole(id, self.access).await?)
     }
 
     /// The state as if it had no other keys than these.
@@ -42,7 +42,10 @@ impl ThreadService {
         id: &ThreadId,
         keys: Vec<Key>,
     ) -> Result<Found<Bytes>, ServiceError> {
-        let found = found_or(self.store.get_values(id, &keys).await?, Vec::new);
+        let found = found_or(
+            self.store.get_values(id, self.access, &keys).await?,
+            Vec::new,
+        );
         let values: BTreeMap<_, _> = keys
             .iter()
             .zip(&found.content)
@@ -75,8 +78,10 @@ impl ThreadService {
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Found<Part>, ServiceError> {
-        let Found { stamp, content } =
-            found_or(self.store.get_value(id, key, slice).await?, || None);
+        let Found { stamp, content } = found_or(
+            self.store.get_value(id, self.access, key, slice).await?,
+            || None,
+        );
         let part = content.ok_or(ServiceError::KeyNotFound { stamp })?;
         if slice.is_some() && part.total.is_none() {
             return Err(ServiceError::NotAnArray { stamp });
@@ -92,7 +97,10 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_keys(&self, id: &ThreadId) -> Result<Found<Vec<Key>>, ServiceError> {
-        Ok(found_or(self.store.get_keys(id).await?, Vec::new))
+        Ok(found_or(
+            self.store.get_keys(id, self.access).await?,
+            Vec::new,
+        ))
     }
 
     /// All about the thread but its state; none when it does not exist.
@@ -100,6 +108,6 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, ServiceError> {
-        Ok(self.store.get_thread(id).await?)
+        Ok(self.store.get_thread(id, self.access).await?)
     }
 }

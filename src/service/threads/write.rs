@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::effort::Effort;
 use crate::domain::{
-    Json, KeyedValues, MetadataChange, Operation, Precondition, Refusal, ThreadId, Write, Written,
-    merge_json,
+    Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, Precondition, Refusal,
+    ThreadId, Write, Written, merge_json,
 };
 use crate::service::{ServiceError, ThreadService, WriteOptions};
 use crate::store::{Destroy, Destroyed, StoreError, millis};
@@ -17,6 +17,8 @@ pub struct NewThread {
     pub metadata: Option<Json>,
     /// The lifetime after the last use; by default the policy's TTL.
     pub ttl: Option<Duration>,
+    /// The owner; by default the caller's, if the caller has one.
+    pub owner: Option<Owner>,
     /// The first state, by default `{}`.
     pub state: KeyedValues,
 }
@@ -28,6 +30,8 @@ pub struct ThreadPatch {
     pub metadata: Option<Json>,
     /// A new idle TTL.
     pub ttl: Option<Duration>,
+    /// A new owner, or none any more.
+    pub owner: Option<Option<Owner>>,
 }
 
 impl ThreadService {
@@ -112,6 +116,17 @@ impl ThreadService {
                 describe: true,
                 ..self.plain(options)
             };
+            let write = match &patch.owner {
+                Some(Some(owner)) => Write {
+                    owner: OwnerChange::Set(owner),
+                    ..write
+                },
+                Some(None) => Write {
+                    owner: OwnerChange::Clear,
+                    ..write
+                },
+                None => write,
+            };
             Ok(self.store.write(id, &write).await?)
         })
         .await
@@ -136,6 +151,13 @@ impl ThreadService {
             precondition: Some(Precondition::Version(0)),
             describe: true,
             ..self.plain(options)
+        };
+        let write = match &new.owner {
+            Some(owner) => Write {
+                owner: OwnerChange::Set(owner),
+                ..write
+            },
+            None => write,
         };
         match self.store.write(id, &write).await.map_err(Into::into) {
             Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
@@ -177,6 +199,7 @@ impl ThreadService {
     ) -> Result<Destroyed, ServiceError> {
         let destroy = Destroy {
             precondition: options.precondition,
+            access: self.access,
             turn: options.turn,
             idempotency: options.idempotency,
             tombstone,
@@ -187,6 +210,11 @@ impl ThreadService {
     pub(crate) fn plain(&self, options: WriteOptions) -> Write<'_> {
         Write {
             precondition: options.precondition,
+            access: self.access,
+            owner: self
+                .owner
+                .as_ref()
+                .map_or(OwnerChange::None, OwnerChange::Bind),
             turn: options.turn,
             idempotency: options.idempotency,
             ..Write::new(&self.policy)
@@ -220,7 +248,7 @@ impl ThreadService {
         patch: &Json,
         effort: &Effort,
     ) -> Result<MetadataChange, ServiceError> {
-        let thread = self.store.get_thread(id).await?;
+        let thread = self.store.get_thread(id, self.access).await?;
         let old = thread.map_or_else(Json::empty_object, |thread| thread.metadata);
         effort.spend(old.as_str().len() + patch.as_str().len())?;
         Ok(MetadataChange {

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{ServiceError, ThreadService};
+use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
-    IdempotencyKey, Precondition, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
-    Write,
+    IdempotencyKey, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };
 use crate::store::{Turns, WriteError};
 
@@ -112,7 +111,10 @@ impl TurnService {
         ttl: Duration,
     ) -> Result<TurnGranted, ServiceError> {
         self.threads.admit(id).await?;
-        Ok(self.turns.renew_turn(id, token, ttl).await?)
+        Ok(self
+            .turns
+            .renew_turn(id, self.threads.access(), token, ttl)
+            .await?)
     }
 
     /// Gives a turn back, unless it has ended by itself.
@@ -120,7 +122,10 @@ impl TurnService {
     /// # Errors
     /// [`ServiceError::Refused`] with [`Refusal::TurnLost`] if another is held; [`ServiceError::Store`].
     pub async fn end(&self, id: &ThreadId, token: TurnToken) -> Result<(), ServiceError> {
-        Ok(self.turns.end_turn(id, token).await?)
+        Ok(self
+            .turns
+            .end_turn(id, self.threads.access(), token)
+            .await?)
     }
 
     /// The turn that is held now.
@@ -128,24 +133,18 @@ impl TurnService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get(&self, id: &ThreadId) -> Result<Option<TurnHeld>, ServiceError> {
-        Ok(self.turns.get_turn(id).await?)
+        Ok(self.turns.get_turn(id, self.threads.access()).await?)
     }
 
     /// Asks the store once, and makes the thread if it does not exist.
     async fn attempt(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, ServiceError> {
-        match self.turns.take_turn(id, take).await {
+        let access = self.threads.access();
+        match self.turns.take_turn(id, access, take).await {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             granted => return Ok(granted?),
         }
-        let create = Write {
-            precondition: Some(Precondition::Version(0)),
-            ..Write::new(self.threads.policy())
-        };
-        match self.threads.store.write(id, &create).await {
-            // another caller was first
-            Ok(_) | Err(WriteError::Refused(Refusal::VersionMismatch { .. })) => {}
-            Err(error) => return Err(error.into()),
-        }
-        Ok(self.turns.take_turn(id, take).await?)
+        // a thread that another caller has made meanwhile only gets a version
+        self.threads.merge(id, &[], WriteOptions::default()).await?;
+        Ok(self.turns.take_turn(id, access, take).await?)
     }
 }

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Key, Namespace, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written,
+    Access, Key, Namespace, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written,
 };
 use budget::{Budget, Held, Locked};
 use deployment::listings::Lists;
@@ -133,14 +133,19 @@ impl MemoryStore {
     }
 
     /// Reads a living thread and moves its end, under one lock.
-    fn read<T>(&self, id: &ThreadId, read: impl FnOnce(&Living) -> T) -> Option<Found<T>> {
+    fn read<T>(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        read: impl FnOnce(&Living) -> T,
+    ) -> Result<Option<Found<T>>, WriteError> {
         // the time after the lock, so that times of one id never go back
         let mut shard = self.0.of(id);
-        let living = &*shard.touch(id, self.0.clock.now_ms())?;
-        Some(Found {
+        let living = shard.touch(id, access, self.0.clock.now_ms())?;
+        Ok(living.map(|living| Found {
             stamp: living.stamp,
             content: read(living),
-        })
+        }))
     }
 }
 
@@ -273,48 +278,67 @@ impl Backend for MemoryStore {
 
 #[async_trait]
 impl Store for MemoryStore {
-    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
-        Ok(self.read(id, state))
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Bytes>>, WriteError> {
+        self.read(id, access, state)
     }
 
-    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
-        Ok(self.read(id, |living| Whole {
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
+        self.read(id, access, |living| Whole {
             state: state(living),
             metadata: living.metadata(),
-        }))
+        })
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
+        access: Access,
         keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
-        Ok(self.read(id, |living| {
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
+        self.read(id, access, |living| {
             keys.iter()
                 .map(|key| living.document.get(key).map(json))
                 .collect()
-        }))
+        })
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
+        access: Access,
         key: &Key,
         slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
-        Ok(self.read(id, |living| {
+    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
+        self.read(id, access, |living| {
             living.document.get(key).map(|value| part(value, slice))
-        }))
+        })
     }
 
-    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
-        Ok(self.read(id, |living| {
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
+        self.read(id, access, |living| {
             living.document.iter().map(|(key, _)| key.clone()).collect()
-        }))
+        })
     }
 
-    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
-        Ok(self.read(id, Living::describe).map(|found| found.content))
+    async fn get_thread(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, WriteError> {
+        let found = self.read(id, access, Living::describe)?;
+        Ok(found.map(|found| found.content))
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {

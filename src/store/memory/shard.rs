@@ -5,20 +5,22 @@ use super::past::{Past, Step};
 use super::scopes::entry::ScopeEntry;
 use super::slots::Slots;
 use super::threads::entry::Entry;
+use super::threads::listed::Listed;
 use super::threads::living::Living;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopeId, ScopeWrite};
 use crate::domain::{
-    Completed, Life, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
+    Access, Completed, Life, OwnerTag, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
 };
 use crate::store::held_scope::HeldScope;
-use crate::store::{Destroy, Destroyed, Reaped, Watched};
+use crate::store::{Destroy, Destroyed, OwnedPlace, Reaped, ThreadOrder, Watched};
 
 /// Threads, their events and archives, and scopes without threads.
 #[derive(Debug)]
 pub(super) struct Shard {
     slots: Slots<ThreadId, Entry>,
     scopes: Slots<ScopeId, ScopeEntry>,
+    listed: Listed,
     pub(super) past: Past,
 }
 
@@ -27,6 +29,7 @@ impl Shard {
         Self {
             slots: Slots::default(),
             scopes: Slots::default(),
+            listed: Listed::default(),
             past: Past::new(bucket, retention),
         }
     }
@@ -35,8 +38,17 @@ impl Shard {
         self.slots.len() + self.scopes.len() + self.past.len()
     }
 
-    pub(super) fn touch(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {
-        self.slots.get_mut(id)?.touch(now_ms)
+    /// A living thread that the caller may use, its end moved.
+    pub(super) fn touch(
+        &mut self,
+        id: &ThreadId,
+        access: Access,
+        now_ms: u64,
+    ) -> Result<Option<&mut Living>, Refusal> {
+        match self.slots.get_mut(id) {
+            Some(entry) => entry.touch(access, now_ms),
+            None => Ok(None),
+        }
     }
 
     pub(super) fn look(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {
@@ -100,9 +112,34 @@ impl Shard {
         now_ms: u64,
         change: impl FnOnce(&mut Entry, &mut Step<'_>) -> T,
     ) -> T {
-        let past = &mut self.past;
+        let (past, listed) = (&mut self.past, &mut self.listed);
         let mut step = Step { id, now_ms, past };
-        self.slots.change(id, |entry| change(entry, &mut step))
+        self.slots.change(id, |entry| {
+            let before = entry.place();
+            let changed = change(entry, &mut step);
+            listed.relist(id, before, entry.place());
+            changed
+        })
+    }
+
+    /// The threads of an owner before that place of its list, the newest first.
+    pub(super) fn owned_before(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        place: Option<OwnedPlace>,
+    ) -> impl Iterator<Item = OwnedPlace> {
+        self.listed.before(owner, order, place)
+    }
+
+    /// The entries of the ids behind that one, in order.
+    pub(super) fn after(&self, id: &ThreadId) -> impl Iterator<Item = (&ThreadId, &Entry)> {
+        self.slots.after(id)
+    }
+
+    /// A thread that lives then.
+    pub(super) fn living(&self, id: &ThreadId, now_ms: u64) -> Option<&Living> {
+        self.slots.get(id)?.living(now_ms)
     }
 
     /// A scope that is not of a thread; if this is a use, its end moved where it lives for so long
@@ -195,9 +232,9 @@ impl Shard {
     /// Ends and frees what is due, at most `most` threads and as many scopes; these, which can be
     /// large, go into `gone`, to be freed when the lock is. Whether more is due.
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
-        let past = &mut self.past;
+        let (past, listed) = (&mut self.past, &mut self.listed);
         let more = self.slots.sweep(now_ms, limit, |id, entry| {
-            entry.sweep(&mut Step { id, now_ms, past });
+            look_at(id, entry, listed, &mut Step { id, now_ms, past });
         });
         let more_scopes = self.scopes.sweep(now_ms, limit, |_, entry| {
             gone.extend(entry.sweep(now_ms));
@@ -207,15 +244,26 @@ impl Shard {
 
     /// Ends what has passed of an entry. Whether a thread ended.
     fn look_at(&mut self, id: &ThreadId, now_ms: u64) -> bool {
-        let past = &mut self.past;
-        let look = |entry: &mut Entry| entry.sweep(&mut Step { id, now_ms, past });
+        let (past, listed) = (&mut self.past, &mut self.listed);
+        let look = |entry: &mut Entry| look_at(id, entry, listed, &mut Step { id, now_ms, past });
         self.slots.look_at(id, now_ms, look).unwrap_or(false)
     }
 }
 
+/// Ends what has passed of an entry. Whether a thread ended.
+fn look_at(id: &ThreadId, entry: &mut Entry, listed: &mut Listed, step: &mut Step<'_>) -> bool {
+    let before = entry.place();
+    let ended = entry.sweep(step);
+    listed.relist(id, before, entry.place());
+    ended
+}
+
 impl Heap for Shard {
     fn heap_bytes(&self) -> u64 {
-        self.slots.heap_bytes() + self.scopes.heap_bytes() + self.past.heap_bytes()
+        self.slots.heap_bytes()
+            + self.scopes.heap_bytes()
+            + self.listed.heap_bytes()
+            + self.past.heap_bytes()
     }
 }
 

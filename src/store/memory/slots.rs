@@ -1,7 +1,7 @@
 //! The entries of a shard by id, and the time of each one's next check.
 
-use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use crate::domain::heap::{self, Heap};
 
@@ -18,9 +18,8 @@ pub(super) trait Due {
 /// since is moved to its real place when it comes up, so a use costs nothing here.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
-    /// Each in a block of its own: entries are large, and a table grows by moving all and has many free
-    /// places.
-    slots: HashMap<K, Box<Slot<E>>>,
+    /// Each in a block of its own: entries are large.
+    slots: BTreeMap<K, Box<Slot<E>>>,
     queue: BTreeSet<(u64, K)>,
     /// Heap bytes of ids and entries.
     heap_bytes: u64,
@@ -38,20 +37,27 @@ struct Slot<E> {
 impl<K, E> Default for Slots<K, E> {
     fn default() -> Self {
         Self {
-            slots: HashMap::new(),
+            slots: BTreeMap::new(),
             queue: BTreeSet::new(),
             heap_bytes: 0,
         }
     }
 }
 
-impl<K: Clone + Ord + Hash + Heap, E: Default + Due + Heap> Slots<K, E> {
+impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
     pub(super) fn get(&self, id: &K) -> Option<&E> {
         self.slots.get(id).map(|slot| &slot.entry)
+    }
+
+    /// The entries behind that id, in the order of ids.
+    pub(super) fn after(&self, id: &K) -> impl Iterator<Item = (&K, &E)> {
+        let behind = (Bound::Excluded(id), Bound::Unbounded);
+        let slots = self.slots.range(behind);
+        slots.map(|(id, slot)| (id, &slot.entry))
     }
 
     /// An entry to be used, which makes it due no earlier.
@@ -131,9 +137,6 @@ impl<K: Clone + Ord + Hash + Heap, E: Default + Due + Heap> Slots<K, E> {
             };
             self.look_at(&id, now_ms, |entry| look(&id, entry));
         }
-        if self.slots.len() < self.slots.capacity() / 4 {
-            self.slots.shrink_to_fit();
-        }
         self.passed(now_ms).next().is_some()
     }
 }
@@ -150,7 +153,7 @@ impl<E: Heap> Slot<E> {
 
 impl<K, E> Heap for Slots<K, E> {
     fn heap_bytes(&self) -> u64 {
-        heap::table::<(K, Box<Slot<E>>)>(self.slots.capacity())
+        heap::tree::<(K, Box<Slot<E>>)>(self.slots.len())
             + heap::tree::<(u64, K)>(self.queue.len())
             + self.heap_bytes
     }

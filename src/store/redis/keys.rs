@@ -3,8 +3,8 @@
 
 use super::transport::hash_slot::{SLOTS, slot_of};
 use crate::domain::scope::ScopeId;
-use crate::domain::{EntryKey, Fingerprint, Life, Namespace, RateName, ThreadId};
-use crate::store::{Counted, Listing};
+use crate::domain::{EntryKey, Fingerprint, Life, Namespace, OwnerTag, RateName, ThreadId};
+use crate::store::{Counted, Listing, ThreadOrder};
 
 /// Buckets of a deployment. Recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
@@ -28,6 +28,8 @@ pub(super) struct Bucket {
     start: String,
     /// When to look at which thread.
     pub(super) deadlines: String,
+    /// The ids of all threads, in their order.
+    pub(super) ids: String,
     /// The log.
     pub(super) log: String,
     /// Up to where events have been deleted from the log.
@@ -158,6 +160,11 @@ impl KeyNames {
         &self.buckets[usize::from(number)]
     }
 
+    /// All buckets.
+    pub(super) fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
     pub(super) fn bucket_of(&self, id: &ThreadId) -> &Bucket {
         &self.buckets[bucket_number(id)]
     }
@@ -221,6 +228,7 @@ impl Bucket {
         let start = format!("{prefix}:{{{tag}}}");
         Self {
             deadlines: format!("{start}:d"),
+            ids: format!("{start}:n"),
             log: format!("{start}:e"),
             horizon: format!("{start}:h"),
             archives: format!("{start}:x"),
@@ -245,6 +253,15 @@ impl Bucket {
     /// The archive of the last life of a thread; that of an earlier one has its life behind it.
     pub(super) fn archive(&self, id: &ThreadId) -> String {
         self.name(":a:", id)
+    }
+
+    /// The threads of an owner, by their first write or by their last.
+    pub(super) fn owned(&self, owner: OwnerTag, order: ThreadOrder) -> String {
+        let kind = match order {
+            ThreadOrder::Created => ":c:",
+            ThreadOrder::Updated => ":o:",
+        };
+        format!("{}{kind}{owner}", self.start)
     }
 
     /// There while a thread is watched.

@@ -29,7 +29,7 @@ use bytes::Bytes;
 use super::{
     Backend, Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError,
 };
-use crate::domain::{Key, Retention, Slice, Thread, ThreadId, Write, Written};
+use crate::domain::{Access, Key, Refusal, Retention, Slice, Thread, ThreadId, Write, Written};
 use keys::KeyNames;
 use log::interest::Interest;
 use scripts::Script;
@@ -133,20 +133,25 @@ impl RedisStore {
     }
 
     /// A script that reads a thread's hash alone.
-    fn reading(&self, script: Script, id: &ThreadId) -> Command {
+    fn reading(&self, script: Script, id: &ThreadId, access: Access) -> Command {
         let mut cmd = script.call(1);
-        cmd.arg(self.names.thread(id)).arg(self.ahead());
+        cmd.arg(self.names.thread(id))
+            .arg(self.ahead())
+            .arg(threads::arguments::who(access));
         cmd
     }
 
     /// All fields of a living thread, and its end moved.
-    async fn fields(&self, id: &ThreadId) -> Result<Option<Fields>, StoreError> {
-        let thread = self.names.thread(id);
-        let mut touch = Script::Touch.call(1);
-        touch.arg(&thread).arg(self.ahead());
+    async fn fields(&self, id: &ThreadId, access: Access) -> Result<Option<Fields>, WriteError> {
+        let touch = self.reading(Script::Touch, id, access);
         let mut fields = command("HGETALL");
-        fields.arg(&thread);
-        self.link.calls().read_fields(touch, fields).await
+        fields.arg(self.names.thread(id));
+        match self.link.calls().read_fields(touch, fields).await? {
+            (0, _) => Ok(None),
+            (1, fields) => Ok(Some(fields)),
+            (2, _) => Err(Refusal::OwnerRequired.into()),
+            _ => Err(Refusal::NotTheOwner.into()),
+        }
     }
 
     async fn write_by_list(
@@ -184,7 +189,7 @@ impl RedisStore {
         };
         let mut cmd = fast.script.call(1);
         cmd.arg(self.names.thread(id))
-            .arg(threads::arguments::policy(write.policy, context))
+            .arg(threads::arguments::policy(write, context))
             .arg(threads::member::field(fast.key))
             .arg(&*fast.text);
         if let Some(window) = fast.window {
@@ -209,16 +214,24 @@ impl Backend for RedisStore {
 
 #[async_trait]
 impl Store for RedisStore {
-    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
-        match self.fields(id).await? {
-            Some(fields) => threads::state::assemble(&fields.pairs()?),
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Bytes>>, WriteError> {
+        match self.fields(id, access).await? {
+            Some(fields) => Ok(threads::state::assemble(&fields.pairs()?)?),
             None => Ok(None),
         }
     }
 
-    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
-        match self.fields(id).await? {
-            Some(fields) => threads::state::assemble_whole(&fields.pairs()?),
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
+        match self.fields(id, access).await? {
+            Some(fields) => Ok(threads::state::assemble_whole(&fields.pairs()?)?),
             None => Ok(None),
         }
     }
@@ -226,23 +239,29 @@ impl Store for RedisStore {
     async fn get_values(
         &self,
         id: &ThreadId,
+        access: Access,
         keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
-        let mut cmd = self.reading(Script::ReadValues, id);
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
+        let mut cmd = self.reading(Script::ReadValues, id, access);
         for key in keys {
             cmd.arg(threads::member::field(key));
         }
-        threads::state::values(&self.link.calls().read(cmd).await?)
+        Ok(threads::state::values(&refusals::unless_foreign(
+            self.link.calls().read(cmd).await?,
+        )?)?)
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
+        access: Access,
         key: &Key,
         slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
+    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
         let Some(slice) = slice else {
-            let found = self.get_values(id, std::slice::from_ref(key)).await?;
+            let found = self
+                .get_values(id, access, std::slice::from_ref(key))
+                .await?;
             return Ok(found.map(|found| Found {
                 stamp: found.stamp,
                 content: found
@@ -253,7 +272,7 @@ impl Store for RedisStore {
                     .map(|json| Part { json, total: None }),
             }));
         };
-        let mut cmd = self.reading(Script::ReadSlice, id);
+        let mut cmd = self.reading(Script::ReadSlice, id, access);
         cmd.arg(threads::member::field(key));
         match slice {
             Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
@@ -262,17 +281,29 @@ impl Store for RedisStore {
                 cmd.arg("range").arg(offset).arg(limit)
             }
         };
-        threads::slices::part(&self.link.calls().read(cmd).await?, slice)
+        let reply = refusals::unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(threads::slices::part(&reply, slice)?)
     }
 
-    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
-        let cmd = self.reading(Script::ReadKeys, id);
-        threads::state::keys(&self.link.calls().read(cmd).await?)
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
+        let cmd = self.reading(Script::ReadKeys, id, access);
+        Ok(threads::state::keys(&refusals::unless_foreign(
+            self.link.calls().read(cmd).await?,
+        )?)?)
     }
 
-    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
-        let cmd = self.reading(Script::ReadThread, id);
-        threads::replies::thread(self.link.calls().read(cmd).await?)
+    async fn get_thread(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, WriteError> {
+        let cmd = self.reading(Script::ReadThread, id, access);
+        let reply = refusals::unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(threads::replies::thread(reply)?)
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
@@ -304,7 +335,8 @@ impl Store for RedisStore {
             .arg(threads::arguments::idempotency(destroy.idempotency))
             .arg(threads::arguments::bounded_ms(destroy.tombstone))
             .arg(threads::arguments::archive_ms(&self.retention))
-            .arg(threads::arguments::turn(destroy.turn));
+            .arg(threads::arguments::turn(destroy.turn))
+            .arg(threads::arguments::who(destroy.access));
         threads::replies::destroyed(self.link.calls().write(cmd).await?)
     }
 

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::transport::replies::{UNKNOWN, bytes, integer, text};
+use super::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopePolicy};
 use crate::domain::{Life, Policy, Refusal, Stamp};
 use crate::store::{StoreError, WriteError};
@@ -41,6 +41,16 @@ impl From<&ScopePolicy> for Limits {
 /// The reply of a script that no limit refuses, unless it is a refusal.
 pub(super) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError> {
     accepted(reply, Limits::default())
+}
+
+/// The reply of a script that reads, unless the caller may not read that.
+pub(super) fn unless_foreign(reply: Value) -> Result<Value, WriteError> {
+    match &reply {
+        Value::Array(parts) if matches!(parts.first(), Some(Value::BulkString(tag)) if tag == b"R") => {
+            unless_refused(array(reply)?).map(Value::Array)
+        }
+        _ => Ok(reply),
+    }
 }
 
 /// The reply, unless it is a refusal.
@@ -104,6 +114,8 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
             left_ms: number(1)?,
         },
         "turn_lost" => Refusal::TurnLost,
+        "not_the_owner" => Refusal::NotTheOwner,
+        "owner_required" => Refusal::OwnerRequired,
         "thread_destroyed" => Refusal::Destroyed,
         "scope_not_found" => Refusal::ScopeNotFound,
         "scope_exists" => Refusal::ScopeExists,

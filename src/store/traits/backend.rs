@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::store::{
-    Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Rates, Registry, Scopes, Store,
-    Turns, Upkeep,
+    Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Owners, Rates, Registry, Scopes,
+    Store, Turns, Upkeep,
 };
 
 /// All parts of a store. Each part is a trait of its own, for callers that need only that one.
@@ -19,6 +19,7 @@ pub trait Backend:
     + Scopes
     + Listings
     + Namespaces
+    + Owners
     + Rates
     + Turns
 {

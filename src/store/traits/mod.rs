@@ -8,6 +8,7 @@ pub(super) mod ledgers;
 pub(super) mod links;
 pub(super) mod listings;
 pub(super) mod log;
+pub(super) mod owners;
 pub(super) mod rates;
 pub(super) mod registry;
 pub(super) mod scopes;

@@ -8,12 +8,14 @@ use bytes::Bytes;
 use crate::domain::scope::{
     HistorySummary, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
 };
-use crate::domain::{Life, Stamp, ThreadId, TurnToken};
+use crate::domain::{Access, Life, Stamp, ThreadId, TurnToken};
 use crate::store::{StoreError, WriteError};
 
 /// Which parts of a scope are read.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeParts<'a> {
+    /// The threads that the caller may use.
+    pub access: Access,
     /// The values of these keys.
     pub values: &'a [ScopeKey],
     /// All keys.
@@ -78,6 +80,7 @@ impl HistoryPage {
 impl ScopeParts<'_> {
     /// None of them.
     pub const NONE: Self = Self {
+        access: Access::All,
         values: &[],
         keys: false,
         tasks: false,
@@ -143,23 +146,24 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// Some parts of a scope, at one version. None: there is no such scope.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`WriteError`]: the owner refuses the caller, or the store fails.
     async fn read_scope(
         &self,
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
-    ) -> Result<Option<ScopeView>, StoreError>;
+    ) -> Result<Option<ScopeView>, WriteError>;
 
     /// Up to `limit` items of a scope's history; none if the scope does not exist.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`WriteError`]: the owner refuses the caller, or the store fails.
     async fn read_history(
         &self,
         scope: &ScopeId,
+        access: Access,
         from: HistoryFrom,
         limit: usize,
-    ) -> Result<Option<HistoryPage>, StoreError>;
+    ) -> Result<Option<HistoryPage>, WriteError>;
 
     /// Performs a write completely or not at all. Creates the scope unless its kind must be created first. An accepted
     /// write is in the store when this returns. A write that only appends items that exist already changes nothing,
@@ -183,6 +187,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     async fn end_scope(
         &self,
         scope: &ScopeId,
+        access: Access,
         expected: Option<u64>,
         turn: Option<TurnToken>,
     ) -> Result<bool, WriteError>;

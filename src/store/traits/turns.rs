@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::domain::{TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
-use crate::store::{StoreError, WriteError};
+use crate::domain::{Access, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use crate::store::WriteError;
 
 /// The turns of threads. They change no version, and each call moves the end of the thread.
 #[async_trait]
@@ -16,8 +16,13 @@ pub trait Turns: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`WriteError::Refused`] with `TurnTaken` while another is held, and `NoThread` without a thread.
-    /// [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
-    async fn take_turn(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
+    /// [`WriteError::Store`]: see [`StoreError::is_ambiguous`](crate::store::StoreError::is_ambiguous).
+    async fn take_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        take: &TakeTurn,
+    ) -> Result<TurnGranted, WriteError>;
 
     /// Has a turn end that long from now, even if its time has passed.
     ///
@@ -26,6 +31,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn renew_turn(
         &self,
         id: &ThreadId,
+        access: Access,
         token: TurnToken,
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError>;
@@ -34,13 +40,19 @@ pub trait Turns: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`WriteError::Refused`] with `TurnLost` if another is held. [`WriteError::Store`].
-    async fn end_turn(&self, id: &ThreadId, token: TurnToken) -> Result<(), WriteError>;
+    async fn end_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+    ) -> Result<(), WriteError>;
 
     /// The turn that is held now.
     ///
     /// # Errors
-    /// [`StoreError`].
-    async fn get_turn(&self, id: &ThreadId) -> Result<Option<TurnHeld>, StoreError>;
+    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    async fn get_turn(&self, id: &ThreadId, access: Access)
+    -> Result<Option<TurnHeld>, WriteError>;
 
     /// The threads whose turns are given back from now on, on any replica, while another caller waits. Messages may be
     /// lost, so waiting callers have to look from time to time.

@@ -26,6 +26,7 @@ struct StoreMetrics {
     listings: parts::listings::Calls,
     kv: parts::kv::Calls,
     rates: parts::rates::Calls,
+    owners: parts::owners::Calls,
     turns: parts::turns::Calls,
     outcomes: ThreadMetrics,
 }
@@ -52,6 +53,7 @@ impl StoreMetrics {
             listings: parts::listings::Calls::new(families),
             kv: parts::kv::Calls::new(families),
             rates: parts::rates::Calls::new(families),
+            owners: parts::owners::Calls::new(families),
             turns: parts::turns::Calls::new(families),
             outcomes: ThreadMetrics::register(registry),
         }

@@ -13,16 +13,17 @@ use super::ObservedStore;
 use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Completed, EntryKey, Event, EventId, Key, Life, Lifetime, Namespace, Policy, Position,
-    Precondition, Rate, RateLimited, RateName, Slice, TakeTurn, Thread, ThreadId, TurnGranted,
-    TurnHeld, TurnToken, Write, Written,
+    Access, Completed, EntryKey, Event, EventId, Key, Life, Lifetime, Namespace, OwnerTag, Policy,
+    Position, Precondition, Rate, RateLimited, RateName, Slice, TakeTurn, Thread, ThreadId,
+    TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
     Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
     EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
     LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
-    NamespaceRecord, Namespaces, NewEntry, Part, Put, Rates, Reading, Reaped, Registry, ScopeParts,
-    ScopeView, Scopes, Store, StoreError, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, Put, Rates, Reading,
+    Reaped, Registry, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage,
+    Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -67,14 +68,14 @@ macro_rules! measured {
 
 measured! {
     Store as threads {
-        get_state(id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError>;
-        get_whole(id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError>;
-        get_values(id: &ThreadId, keys: &[Key])
-            -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError>;
-        get_value(id: &ThreadId, key: &Key, slice: Option<Slice>)
-            -> Result<Option<Found<Option<Part>>>, StoreError>;
-        get_keys(id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError>;
-        get_thread(id: &ThreadId) -> Result<Option<Thread>, StoreError>;
+        get_state(id: &ThreadId, access: Access) -> Result<Option<Found<Bytes>>, WriteError>;
+        get_whole(id: &ThreadId, access: Access) -> Result<Option<Found<Whole>>, WriteError>;
+        get_values(id: &ThreadId, access: Access, keys: &[Key])
+            -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>;
+        get_value(id: &ThreadId, access: Access, key: &Key, slice: Option<Slice>)
+            -> Result<Option<Found<Option<Part>>>, WriteError>;
+        get_keys(id: &ThreadId, access: Access) -> Result<Option<Found<Vec<Key>>>, WriteError>;
+        get_thread(id: &ThreadId, access: Access) -> Result<Option<Thread>, WriteError>;
         admit(id: &ThreadId) -> Result<(), WriteError>;
         write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written;
         destroy(id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> => destroyed;
@@ -120,13 +121,23 @@ measured! {
 
 measured! {
     Turns as turns {
-        take_turn(id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
-        renew_turn(id: &ThreadId, token: TurnToken, ttl: Duration)
+        take_turn(id: &ThreadId, access: Access, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
+        renew_turn(id: &ThreadId, access: Access, token: TurnToken, ttl: Duration)
             -> Result<TurnGranted, WriteError>;
-        end_turn(id: &ThreadId, token: TurnToken) -> Result<(), WriteError>;
-        get_turn(id: &ThreadId) -> Result<Option<TurnHeld>, StoreError>;
+        end_turn(id: &ThreadId, access: Access, token: TurnToken) -> Result<(), WriteError>;
+        get_turn(id: &ThreadId, access: Access) -> Result<Option<TurnHeld>, WriteError>;
     } {
         fn ended_turns(&self) -> broadcast::Receiver<ThreadId> { self.backend.ended_turns() }
+    }
+}
+
+measured! {
+    Owners as owners {
+        list_owned(owner: OwnerTag, order: ThreadOrder, after: Option<&OwnedPlace>, limit: usize)
+            -> Result<ThreadPage<OwnedPlace>, StoreError>;
+        list_threads(after: Option<&ThreadId>, limit: usize)
+            -> Result<ThreadPage<ThreadId>, StoreError>;
+        measure_owned(owner: OwnerTag) -> Result<Owned, StoreError>;
     }
 }
 
@@ -167,12 +178,12 @@ measured! {
 measured! {
     Scopes as scopes {
         read_scope(scope: &ScopeId, parts: &ScopeParts<'_>)
-            -> Result<Option<ScopeView>, StoreError>;
-        read_history(scope: &ScopeId, from: HistoryFrom, limit: usize)
-            -> Result<Option<HistoryPage>, StoreError>;
+            -> Result<Option<ScopeView>, WriteError>;
+        read_history(scope: &ScopeId, access: Access, from: HistoryFrom, limit: usize)
+            -> Result<Option<HistoryPage>, WriteError>;
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>;
-        end_scope(scope: &ScopeId, expected: Option<u64>, turn: Option<TurnToken>)
+        end_scope(scope: &ScopeId, access: Access, expected: Option<u64>, turn: Option<TurnToken>)
             -> Result<bool, WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;

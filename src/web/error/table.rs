@@ -223,6 +223,19 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             .with("expires_at", rfc3339(ends_ms))
             .retry_after_seconds(left_ms.div_ceil(1_000).max(1)),
         Refusal::TurnLost => row(StatusCode::CONFLICT, "turn_lost"),
+        Refusal::NotTheOwner => Problem::new(
+            StatusCode::FORBIDDEN,
+            "not_the_owner",
+            "The thread has another owner.",
+        ),
+        Refusal::OwnerRequired => Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "owner_required",
+            "The thread has an owner, and the request has none.",
+        ),
+        Refusal::TooManyThreads { limit_threads } => {
+            row(StatusCode::CONFLICT, "too_many_threads").with("limit_threads", limit_threads)
+        }
         Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
         Refusal::ScopeNotFound => Problem::new(
             StatusCode::NOT_FOUND,

@@ -1,6 +1,6 @@
 //! Values come back exactly as they were sent, under whatever key.
 
-use threadkeep::domain::{Key, Operation, Slice};
+use threadkeep::domain::{Access, Key, Operation, Slice};
 
 use super::room::{Room, delete, increment, push, set, text};
 
@@ -193,7 +193,12 @@ async fn hostile_keys_are_kept_apart_and_sorted_by_their_bytes(room: Room) {
     let mut sorted: Vec<_> = keys.iter().zip(&values).collect();
     sorted.sort_unstable();
 
-    let found = thread.store.get_keys(&thread.id).await.unwrap().unwrap();
+    let found = thread
+        .store
+        .get_keys(&thread.id, Access::All)
+        .await
+        .unwrap()
+        .unwrap();
 
     let found: Vec<_> = found.content.iter().map(Key::as_str).collect();
     let wanted: Vec<_> = sorted.iter().map(|(key, _)| key.as_str()).collect();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::domain::{Policy, Precondition, Slice, Write};
+use threadkeep::domain::{Access, Policy, Precondition, Slice, Write};
 
 use super::room::{Room, Subject, delete, key, push, set};
 
@@ -21,11 +21,23 @@ async fn an_expired_thread_reads_as_never_written(room: Room) {
     room.advance(thread.policy.ttl);
     let (store, id) = (&thread.store, &thread.id);
 
-    assert_eq!(store.get_state(id).await.unwrap(), None);
-    assert_eq!(store.get_values(id, &[key("k")]).await.unwrap(), None);
-    assert_eq!(store.get_value(id, &key("k"), None).await.unwrap(), None);
-    assert_eq!(store.get_keys(id).await.unwrap(), None);
-    assert_eq!(store.get_thread(id).await.unwrap(), None);
+    assert_eq!(store.get_state(id, Access::All).await.unwrap(), None);
+    assert_eq!(
+        store
+            .get_values(id, Access::All, &[key("k")])
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(
+        store
+            .get_value(id, Access::All, &key("k"), None)
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(store.get_keys(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_thread(id, Access::All).await.unwrap(), None);
 }
 
 async fn the_first_read_after_the_end_finds_nothing_and_revives_nothing(room: Room) {
@@ -69,29 +81,44 @@ async fn every_read_moves_the_end(room: Room) {
     let later = || room.advance(90 * SECOND);
 
     later();
-    assert!(store.get_state(id).await.unwrap().is_some());
+    assert!(store.get_state(id, Access::All).await.unwrap().is_some());
     later();
-    assert!(store.get_values(id, &[key("k")]).await.unwrap().is_some());
-    later();
-    assert!(store.get_values(id, &[]).await.unwrap().is_some());
-    later();
-    let slice = Some(Slice::Tail(1));
     assert!(
         store
-            .get_value(id, &key("k"), slice)
+            .get_values(id, Access::All, &[key("k")])
             .await
             .unwrap()
             .is_some()
     );
     later();
-    let absent = store.get_value(id, &key("absent"), None).await.unwrap();
+    assert!(
+        store
+            .get_values(id, Access::All, &[])
+            .await
+            .unwrap()
+            .is_some()
+    );
+    later();
+    let slice = Some(Slice::Tail(1));
+    assert!(
+        store
+            .get_value(id, Access::All, &key("k"), slice)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    later();
+    let absent = store
+        .get_value(id, Access::All, &key("absent"), None)
+        .await
+        .unwrap();
     assert_eq!(absent.unwrap().content, None);
     later();
-    assert!(store.get_keys(id).await.unwrap().is_some());
+    assert!(store.get_keys(id, Access::All).await.unwrap().is_some());
     later();
-    assert!(store.get_thread(id).await.unwrap().is_some());
+    assert!(store.get_thread(id, Access::All).await.unwrap().is_some());
     later();
-    assert!(store.get_state(id).await.unwrap().is_some());
+    assert!(store.get_state(id, Access::All).await.unwrap().is_some());
 }
 
 async fn every_write_moves_the_end(room: Room) {

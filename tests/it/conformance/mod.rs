@@ -90,6 +90,7 @@ mod limits;
 mod listings;
 mod namespaces;
 mod operations;
+mod owners;
 mod preconditions;
 mod rates;
 mod reads;

@@ -1,6 +1,6 @@
 //! The results of reads.
 
-use threadkeep::domain::{Slice, ThreadId};
+use threadkeep::domain::{Access, Slice, ThreadId};
 
 use super::room::{Room, key, set, text};
 
@@ -8,13 +8,25 @@ async fn an_absent_thread_reads_as_none_and_stays_absent(room: Room) {
     let thread = room.subject();
     let (store, id) = (&thread.store, &thread.id);
 
-    assert_eq!(store.get_state(id).await.unwrap(), None);
-    assert_eq!(store.get_whole(id).await.unwrap(), None);
-    assert_eq!(store.get_values(id, &[key("k")]).await.unwrap(), None);
-    assert_eq!(store.get_value(id, &key("k"), None).await.unwrap(), None);
-    assert_eq!(store.get_keys(id).await.unwrap(), None);
-    assert_eq!(store.get_thread(id).await.unwrap(), None);
-    assert_eq!(store.get_state(id).await.unwrap(), None);
+    assert_eq!(store.get_state(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_whole(id, Access::All).await.unwrap(), None);
+    assert_eq!(
+        store
+            .get_values(id, Access::All, &[key("k")])
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(
+        store
+            .get_value(id, Access::All, &key("k"), None)
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(store.get_keys(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_thread(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_state(id, Access::All).await.unwrap(), None);
 }
 
 async fn all_reads_give_the_same_stamp(room: Room) {
@@ -23,12 +35,20 @@ async fn all_reads_give_the_same_stamp(room: Room) {
     let stamp = thread.merge(&[set("k", "1")]).await.stamp;
     let (store, id) = (&thread.store, &thread.id);
 
-    let state = store.get_state(id).await.unwrap().unwrap();
-    let whole = store.get_whole(id).await.unwrap().unwrap();
-    let values = store.get_values(id, &[key("k")]).await.unwrap().unwrap();
-    let value = store.get_value(id, &key("k"), None).await.unwrap().unwrap();
-    let keys = store.get_keys(id).await.unwrap().unwrap();
-    let object = store.get_thread(id).await.unwrap().unwrap();
+    let state = store.get_state(id, Access::All).await.unwrap().unwrap();
+    let whole = store.get_whole(id, Access::All).await.unwrap().unwrap();
+    let values = store
+        .get_values(id, Access::All, &[key("k")])
+        .await
+        .unwrap()
+        .unwrap();
+    let value = store
+        .get_value(id, Access::All, &key("k"), None)
+        .await
+        .unwrap()
+        .unwrap();
+    let keys = store.get_keys(id, Access::All).await.unwrap().unwrap();
+    let object = store.get_thread(id, Access::All).await.unwrap().unwrap();
 
     for read in [
         state.stamp,
@@ -47,7 +67,12 @@ async fn the_whole_is_state_and_metadata(room: Room) {
     let long = format!("[{}0]", "[1,2],".repeat(2_000));
     thread.merge(&[set("b", &long), set("a", "1.0")]).await;
     let whole = async || {
-        let found = thread.store.get_whole(&thread.id).await.unwrap().unwrap();
+        let found = thread
+            .store
+            .get_whole(&thread.id, Access::All)
+            .await
+            .unwrap()
+            .unwrap();
         let state = String::from_utf8(found.content.state.to_vec()).unwrap();
         (state, found.content.metadata.as_str().to_owned())
     };
@@ -69,7 +94,10 @@ async fn values_come_in_the_order_asked_with_none_for_absent_keys(room: Room) {
         .await;
 
     let asked = ["c", "absent", "a", "b", "c"].map(key);
-    let found = thread.store.get_values(&thread.id, &asked).await;
+    let found = thread
+        .store
+        .get_values(&thread.id, Access::All, &asked)
+        .await;
 
     let values = found.unwrap().unwrap().content;
     let values: Vec<_> = values.iter().map(|value| value.as_deref()).collect();
@@ -89,7 +117,7 @@ async fn no_keys_asked_gives_no_values_but_the_stamp(room: Room) {
     let thread = room.subject();
     let stamp = thread.merge(&[set("a", "1")]).await.stamp;
 
-    let found = thread.store.get_values(&thread.id, &[]).await;
+    let found = thread.store.get_values(&thread.id, Access::All, &[]).await;
 
     let found = found.unwrap().unwrap();
     assert_eq!(found.stamp, stamp);
@@ -101,7 +129,10 @@ async fn an_absent_key_of_a_thread_is_none_with_a_stamp(room: Room) {
     let stamp = thread.merge(&[set("a", "1")]).await.stamp;
 
     for slice in [None, Some(Slice::Tail(1))] {
-        let found = thread.store.get_value(&thread.id, &key("b"), slice).await;
+        let found = thread
+            .store
+            .get_value(&thread.id, Access::All, &key("b"), slice)
+            .await;
 
         let found = found.unwrap().unwrap();
         assert_eq!(found.stamp, stamp);

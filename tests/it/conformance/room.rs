@@ -10,9 +10,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{
-    EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing, MetadataChange,
-    Mismatch, Operation, Policy, Precondition, Refusal, Retention, SigningKey, Slice, Stamp,
-    Thread, ThreadId, Tombstone, Value, Write, Written,
+    Access, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
+    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, Retention, SigningKey,
+    Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
 };
 use threadkeep::events::Events;
 use threadkeep::http::{Api, Readiness};
@@ -346,6 +346,7 @@ impl Subject {
     /// The end of the thread under the conditions that the policy says, and no others.
     pub(crate) fn end(&self) -> Destroy {
         Destroy {
+            access: Access::All,
             precondition: None,
             idempotency: None,
             tombstone: self.policy.tombstone,
@@ -363,13 +364,13 @@ impl Subject {
 
     /// The state as text; none when there is no thread.
     pub(crate) async fn state(&self) -> Option<String> {
-        let found = self.store.get_state(&self.id).await.unwrap()?;
+        let found = self.store.get_state(&self.id, Access::All).await.unwrap()?;
         Some(String::from_utf8(found.content.to_vec()).unwrap())
     }
 
     /// Version and life, or the stamp of a thread that does not exist.
     pub(crate) async fn stamp(&self) -> Stamp {
-        let found = self.store.get_keys(&self.id).await.unwrap();
+        let found = self.store.get_keys(&self.id, Access::All).await.unwrap();
         found.map_or(Stamp::default(), |found| found.stamp)
     }
 
@@ -379,12 +380,15 @@ impl Subject {
     }
 
     pub(crate) async fn part(&self, key_text: &str, slice: Option<Slice>) -> Option<Part> {
-        let found = self.store.get_value(&self.id, &key(key_text), slice).await;
+        let found = self
+            .store
+            .get_value(&self.id, Access::All, &key(key_text), slice)
+            .await;
         found.unwrap()?.content
     }
 
     pub(crate) async fn thread(&self) -> Option<Thread> {
-        self.store.get_thread(&self.id).await.unwrap()
+        self.store.get_thread(&self.id, Access::All).await.unwrap()
     }
 
     pub(crate) async fn exists(&self) -> bool {

@@ -9,10 +9,8 @@ use threadkeep::domain::scope::{
     RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeValue, ScopeWrite,
     ScopeWritten, TaskList, TaskStatus, TasksChange,
 };
-use threadkeep::domain::{IdempotencyKey, Precondition, Refusal, Stamp};
-use threadkeep::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
-};
+use threadkeep::domain::{Access, IdempotencyKey, Precondition, Refusal, Stamp};
+use threadkeep::store::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, WriteError};
 use uuid::Uuid;
 
 use super::room::{Room, Subject, json};
@@ -229,7 +227,9 @@ impl Place {
     }
 
     pub(crate) async fn end_if(&self, version: Option<u64>) -> Result<bool, Refusal> {
-        let ended = self.scopes.end_scope(&self.scope, version, None);
+        let ended = self
+            .scopes
+            .end_scope(&self.scope, Access::All, version, None);
         refusal(ended.await)
     }
 
@@ -252,7 +252,7 @@ impl Place {
     pub(crate) async fn read(
         &self,
         parts: &ScopeParts<'_>,
-    ) -> Result<Option<ScopeView>, StoreError> {
+    ) -> Result<Option<ScopeView>, WriteError> {
         self.scopes.read_scope(&self.scope, parts).await
     }
 
@@ -306,7 +306,10 @@ impl Place {
     }
 
     pub(crate) async fn page(&self, from: HistoryFrom, most: usize) -> Option<HistoryPage> {
-        let page = self.scopes.read_history(&self.scope, from, most).await;
+        let page = self
+            .scopes
+            .read_history(&self.scope, Access::All, from, most)
+            .await;
         page.unwrap()
     }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use threadkeep::domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep::domain::{
-    IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted, TurnToken,
-    Write, Written,
+    Access, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted,
+    TurnToken, Write, Written,
 };
 use threadkeep::store::{Destroy, WriteError};
 
@@ -46,19 +46,27 @@ fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
 }
 
 async fn take(room: &Room, thread: &Subject, take: TakeTurn) -> Result<TurnGranted, Refusal> {
-    refused(room.backend.take_turn(&thread.id, &take).await)
+    refused(room.backend.take_turn(&thread.id, Access::All, &take).await)
 }
 
 async fn renew(room: &Room, thread: &Subject, token: TurnToken) -> Result<TurnGranted, Refusal> {
-    refused(room.backend.renew_turn(&thread.id, token, TTL).await)
+    refused(
+        room.backend
+            .renew_turn(&thread.id, Access::All, token, TTL)
+            .await,
+    )
 }
 
 async fn end(room: &Room, thread: &Subject, token: TurnToken) -> Result<(), Refusal> {
-    refused(room.backend.end_turn(&thread.id, token).await)
+    refused(room.backend.end_turn(&thread.id, Access::All, token).await)
 }
 
 async fn is_held(room: &Room, thread: &Subject) -> bool {
-    room.backend.get_turn(&thread.id).await.unwrap().is_some()
+    room.backend
+        .get_turn(&thread.id, Access::All)
+        .await
+        .unwrap()
+        .is_some()
 }
 
 async fn write_by(thread: &Subject, turn: Option<TurnToken>) -> Result<Written, Refusal> {
@@ -111,7 +119,10 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
     };
     let written = room.backend.write_scope(&scope.scope, &write).await;
     answers.push(refused(written).err());
-    let ended = room.backend.end_scope(&scope.scope, None, turn).await;
+    let ended = room
+        .backend
+        .end_scope(&scope.scope, Access::All, None, turn)
+        .await;
     answers.push(refused(ended).err());
     let destroy = Destroy {
         turn,
@@ -437,7 +448,7 @@ async fn waiting_callers_learn_of_the_end(room: Room) {
     let (heard, expected) = first.await.unwrap();
 
     // a message of an earlier round may come late
-    assert!(heard == expected || room.backend.get_turn(&heard).await.is_ok());
+    assert!(heard == expected || room.backend.get_turn(&heard, Access::All).await.is_ok());
 }
 
 async fn of_many_who_ask_at_once_one_gets_the_turn(room: Room) {
@@ -446,7 +457,11 @@ async fn of_many_who_ask_at_once_one_gets_the_turn(room: Room) {
     let granted = std::sync::atomic::AtomicUsize::new(0);
 
     room.for_each_at_one_time(0..32, async |_| {
-        if backend.take_turn(&thread.id, &asking()).await.is_ok() {
+        if backend
+            .take_turn(&thread.id, Access::All, &asking())
+            .await
+            .is_ok()
+        {
             granted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
     })

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join, join_all};
 use tokio::sync::watch;
 
-use threadkeep::domain::ThreadId;
+use threadkeep::domain::{Access, ThreadId};
 use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store};
 
 use super::{OwnThread, Server, address, distinct_numbers, url};
@@ -139,10 +139,10 @@ async fn who_gives_up_leaves_the_place_to_others() {
         .await
         .unwrap();
     let id = ThreadId::random();
-    assert!(store.get_thread(&id).await.unwrap().is_none());
+    assert!(store.get_thread(&id, Access::All).await.unwrap().is_none());
 
     proxy.set(Mode::Hanging);
-    let calls = join_all((0..REQUESTS).map(|_| store.get_thread(&id)));
+    let calls = join_all((0..REQUESTS).map(|_| store.get_thread(&id, Access::All)));
     let all_wait = async || {
         let links = store.links().unwrap();
         let [in_flight, waiting] = [IN_FLIGHT, WAITING].map(|count| count as u64);
@@ -157,5 +157,5 @@ async fn who_gives_up_leaves_the_place_to_others() {
     let left = store.links().unwrap();
     assert_eq!((left.in_flight, left.waiting), (0, 0));
     proxy.set(Mode::Open);
-    assert!(store.get_thread(&id).await.unwrap().is_none());
+    assert!(store.get_thread(&id, Access::All).await.unwrap().is_none());
 }

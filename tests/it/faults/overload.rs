@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 
-use threadkeep::domain::ThreadId;
-use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store, StoreError};
+use threadkeep::domain::{Access, ThreadId};
+use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store, StoreError, WriteError};
 
 use super::{address, url};
 use crate::support::redis::RedisServer;
@@ -75,7 +75,7 @@ async fn a_redis_that_gets_too_much_does_what_it_can_and_keeps_its_connection() 
     };
     let store = RedisStore::connect(settings, Clock::system()).await;
     let (store, id) = (Arc::new(store.unwrap()), ThreadId::random());
-    store.get_thread(&id).await.unwrap();
+    store.get_thread(&id, Access::All).await.unwrap();
     let before = connections.load(Ordering::Relaxed);
 
     let (start, mut tick) = (Instant::now(), interval(TICK));
@@ -85,7 +85,7 @@ async fn a_redis_that_gets_too_much_does_what_it_can_and_keeps_its_connection() 
         for _ in 0..BEGUN {
             let store = Arc::clone(&store);
             calls.push(tokio::spawn(async move {
-                let answer = store.get_thread(&id).await;
+                let answer = store.get_thread(&id, Access::All).await;
                 (start.elapsed().as_secs() as usize, answer.map(drop))
             }));
         }
@@ -94,7 +94,7 @@ async fn a_redis_that_gets_too_much_does_what_it_can_and_keeps_its_connection() 
     for call in calls {
         match call.await.unwrap() {
             (second, Ok(())) => done[second] += 1,
-            (_, Err(StoreError::Unavailable(_))) => {}
+            (_, Err(WriteError::Store(StoreError::Unavailable(_)))) => {}
             (_, Err(_)) => in_vain += 1,
         }
     }

@@ -106,7 +106,7 @@ async fn a_detail_names_what_is_allowed(server: &Server) {
         (
             thread.patch("", r#"{"user":"ada"}"#),
             "invalid_parameter",
-            "Unknown field `user`. Allowed: metadata, ttl_seconds.",
+            "Unknown field `user`. Allowed: metadata, ttl_seconds, owner.",
         ),
     ] {
         let answer = request.send().await;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use actix_web::web::Bytes;
 use async_trait::async_trait;
-use threadkeep::domain::{Key, Slice, Thread, ThreadId, Write, Written};
+use threadkeep::domain::{Access, Key, Slice, Thread, ThreadId, Write, Written};
 use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
 
 /// The store that it decorates, for all workers together.
@@ -71,43 +71,61 @@ impl Calls {
 
 #[async_trait]
 impl Store for CountingStore {
-    async fn get_state(&self, id: &ThreadId) -> Result<Option<Found<Bytes>>, StoreError> {
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Bytes>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_state(id).await
+        self.inner.get_state(id, access).await
     }
 
-    async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, StoreError> {
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_whole(id).await
+        self.inner.get_whole(id, access).await
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
+        access: Access,
         keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, StoreError> {
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_values(id, keys).await
+        self.inner.get_values(id, access, keys).await
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
+        access: Access,
         key: &Key,
         slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, StoreError> {
+    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_value(id, key, slice).await
+        self.inner.get_value(id, access, key, slice).await
     }
 
-    async fn get_keys(&self, id: &ThreadId) -> Result<Option<Found<Vec<Key>>>, StoreError> {
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_keys(id).await
+        self.inner.get_keys(id, access).await
     }
 
-    async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+    async fn get_thread(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, WriteError> {
         self.calls.read()?;
-        self.inner.get_thread(id).await
+        self.inner.get_thread(id, access).await
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {

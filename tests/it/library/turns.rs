@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::Thread;
-use threadkeep::domain::{Refusal, TakeTurn, TurnToken};
+use threadkeep::domain::{Access, Refusal, TakeTurn, TurnToken};
 use threadkeep::service::{ServiceError, TurnService};
 use threadkeep::web::ApiError;
 
@@ -54,7 +54,7 @@ async fn a_turn_is_given_back_when_it_is_dropped(room: Room) {
     assert_eq!(response.status(), 200);
     let id = id_of(&response).unwrap();
     assert_eq!(bench.state(&id).await, r#"{"list":[1,2]}"#);
-    assert_eq!(backend.get_turn(&id).await.unwrap(), None);
+    assert_eq!(backend.get_turn(&id, Access::All).await.unwrap(), None);
 }
 
 async fn a_turn_renews_itself_while_it_is_held(room: Room) {
@@ -65,10 +65,13 @@ async fn a_turn_renews_itself_while_it_is_held(room: Room) {
         async move {
             let turn = thread.turn(Duration::from_secs(1)).await?;
             tokio::time::sleep(Duration::from_millis(2_500)).await;
-            let held = backend.get_turn(&thread.id()).await.unwrap();
+            let held = backend.get_turn(&thread.id(), Access::All).await.unwrap();
             assert!(held.is_some());
             turn.end().await?;
-            assert_eq!(backend.get_turn(&thread.id()).await.unwrap(), None);
+            assert_eq!(
+                backend.get_turn(&thread.id(), Access::All).await.unwrap(),
+                None
+            );
             Ok::<_, ApiError>("done")
         }
     };
@@ -93,7 +96,10 @@ async fn no_write_is_done_after_a_later_turn(room: Room) {
                 waits: false,
                 idempotency: None,
             };
-            backend.take_turn(&thread.id(), &later).await.unwrap();
+            backend
+                .take_turn(&thread.id(), Access::All, &later)
+                .await
+                .unwrap();
             let is_lost = |error: ApiError| {
                 assert!(
                     is_refused_by(&error, |refusal| *refusal == Refusal::TurnLost),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::domain::{
-    Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation, Policy,
-    Position, Precondition, Refusal, Stamp, Thread, Tombstone, Write, Written,
+    Access, Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation,
+    Policy, Position, Precondition, Refusal, Stamp, Thread, Tombstone, Write, Written,
 };
 use threadkeep::store::{Archive, Backend, Clock, Destroy, Destroyed, WriteError};
 
@@ -202,7 +202,7 @@ impl Player {
     /// The state as it is. Its length is what the last write said, or the store has miscounted.
     pub(crate) async fn state(&mut self) -> Outcome {
         let id = &self.subject.id;
-        let found = self.subject.store.get_state(id).await.unwrap();
+        let found = self.subject.store.get_state(id, Access::All).await.unwrap();
         let stamp = found.as_ref().map_or(Stamp::default(), |found| found.stamp);
         self.version = stamp.version;
         if self.seen.last() != Some(&stamp) {
@@ -276,7 +276,7 @@ impl Player {
         let read = match step {
             ReadStep::Values(keys) => {
                 let keys: Vec<_> = keys.iter().copied().map(key).collect();
-                let found = store.get_values(id, &keys).await.unwrap();
+                let found = store.get_values(id, Access::All, &keys).await.unwrap();
                 found.map(|found| {
                     let values = found.content.iter();
                     let texts: Vec<_> = values.map(|value| value.as_deref().map(text)).collect();
@@ -284,21 +284,24 @@ impl Player {
                 })
             }
             ReadStep::Value(name, slice) => {
-                let found = store.get_value(id, &key(name), *slice).await.unwrap();
+                let found = store
+                    .get_value(id, Access::All, &key(name), *slice)
+                    .await
+                    .unwrap();
                 found.map(|found| {
                     let part = found.content.map(|part| (text(&part.json), part.total));
                     (found.stamp, format!("{part:?}"))
                 })
             }
             ReadStep::Keys => {
-                let found = store.get_keys(id).await.unwrap();
+                let found = store.get_keys(id, Access::All).await.unwrap();
                 found.map(|found| {
                     let keys: Vec<_> = found.content.iter().map(|key| key.as_str()).collect();
                     (found.stamp, format!("{keys:?}"))
                 })
             }
             ReadStep::Thread => {
-                let thread = store.get_thread(id).await.unwrap();
+                let thread = store.get_thread(id, Access::All).await.unwrap();
                 return Outcome::Thread(thread.map(|thread| self.description(thread)));
             }
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use threadkeep::domain::scope::{Lifetime, ScopeDocument, ScopeId, ScopeWrite, ScopeWritten};
-use threadkeep::domain::{Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
+use threadkeep::domain::{Access, Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
 use threadkeep::store::{
     Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
@@ -288,7 +288,7 @@ impl Scopes for Reference {
         &self,
         _: &ScopeId,
         parts: &ScopeParts<'_>,
-    ) -> Result<Option<ScopeView>, StoreError> {
+    ) -> Result<Option<ScopeView>, WriteError> {
         let (mut world, now_ms) = self.now();
         world.slide(now_ms);
         let Some(held) = &mut world.scope else {
@@ -328,9 +328,10 @@ impl Scopes for Reference {
     async fn read_history(
         &self,
         _: &ScopeId,
+        _: Access,
         from: HistoryFrom,
         most: usize,
-    ) -> Result<Option<HistoryPage>, StoreError> {
+    ) -> Result<Option<HistoryPage>, WriteError> {
         let (mut world, now_ms) = self.now();
         world.slide(now_ms);
         Ok(world.scope.as_ref().map(|held| page(held, from, most)))
@@ -347,6 +348,7 @@ impl Scopes for Reference {
     async fn end_scope(
         &self,
         _: &ScopeId,
+        _: Access,
         expected: Option<u64>,
         _: Option<threadkeep::domain::TurnToken>,
     ) -> Result<bool, WriteError> {

@@ -1,12 +1,13 @@
 //! Types of members that bodies have in common.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
-use crate::domain::{KEY_TTL_MAX, TTL_MAX, TTL_MIN};
+use crate::domain::{KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN};
 
 /// The name by which the reader knows [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";
@@ -27,6 +28,12 @@ pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
 pub(crate) type ThreadTtl = Whole<{ TTL_MIN.as_secs() }, { TTL_MAX.as_secs() }>;
 /// A second to a year.
 pub(crate) type Seconds = Whole<1, { KEY_TTL_MAX.as_secs() }>;
+/// The owner of a thread.
+#[derive(Debug)]
+pub(crate) struct OwnerText(pub(crate) Owner);
+/// The new owner of a thread, or `null` for none.
+#[derive(Debug)]
+pub(crate) struct NewOwner(pub(crate) Option<Owner>);
 /// The version that a scope has to have.
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
@@ -67,6 +74,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
             .then_some(Self(text))
             .ok_or_else(|| D::Error::custom("an object"))
     }
+}
+
+impl<'de> Deserialize<'de> for OwnerText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RawJson(text) = RawJson::deserialize(deserializer)?;
+        read_owner(text)
+            .map(Self)
+            .ok_or_else(|| D::Error::custom("a text of 1 to 256 bytes without control characters"))
+    }
+}
+
+impl<'de> Deserialize<'de> for NewOwner {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RawJson(text) = RawJson::deserialize(deserializer)?;
+        if text == "null" {
+            return Ok(Self(None));
+        }
+        let owner = read_owner(text).ok_or_else(|| {
+            D::Error::custom("null, or a text of 1 to 256 bytes without control characters")
+        });
+        owner.map(|owner| Self(Some(owner)))
+    }
+}
+
+fn read_owner(json: &str) -> Option<Owner> {
+    let text = serde_json::from_str::<Cow<'_, str>>(json).ok()?;
+    Owner::new(&text).ok()
 }
 
 impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
-use crate::domain::{Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId, TurnToken};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
@@ -16,25 +16,25 @@ impl MemoryStore {
     fn read_held<T>(
         &self,
         scope: &ScopeId,
+        access: Access,
         is_use: bool,
         read: impl FnOnce(&mut HeldScope, Option<u64>, u64) -> T,
-    ) -> Option<T> {
+    ) -> Result<Option<T>, WriteError> {
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
-        match scope.thread() {
-            Some(id) => {
-                let living = if is_use {
-                    shard.touch(id, now_ms)?
-                } else {
-                    shard.look(id, now_ms)?
-                };
-                Some(read(living.scope.as_mut()?, None, now_ms))
-            }
-            None => {
-                let (held, expires_ms) = shard.get_scope(scope, is_use, now_ms)?;
-                Some(read(held, expires_ms, now_ms))
-            }
-        }
+        let Some(id) = scope.thread() else {
+            let found = shard.get_scope(scope, is_use, now_ms);
+            return Ok(found.map(|(held, expires_ms)| read(held, expires_ms, now_ms)));
+        };
+        let living = if is_use {
+            shard.touch(id, access, now_ms)?
+        } else {
+            let living = shard.look(id, now_ms);
+            access.check(living.as_ref().and_then(|living| living.owner_tag()))?;
+            living
+        };
+        let held = living.and_then(|living| living.scope.as_mut());
+        Ok(held.map(|held| read(held, None, now_ms)))
     }
 }
 
@@ -44,20 +44,21 @@ impl Scopes for MemoryStore {
         &self,
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
-    ) -> Result<Option<ScopeView>, StoreError> {
+    ) -> Result<Option<ScopeView>, WriteError> {
         let is_use = parts.touch;
-        Ok(self.read_held(scope, is_use, |held, expires_ms, now_ms| {
+        self.read_held(scope, parts.access, is_use, |held, expires_ms, now_ms| {
             held.view(parts, expires_ms, now_ms)
-        }))
+        })
     }
 
     async fn read_history(
         &self,
         scope: &ScopeId,
+        access: Access,
         from: HistoryFrom,
         limit: usize,
-    ) -> Result<Option<HistoryPage>, StoreError> {
-        Ok(self.read_held(scope, true, |held, _, _| held.page(from, limit)))
+    ) -> Result<Option<HistoryPage>, WriteError> {
+        self.read_held(scope, access, true, |held, _, _| held.page(from, limit))
     }
 
     async fn write_scope(
@@ -89,6 +90,7 @@ impl Scopes for MemoryStore {
     async fn end_scope(
         &self,
         scope: &ScopeId,
+        access: Access,
         expected: Option<u64>,
         turn: Option<TurnToken>,
     ) -> Result<bool, WriteError> {
@@ -97,7 +99,7 @@ impl Scopes for MemoryStore {
         let now_ms = self.0.clock.now_ms();
         let ended = match scope.thread() {
             Some(id) => shard.change(id, now_ms, |entry, _| {
-                entry.end_scope(expected, turn, now_ms)
+                entry.end_scope(access, expected, turn, now_ms)
             }),
             None => shard.change_scope(scope, |entry, _| {
                 check_turn(None, turn, now_ms)?;

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use super::answered;
 use super::answered::{Answered, Packed};
+use super::listed::Place;
 use super::living::Living;
 use super::records::Records;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
 use crate::domain::{
-    Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp,
-    TakeTurn, Thread, Tombstone, TurnGranted, TurnToken, Write, Written, heap,
+    Access, Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition, Refusal,
+    Stamp, TakeTurn, Thread, Tombstone, TurnGranted, TurnToken, Write, Written, heap,
 };
 use crate::store::held_scope::{HeldScope, check_version};
 use crate::store::memory::log::names;
@@ -37,10 +38,39 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The thread, its end moved to now + TTL.
-    pub(crate) fn touch(&mut self, now_ms: u64) -> Option<&mut Living> {
-        let living = self.living_at(now_ms)?;
+    pub(crate) fn touch(
+        &mut self,
+        access: Access,
+        now_ms: u64,
+    ) -> Result<Option<&mut Living>, Refusal> {
+        let Some(living) = self.living_at(now_ms) else {
+            return Ok(None);
+        };
+        access.check(living.owner_tag())?;
         living.slide(now_ms);
-        Some(living)
+        Ok(Some(living))
+    }
+
+    /// The thread, if it lives then.
+    pub(crate) fn living(&self, now_ms: u64) -> Option<&Living> {
+        let living = self.living.as_ref();
+        living.filter(|living| living.expires_ms() > now_ms)
+    }
+
+    /// Where it stands in the lists of owners.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.living.as_ref()?.place()
+    }
+
+    /// Whether the caller may use the thread.
+    fn check_access(&self, access: Access, now_ms: u64) -> Result<(), Refusal> {
+        access.check(self.living(now_ms).and_then(Living::owner_tag))
+    }
+
+    /// A write that only an empty write can prepare: it makes the thread, or binds it to the caller's owner.
+    fn is_unbound(&self, access: Access, now_ms: u64) -> bool {
+        let living = self.living(now_ms);
+        matches!(access, Access::Of(_)) && living.is_some_and(|living| living.owner_tag().is_none())
     }
 
     /// The thread as it is, its end not moved.
@@ -50,10 +80,8 @@ impl Entry {
 
     /// Version and life, or the stamp of a thread that does not exist.
     pub(crate) fn stamp(&self, now_ms: u64) -> Stamp {
-        let living = self.living.as_ref();
-        living
-            .filter(|living| living.expires_ms() > now_ms)
-            .map_or(Stamp::default(), |living| living.stamp)
+        let living = self.living(now_ms);
+        living.map_or(Stamp::default(), |living| living.stamp)
     }
 
     /// Whether there is a thread, or one whose end is still to be logged.
@@ -96,6 +124,7 @@ impl Entry {
     ) -> Result<Written, Refusal> {
         let now_ms = step.now_ms;
         self.sweep(step);
+        self.check_access(write.access, now_ms)?;
         if let Some(key) = write.idempotency {
             match self.records.find(key, now_ms)? {
                 Some(Answered::Written(first)) => return Ok(first.replay()),
@@ -149,6 +178,7 @@ impl Entry {
     ) -> Result<Destroyed, Refusal> {
         let now_ms = step.now_ms;
         self.sweep(step);
+        self.check_access(destroy.access, now_ms)?;
         if let Some(key) = destroy.idempotency {
             match self.records.find(key, now_ms)? {
                 Some(Answered::Destroyed(first)) => {
@@ -222,6 +252,7 @@ impl Entry {
     ) -> Result<ScopeWritten, Refusal> {
         let now_ms = step.now_ms;
         self.sweep(step);
+        self.check_access(write.access, now_ms)?;
         if let Some(key) = write.idempotency
             && let Some(records) = &self.scope_records
             && let Some(first) = records.find(key, now_ms)?
@@ -229,6 +260,9 @@ impl Entry {
             return Ok(answered::replay(first));
         }
         self.check_turn(write.turn, now_ms)?;
+        if self.is_unbound(write.access, now_ms) {
+            return Err(Refusal::NoThread);
+        }
         let Some(living) = &mut self.living else {
             HeldScope::new(Life::default(), now_ms).write(write, now_ms)?;
             return Err(Refusal::NoThread);
@@ -247,10 +281,12 @@ impl Entry {
     /// Takes the thread's scope away, which is for the caller to drop.
     pub(crate) fn end_scope(
         &mut self,
+        access: Access,
         expected: Option<u64>,
         turn: Option<TurnToken>,
         now_ms: u64,
     ) -> Result<Option<Box<HeldScope>>, Refusal> {
+        self.check_access(access, now_ms)?;
         self.check_turn(turn, now_ms)?;
         let living = self.living_at(now_ms);
         let scope = living.as_ref().and_then(|living| living.scope.as_ref());
@@ -268,11 +304,13 @@ impl Entry {
 
     pub(crate) fn take_turn(
         &mut self,
+        access: Access,
         take: &TakeTurn,
         step: &mut Step<'_>,
     ) -> Result<TurnGranted, Refusal> {
         let now_ms = step.now_ms;
         self.sweep(step);
+        self.check_access(access, now_ms)?;
         if let Some(key) = take.idempotency {
             match self.records.find(key, now_ms)? {
                 Some(Answered::Granted(first)) => {
@@ -285,7 +323,10 @@ impl Entry {
                 None => {}
             }
         }
-        let living = self.touch(now_ms).ok_or(Refusal::NoThread)?;
+        if self.is_unbound(access, now_ms) {
+            return Err(Refusal::NoThread);
+        }
+        let living = self.touch(access, now_ms)?.ok_or(Refusal::NoThread)?;
         let granted = take_turn(&mut living.turn, take, now_ms)?;
         if let Some(key) = take.idempotency {
             let ends_ms = living.expires_ms();
@@ -297,24 +338,29 @@ impl Entry {
 
     pub(crate) fn renew_turn(
         &mut self,
+        access: Access,
         token: TurnToken,
         ttl: Duration,
         now_ms: u64,
     ) -> Result<TurnGranted, Refusal> {
-        let living = self.touch(now_ms).ok_or(Refusal::TurnLost)?;
+        let living = self.touch(access, now_ms)?.ok_or(Refusal::TurnLost)?;
         renew_turn(living.turn.as_deref_mut(), token, ttl, now_ms)
     }
 
     /// Gives a turn back, and returns whether another caller waits for it.
-    pub(crate) fn end_turn(&mut self, token: TurnToken, now_ms: u64) -> Result<bool, Refusal> {
-        let living = self.touch(now_ms);
+    pub(crate) fn end_turn(
+        &mut self,
+        access: Access,
+        token: TurnToken,
+        now_ms: u64,
+    ) -> Result<bool, Refusal> {
+        let living = self.touch(access, now_ms)?;
         let last = living.and_then(|living| living.turn.as_deref_mut());
         end_turn(last, token, now_ms)
     }
 
     fn check_turn(&self, token: Option<TurnToken>, now_ms: u64) -> Result<(), Refusal> {
-        let living = self.living.as_ref();
-        match living.filter(|living| living.expires_ms() > now_ms) {
+        match self.living(now_ms) {
             Some(living) => living.check_turn(token, now_ms),
             None => check_turn(None, token, now_ms),
         }

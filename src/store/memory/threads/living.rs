@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::listed::Place;
 use crate::domain::heap::Heap;
 use crate::domain::scope::ScopeWrite;
 use crate::domain::threads::turn::{LastTurn, check_turn};
 use crate::domain::{
-    Document, Json, Life, Policy, Refusal, Stamp, Thread, TurnToken, Write, Written, heap,
+    Document, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread, TurnToken, Write,
+    Written, heap,
 };
 use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::millis;
@@ -22,6 +24,7 @@ pub(crate) struct Living {
     /// Counts the events that were logged.
     pub(crate) sequence: u64,
     metadata: Option<Json>,
+    owner: Option<Owner>,
     created_ms: u64,
     updated_ms: u64,
     ttl: Duration,
@@ -43,6 +46,7 @@ impl Living {
             turn: None,
             sequence,
             metadata: None,
+            owner: None,
             created_ms: now_ms,
             updated_ms: now_ms,
             ttl: policy.ttl,
@@ -66,6 +70,7 @@ impl Living {
             turn: None,
             sequence,
             metadata: self.metadata.clone(),
+            owner: self.owner.clone(),
             updated_ms: now_ms,
             ends_ms: ends_ms(policy, now_ms),
             ..*self
@@ -90,6 +95,7 @@ impl Living {
         if let Some(change) = write.metadata {
             self.metadata = Some(change.new.clone());
         }
+        self.owner = write.owner.apply(self.owner.as_ref()).cloned();
         self.ttl = write.ttl.unwrap_or(self.ttl);
         self.stamp.version += 1;
         self.updated_ms = now_ms;
@@ -161,7 +167,21 @@ impl Living {
             updated_ms: self.updated_ms,
             expires_ms: self.expires_ms,
             ttl: self.ttl,
+            owner: self.owner.clone(),
         }
+    }
+
+    pub(crate) fn owner_tag(&self) -> Option<OwnerTag> {
+        self.owner.as_ref().map(Owner::tag)
+    }
+
+    /// Where it stands in the lists of owners.
+    pub(crate) fn place(&self) -> Option<Place> {
+        Some(Place {
+            owner: self.owner_tag()?,
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+        })
     }
 }
 
@@ -170,6 +190,7 @@ impl Heap for Living {
         let scope = |scope: &HeldScope| heap::array::<HeldScope>(1) + scope.heap_bytes();
         self.document.heap_bytes()
             + self.metadata.as_ref().map_or(0, Heap::heap_bytes)
+            + self.owner.as_ref().map_or(0, Heap::heap_bytes)
             + self.scope.as_deref().map_or(0, scope)
     }
 }

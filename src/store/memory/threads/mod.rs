@@ -4,6 +4,8 @@ pub(super) mod answered;
 mod archives;
 pub(super) mod entry;
 pub(super) mod finals;
+pub(super) mod listed;
 pub(super) mod living;
+mod owners;
 pub(super) mod records;
 pub(super) mod turns;

@@ -5,16 +5,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::domain::{Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use crate::domain::{Access, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
 use crate::store::memory::MemoryStore;
-use crate::store::{StoreError, Turns, WriteError};
+use crate::store::{Turns, WriteError};
 
 /// Ends of turns that a replica keeps for a receiver that is behind; it misses the others.
 pub(crate) const ENDED_KEPT: usize = 1_024;
 
 #[async_trait]
 impl Turns for MemoryStore {
-    async fn take_turn(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, WriteError> {
+    async fn take_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        take: &TakeTurn,
+    ) -> Result<TurnGranted, WriteError> {
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
@@ -24,24 +29,35 @@ impl Turns for MemoryStore {
         if !has_room {
             return Err(self.0.budget.refuse().into());
         }
-        Ok(shard.change(id, now_ms, |entry, step| entry.take_turn(take, step))?)
+        Ok(shard.change(id, now_ms, |entry, step| {
+            entry.take_turn(access, take, step)
+        })?)
     }
 
     async fn renew_turn(
         &self,
         id: &ThreadId,
+        access: Access,
         token: TurnToken,
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError> {
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        Ok(shard.change(id, now_ms, |entry, _| entry.renew_turn(token, ttl, now_ms))?)
+        Ok(shard.change(id, now_ms, |entry, _| {
+            entry.renew_turn(access, token, ttl, now_ms)
+        })?)
     }
 
-    async fn end_turn(&self, id: &ThreadId, token: TurnToken) -> Result<(), WriteError> {
+    async fn end_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+    ) -> Result<(), WriteError> {
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        let is_awaited = shard.change(id, now_ms, |entry, _| entry.end_turn(token, now_ms))?;
+        let is_awaited =
+            shard.change(id, now_ms, |entry, _| entry.end_turn(access, token, now_ms))?;
         drop(shard);
         if is_awaited {
             // there may be no receiver any more
@@ -50,10 +66,14 @@ impl Turns for MemoryStore {
         Ok(())
     }
 
-    async fn get_turn(&self, id: &ThreadId) -> Result<Option<TurnHeld>, StoreError> {
+    async fn get_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<TurnHeld>, WriteError> {
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        let living = shard.touch(id, now_ms);
+        let living = shard.touch(id, access, now_ms)?;
         Ok(living.and_then(|living| living.turn.as_ref()?.held(now_ms)))
     }
 

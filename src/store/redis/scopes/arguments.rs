@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::domain::Life;
 use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, ScopeId, ScopeWrite};
 use crate::store::ScopeParts;
-pub(super) use crate::store::redis::threads::arguments::turn;
 use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put};
+pub(super) use crate::store::redis::threads::arguments::{turn, who};
 use crate::store::redis::transport::commands::Command;
 
 /// The arguments of the script that reads.
@@ -16,7 +16,8 @@ pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
         .arg(wanted(parts.keys, "k"))
         .arg(wanted(parts.tasks, "t"))
         .arg(wanted(parts.record, "r"))
-        .arg(wanted(!parts.touch, "g"));
+        .arg(wanted(!parts.touch, "g"))
+        .arg(who(parts.access));
     for key in parts.values {
         cmd.arg(["k", key.as_str()].concat());
     }
@@ -55,7 +56,8 @@ pub(crate) fn write(
         .arg(marked(
             write.record.and_then(|record| record.expected.as_ref()),
         ))
-        .arg(turn(write.turn));
+        .arg(turn(write.turn))
+        .arg(who(write.access));
     for operation in write.operations {
         add_operation(cmd, operation);
     }

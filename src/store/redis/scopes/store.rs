@@ -5,9 +5,10 @@ use redis::Value;
 
 use super::{arguments, replies};
 use crate::domain::scope::{HistorySummary, ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId, TurnToken};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
+use crate::store::redis::refusals::unless_foreign;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
@@ -22,24 +23,29 @@ impl Scopes for RedisStore {
         &self,
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
-    ) -> Result<Option<ScopeView>, StoreError> {
+    ) -> Result<Option<ScopeView>, WriteError> {
         let cmd = self.reading_scope(&self.names.scope(scope), parts);
-        replies::view(self.link.calls().read(cmd).await?, parts)
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(replies::view(reply, parts)?)
     }
 
     async fn read_history(
         &self,
         scope: &ScopeId,
+        access: Access,
         from: HistoryFrom,
         limit: usize,
-    ) -> Result<Option<HistoryPage>, StoreError> {
+    ) -> Result<Option<HistoryPage>, WriteError> {
         let keys = self.names.scope(scope);
-        let parts = ScopeParts::default();
+        let parts = ScopeParts {
+            access,
+            ..ScopeParts::NONE
+        };
         let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, limit)];
         let [view, items] = self.link.calls().read_all(cmds).await?;
-        let view = replies::view(view, &parts)?;
+        let view = replies::view(unless_foreign(view)?, &parts)?;
         let page = view.map(|view| page(view.history, items));
-        page.transpose()
+        Ok(page.transpose()?)
     }
 
     async fn write_scope(
@@ -72,6 +78,7 @@ impl Scopes for RedisStore {
     async fn end_scope(
         &self,
         scope: &ScopeId,
+        access: Access,
         expected: Option<u64>,
         turn: Option<TurnToken>,
     ) -> Result<bool, WriteError> {
@@ -84,7 +91,8 @@ impl Scopes for RedisStore {
         add_thread(&mut cmd, &keys);
         cmd.arg(self.ahead())
             .arg(expected.map_or_else(String::new, |version| version.to_string()))
-            .arg(arguments::turn(turn));
+            .arg(arguments::turn(turn))
+            .arg(arguments::who(access));
         replies::ended(self.link.calls().write(cmd).await?)
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::member::plain_text;
 use super::operations;
 use crate::domain::{
-    IdempotencyKey, Key, Life, Mismatch, Operation, Policy, Precondition, Retention, Tombstone,
-    TurnToken, Write,
+    Access, IdempotencyKey, Key, Life, Mismatch, Operation, Owner, OwnerChange, Policy,
+    Precondition, Retention, Tombstone, TurnToken, Write,
 };
 use crate::store::millis;
 use crate::store::redis::scripts::Script;
@@ -30,7 +30,7 @@ pub(crate) struct WriteContext {
 
 /// The arguments of the list script.
 pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext) {
-    cmd.arg(policy(write.policy, context))
+    cmd.arg(policy(write, context))
         .arg(precondition(write.precondition))
         .arg(idempotency(write.idempotency))
         .arg(
@@ -49,7 +49,8 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
     cmd.arg(new)
         .arg(old)
         .arg(tombstone(write.tombstone))
-        .arg(turn(write.turn));
+        .arg(turn(write.turn))
+        .arg(owner(write.owner));
     operations::add(cmd, write.guards, write.operations);
 }
 
@@ -68,6 +69,7 @@ pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
     let is_plain = write.guards.is_empty()
         && write.metadata.is_none()
         && write.ttl.is_none()
+        && matches!(write.owner, OwnerChange::None | OwnerChange::Bind(_))
         && write.precondition.is_none()
         && !matches!(write.tombstone, Tombstone::HeededAfter(_))
         && write.turn.is_none()
@@ -97,10 +99,10 @@ pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
     }
 }
 
-/// Limits and lifetimes, packed, and a life for a new thread.
-pub(crate) fn policy(policy: &Policy, context: &WriteContext) -> Vec<u8> {
-    let retention = &context.retention;
-    let mut packed = Vec::with_capacity(48);
+/// Limits and lifetimes, packed, a life for a new thread, and the threads that the caller may use.
+pub(crate) fn policy(write: &Write<'_>, context: &WriteContext) -> Vec<u8> {
+    let (policy, retention) = (write.policy, &context.retention);
+    let mut packed = Vec::with_capacity(48 + 32);
     put(&mut packed, context.ahead_ms, 6);
     put(&mut packed, ttl_ms(policy.ttl), 5);
     put(&mut packed, policy.max_age.map_or(0, bounded_ms), 6);
@@ -111,6 +113,7 @@ pub(crate) fn policy(policy: &Policy, context: &WriteContext) -> Vec<u8> {
     put(&mut packed, whole_seconds(retention.grace), 4);
     put(&mut packed, archive_ms(retention), 6);
     put(&mut packed, context.logs_all.into(), 1);
+    packed.extend_from_slice(who(write.access).as_bytes());
     packed
 }
 
@@ -178,6 +181,25 @@ fn tombstone(tombstone: Tombstone) -> Vec<u8> {
             put(&mut packed, life.0, 8);
             packed
         }
+    }
+}
+
+/// The threads that a caller may use, as `lua/shared/prelude.lua` says it.
+pub(crate) fn who(access: Access) -> String {
+    match access {
+        Access::All => String::new(),
+        Access::Unowned => "-".into(),
+        Access::Of(tag) => tag.to_string(),
+    }
+}
+
+fn owner(change: OwnerChange<'_>) -> String {
+    let with = |kind, owner: &Owner| format!("{kind}{}{}", owner.tag(), owner.as_str());
+    match change {
+        OwnerChange::None => String::new(),
+        OwnerChange::Bind(owner) => with("B", owner),
+        OwnerChange::Set(owner) => with("S", owner),
+        OwnerChange::Clear => "C".into(),
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use crate::domain::{Json, Life, Stamp, Thread};
+use crate::domain::{Json, Life, Owner, Stamp, Thread};
 use crate::store::StoreError;
 
-/// The formats, the second one of threads whose last turn is exclusive.
-const FORMATS: [u8; 2] = [1, 2];
+/// The formats: even ones of threads whose last turn is exclusive, the upper two of those with an owner.
+const FORMATS: [u8; 4] = [1, 2, 3, 4];
 const BYTES: usize = 64;
+/// Bytes of the tag of an owner.
+const TAG_BYTES: usize = 32;
 
 /// The field `M`.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +28,8 @@ impl Meta {
     /// # Errors
     /// [`StoreError::Corrupt`] for another format.
     pub(crate) fn read(packed: &[u8]) -> Result<Self, StoreError> {
-        if packed.len() != BYTES || !FORMATS.contains(&packed[0]) {
+        let is_known = matches!(packed.len().checked_sub(BYTES), Some(0 | TAG_BYTES));
+        if !is_known || !FORMATS.contains(&packed[0]) {
             return Err(StoreError::Corrupt("meta of an unknown format"));
         }
         let mut rest = &packed[1..];
@@ -45,7 +48,7 @@ impl Meta {
     }
 
     /// The thread object that this is the core of.
-    pub(super) fn describe(&self, metadata: Json, expires_ms: u64) -> Thread {
+    pub(super) fn describe(&self, metadata: Json, expires_ms: u64, owner: Option<Owner>) -> Thread {
         Thread {
             stamp: self.stamp,
             size_bytes: self.size_bytes,
@@ -55,6 +58,7 @@ impl Meta {
             updated_ms: self.updated_ms,
             expires_ms,
             ttl: Duration::from_millis(self.ttl_ms),
+            owner,
         }
     }
 }

@@ -7,6 +7,7 @@ pub(super) mod ended_turns;
 pub(super) mod member;
 pub(super) mod meta;
 mod operations;
+mod owners;
 pub(super) mod replies;
 pub(super) mod slices;
 pub(super) mod state;

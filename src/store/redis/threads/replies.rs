@@ -4,13 +4,14 @@ use redis::Value;
 
 use super::meta::Meta;
 use crate::domain::close_array;
-use crate::domain::{Answer, Json, Operation, Policy, Thread, Write, Written};
+use crate::domain::{Answer, Json, Operation, Owner, Policy, Thread, Write, Written};
 use crate::store::redis::refusals::{accepted, unless_refused};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Destroyed, StoreError, WriteError};
 
-/// Words that describe a thread: metadata, milliseconds to live, now.
-const DESCRIBED: usize = 3;
+/// Words that describe a thread: metadata, milliseconds to live, now, owner. Answers that servers of an earlier version
+/// remembered lack the last.
+const DESCRIBED: usize = 4;
 
 /// The reply of the list script.
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteError> {
@@ -18,8 +19,12 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteE
     let [_, replayed, packed, results, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
-    let described = if write.describe { DESCRIBED } else { 0 };
-    let (description, popped) = rest.split_at_checked(described).ok_or(UNKNOWN)?;
+    let described = if write.describe {
+        DESCRIBED.min(rest.len())
+    } else {
+        0
+    };
+    let (description, popped) = rest.split_at(described);
     let meta = Meta::read(bytes(packed)?)?;
     Ok(Written {
         stamp: meta.stamp,
@@ -84,9 +89,9 @@ pub(crate) fn restored(reply: Value, policy: &Policy) -> Result<Option<Thread>, 
     Ok(thread(Value::Array(accepted(array(reply)?, policy)?))?)
 }
 
-/// Metadata, milliseconds to live and now make a meta whole.
+/// Metadata, milliseconds to live, now and perhaps an owner make a meta whole.
 fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreError> {
-    let [metadata, left_ms, now_ms] = description else {
+    let [metadata, left_ms, now_ms, owner @ ..] = description else {
         return Ok(None);
     };
     let metadata = match metadata {
@@ -95,7 +100,14 @@ fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreE
     };
     let expires_ms = integer(now_ms)?.checked_add(integer(left_ms)?);
     let expires_ms = expires_ms.ok_or(UNKNOWN)?;
-    Ok(Some(meta.describe(metadata, expires_ms)))
+    let owner = match owner {
+        [] | [Value::Nil] => None,
+        [owner, ..] => match text(owner)? {
+            "" => None,
+            owner => Some(Owner::new(owner).map_err(|_| UNKNOWN)?),
+        },
+    };
+    Ok(Some(meta.describe(metadata, expires_ms, owner)))
 }
 
 /// The answers of operations. Those that say something stand in the reply in order, as `kind value;`.

@@ -6,21 +6,26 @@ use async_trait::async_trait;
 use redis::Value;
 use tokio::sync::broadcast;
 
-use super::arguments::{bounded_ms, idempotency};
-use crate::domain::{TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use super::arguments::{bounded_ms, idempotency, who};
+use crate::domain::{Access, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
 use crate::store::redis::RedisStore;
-use crate::store::redis::refusals::unless_refused;
+use crate::store::redis::refusals::{unless_foreign, unless_refused};
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
-use crate::store::{StoreError, Turns, WriteError};
+use crate::store::{Turns, WriteError};
 
 const EXCLUSIVE: u8 = 1;
 const WAITS: u8 = 2;
 
 #[async_trait]
 impl Turns for RedisStore {
-    async fn take_turn(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, WriteError> {
+    async fn take_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        take: &TakeTurn,
+    ) -> Result<TurnGranted, WriteError> {
         let bucket = self.names.bucket_of(id);
         let mut cmd = Script::TakeTurn.call(2);
         let exclusive = if take.exclusive { EXCLUSIVE } else { 0 };
@@ -28,6 +33,7 @@ impl Turns for RedisStore {
         cmd.arg(bucket.thread(id))
             .arg(bucket.answers(id))
             .arg(self.ahead())
+            .arg(who(access))
             .arg(idempotency(take.idempotency))
             .arg(take.token.0)
             .arg(bounded_ms(take.ttl))
@@ -38,31 +44,41 @@ impl Turns for RedisStore {
     async fn renew_turn(
         &self,
         id: &ThreadId,
+        access: Access,
         token: TurnToken,
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError> {
-        let mut cmd = self.of_turn(Script::RenewTurn, id, token);
+        let mut cmd = self.of_turn(Script::RenewTurn, id, access, token);
         cmd.arg(bounded_ms(ttl));
         granted(self.link.calls().write(cmd).await?)
     }
 
-    async fn end_turn(&self, id: &ThreadId, token: TurnToken) -> Result<(), WriteError> {
-        let mut cmd = self.of_turn(Script::EndTurn, id, token);
+    async fn end_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+    ) -> Result<(), WriteError> {
+        let mut cmd = self.of_turn(Script::EndTurn, id, access, token);
         cmd.arg(&self.names.ended_turns);
         unless_refused(array(self.link.calls().write(cmd).await?)?)?;
         Ok(())
     }
 
-    async fn get_turn(&self, id: &ThreadId) -> Result<Option<TurnHeld>, StoreError> {
-        let cmd = self.reading(Script::ReadTurn, id);
-        match self.link.calls().read(cmd).await? {
+    async fn get_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<TurnHeld>, WriteError> {
+        let cmd = self.reading(Script::ReadTurn, id, access);
+        match unless_foreign(self.link.calls().read(cmd).await?)? {
             Value::Nil => Ok(None),
             reply => match &array(reply)?[..] {
                 [ends_ms, exclusive] => Ok(Some(TurnHeld {
                     ends_ms: integer(ends_ms)?,
                     exclusive: integer(exclusive)? == 1,
                 })),
-                _ => Err(UNKNOWN),
+                _ => Err(UNKNOWN.into()),
             },
         }
     }
@@ -73,8 +89,8 @@ impl Turns for RedisStore {
 }
 
 impl RedisStore {
-    fn of_turn(&self, script: Script, id: &ThreadId, token: TurnToken) -> Command {
-        let mut cmd = self.reading(script, id);
+    fn of_turn(&self, script: Script, id: &ThreadId, access: Access, token: TurnToken) -> Command {
+        let mut cmd = self.reading(script, id, access);
         cmd.arg(token.0);
         cmd
     }

@@ -5,7 +5,7 @@ use redis::{RedisError, Value};
 
 use super::node::Reader;
 use crate::store::StoreError;
-use crate::store::redis::transport::replies::{UNKNOWN, bytes};
+use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
 
 /// All fields of a hash, as they came from one server or from a cluster.
 #[derive(Debug)]
@@ -22,18 +22,18 @@ pub(crate) enum Fields {
 pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl Fields {
-    /// From the replies to a script that answers 0 when the hash is not to be read, and to HGETALL
-    /// after it; none when they are of another form, such as errors.
-    pub(super) fn touched(replies: &Bytes) -> Option<Option<Self>> {
+    /// From the replies to a script that answers with a number, and to HGETALL after it; none when they are of
+    /// another form, such as errors.
+    pub(super) fn touched(replies: &Bytes) -> Option<(u64, Self)> {
         Self::read_touched(replies).ok().flatten()
     }
 
     /// The same from replies that were read.
-    pub(crate) fn read(touched: &Value, fields: Value) -> Option<Self> {
-        (*touched != Value::Int(0)).then_some(Self::Read(fields))
+    pub(crate) fn read(touched: &Value, fields: Value) -> Result<(u64, Self), StoreError> {
+        Ok((integer(touched)?, Self::Read(fields)))
     }
 
-    fn read_touched(replies: &Bytes) -> Result<Option<Option<Self>>, RedisError> {
+    fn read_touched(replies: &Bytes) -> Result<Option<(u64, Self)>, RedisError> {
         let mut reader = Reader::new(replies);
         let Some(touched) = reader.integer()? else {
             return Ok(None);
@@ -42,7 +42,8 @@ impl Fields {
             return Ok(None);
         };
         let pairs = replies.slice_ref(reader.rest());
-        Ok(Some((touched != 0).then_some(Self::Raw { pairs, count })))
+        let touched = u64::try_from(touched).unwrap_or(u64::MAX);
+        Ok(Some((touched, Self::Raw { pairs, count })))
     }
 
     /// Each field with its value.

@@ -202,15 +202,15 @@ impl Calls<'_> {
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    /// Sends a script that answers 0 when a hash is not to be read, and HGETALL for that hash.
+    /// Sends a script that answers with a number, and HGETALL for a hash, which count if that number says so.
     pub(crate) async fn read_fields(
         &self,
         touch: Command,
         fields: Command,
-    ) -> Result<Option<Fields>, StoreError> {
+    ) -> Result<(u64, Fields), StoreError> {
         let Form::Node(node) = &self.link.form else {
             let [touched, fields] = self.read_all([touch, fields]).await?;
-            return Ok(Fields::read(&touched, fields));
+            return Fields::read(&touched, fields);
         };
         let commands = [touch, fields];
         let call = Call::new(&commands, self.deadline);
@@ -225,7 +225,7 @@ impl Calls<'_> {
         };
         let replies = replies.map_err(|fault| self.error(fault))?;
         let [touched, fields] = replies.try_into().map_err(|_| replies::UNKNOWN)?;
-        Ok(Fields::read(&touched, fields))
+        Fields::read(&touched, fields)
     }
 
     /// Sends any number of such commands, in any order.

@@ -104,6 +104,11 @@ local function archive_scope(thread, archive, life, archive_ms)
   end
 end
 
+-- The ids of a bucket in order, next to its deadlines.
+local function ids_of(k)
+  return sub(k.deadlines, 1, -2) .. 'n'
+end
+
 -- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log, archive, archives and
 -- deadlines. An archive of an earlier life makes room. It has the time of its event's place, so the beginning of the
 -- log tells which archives it needs.
@@ -111,6 +116,8 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)
   call('ZREM', k.deadlines, id)
+  call('ZREM', ids_of(k), id)
+  if #m > META_BYTES then unlist_owned(k.thread, id, sub(m, META_BYTES + 1)) end
   if call('PTTL', k.thread) <= ahead then
     -- only by the clock that tests put ahead: else the key were gone
     call('UNLINK', k.thread)
@@ -124,7 +131,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   if earlier then call('RENAME', k.archive, k.archive .. ':' .. hex(sub(earlier, LIFE_AT, LIFE_END))) end
   call('RENAME', k.thread, k.archive)
   if stops then call('HSET', k.archive, 'T', stops) end
-  call('HSET', k.archive, 'M', sub(m, 1, EVENTS_AT - 1) .. pack('>I4I6', sequence, 0),
+  call('HSET', k.archive, 'M', sub(m, 1, EVENTS_AT - 1) .. pack('>I4I6', sequence, 0) .. sub(m, META_BYTES + 1),
     'E', pack('>BI6I6', flags, ended, archived))
   call('PEXPIRE', k.archive, archive_ms + ahead)
   archive_scope(k.thread, k.archive, life, archive_ms + ahead)
@@ -134,6 +141,7 @@ end
 -- Puts a new life into the deadlines. One that is there already is of a life whose data is lost.
 local function begin_life(k, deadline, ahead)
   local id = id_of(k.thread)
+  call('ZADD', ids_of(k), 0, id)
   if call('ZADD', k.deadlines, 'NX', deadline, id) == 1 then return end
   local lost = tonumber(call('ZSCORE', k.deadlines, id))
   drop_scope(k.thread)

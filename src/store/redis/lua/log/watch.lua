@@ -7,7 +7,7 @@ local m = living(KEYS[1], ahead)
 if m then
   life, version = unpack_(LIFE, m, LIFE_AT)
   if unpack_('>I6', m, WATCHED_AT) < now(ahead) + lasts then
-    call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts))
+    call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts) .. sub(m, META_BYTES + 1))
   end
 end
 if call('PTTL', KEYS[2]) < lasts + ahead then call('SET', KEYS[2], '1', 'PX', lasts + ahead) end

@@ -3,7 +3,7 @@
 -- ARGV: 1 ahead, 2 bytes that it may have. Reply: 1 if it fits now, or 0.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
-local _, s = open_scope(k, ahead, false)
+local _, s = open_scope(k, ahead, false, '')
 local over = s and s.history - tonumber(ARGV[2]) or 0
 if over <= 0 then return 1 end
 local found = oldest_items(k.history, s, over)

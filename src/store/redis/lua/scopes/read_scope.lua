@@ -1,16 +1,16 @@
 -- Reads parts of a scope. KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
 -- ARGV: 1 ahead, 2 `k` when the keys are wanted, 3 `t` the tasks, 4 `r` the record,
--- 5 `g` when this is no use, then fields.
--- Reply: nil; or meta, milliseconds to live (-1: it does not end by itself), now, tasks, record,
+-- 5 `g` when this is no use, 6 access, then fields.
+-- Reply: nil; a refusal; or meta, milliseconds to live (-1: it does not end by itself), now, tasks, record,
 -- keys, and the values.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
-local _, s = open_scope(k, ahead, ARGV[5] ~= 'g')
-if not s then return false end
+local _, s, _, refusal = open_scope(k, ahead, ARGV[5] ~= 'g', ARGV[6])
+if not s then return refusal or false end
 local values, keys = {}, {}
-for from = 6, #ARGV, 1000 do
+for from = 7, #ARGV, 1000 do
   local found = call('HMGET', k.scope, unpack(ARGV, from, math.min(from + 999, #ARGV)))
-  for i, value in ipairs(found) do values[from - 6 + i] = value end
+  for i, value in ipairs(found) do values[from - 7 + i] = value end
 end
 if ARGV[2] == 'k' then
   for _, f in ipairs(call('HKEYS', k.scope)) do

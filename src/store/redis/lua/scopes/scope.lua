@@ -47,12 +47,15 @@ local function purge(key, s, ahead)
 end
 
 -- The scope, its end moved if this is a use; or nil, and whether something is in its place that is
--- over. Before that the meta of its thread, where `k.thread` is there.
-local function open_scope(k, ahead, is_use)
+-- over, and the refusal if the caller may not use its thread. Before that the meta of the thread, where `k.thread` is
+-- there.
+local function open_scope(k, ahead, is_use, access)
   local thread
   if k.thread then
-    if is_use then thread = touch(k.thread, ahead) else thread = living(k.thread, ahead) end
-    if not thread then return nil end
+    thread = living(k.thread, ahead)
+    local refusal = owner_refusal(thread, access)
+    if not thread or refusal then return nil, nil, false, refusal end
+    if is_use then touch(k.thread, ahead, access) end
   end
   local m = call('HGET', k.scope, 'M')
   if not m then return thread, nil, false end

@@ -9,8 +9,8 @@
 --       2 precondition, and 3 idempotency key, as in write.lua   4 the scope as text
 --       5 the new tasks or nothing   6 version and life of those they were worked out from, or nothing
 --       7 `=` and the new record, or nothing   8 `=` and the record it was worked out from, or nothing
---       9 token of a turn of the thread, or nothing
---       10... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
+--       9 token of a turn of the thread, or nothing   10 access
+--       11... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
 --         items `H` id value fingerprint
 -- Reply: `K`, whether it was replayed, meta, answers of the operations as `kind value;`..., and of the
 -- items as `place repeated;`...; or a refusal as in write.lua, among them `no_room` and the bytes of
@@ -18,16 +18,17 @@
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
 local function has(flag) return math.floor(flags / flag) % 2 == 1 end
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[6]}
-local given, memory = recall(KEYS[4], ARGV[3], ahead, 'K')
-if given then return given end
-
 -- the scope as it is ------------------------------------------------------------------------
 local thread_left
-local thread, s, is_over = open_scope(k, ahead, false)
-if ARGV[9] ~= '' or thread and byte(thread) == WITH_TURN then
+local thread, s, is_over, refused = open_scope(k, ahead, false, ARGV[10])
+if refused then return refused end
+local given, memory = recall(KEYS[4], ARGV[3], ahead, 'K')
+if given then return given end
+if ARGV[9] ~= '' or thread and byte(thread) % 2 == 0 then
   local refusal = turn_refusal(k.thread, thread, ARGV[9], ahead)
   if refusal then return refusal end
 end
+if thread and is_unbound(thread, ARGV[10]) then return {'R', 'no_thread'} end
 local there = s ~= nil
 if there then
   if has(1) then return {'R', 'scope_exists'} end
@@ -85,7 +86,7 @@ local function increment(op, f, by)
   return nil, 'v' .. sum
 end
 
-local i, n, op = 10, #ARGV, 0
+local i, n, op = 11, #ARGV, 0
 while i <= n and ARGV[i] ~= 'H' do
   local code, f, refusal, answer = ARGV[i], ARGV[i + 1], nil, nil
   if code == 'S' then
@@ -169,7 +170,7 @@ end
 if has(64) and #items == 0 and not adds_keys and there then
   -- it changes nothing, but is a use
   if thread then
-    thread, thread_left = touch(k.thread, ahead)
+    thread, thread_left = touch(k.thread, ahead, '')
     return reply(thread_left)
   end
   local _, used = open_scope(k, ahead, true)
@@ -267,7 +268,7 @@ puts[#puts + 1] = 'M'
 puts[#puts + 1] = pack_scope(s)
 in_slices('HSET', k.scope, puts)
 in_slices('HDEL', k.scope, gone)
-if thread then thread, thread_left = touch(k.thread, ahead) end
+if thread then thread, thread_left = touch(k.thread, ahead, '') end
 if not thread and s.left and s.left >= 0 then
   for _, key in ipairs({k.scope, k.history, k.ids}) do call('PEXPIRE', key, s.left + ahead) end
 end

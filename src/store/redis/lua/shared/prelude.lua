@@ -3,8 +3,10 @@
 -- A thread is one hash:
 --   M          meta: format, life, version, bytes of the members, number of keys, created,
 --              updated, ttl, end of the absolute lifetime (0: none), number of the next array,
---              grace in seconds, number of its events so far, until when its changes are logged
+--              grace in seconds, number of its events so far, until when its changes are logged; then the
+--              tag of its owner, if it has one
 --   D          metadata as JSON text, if it was set
+--   O          its owner, if it has one: see owners.lua
 --   U          the last turn, if there was one: see turns.lua
 --   E          in the archive: why it ended (as the flags of the event), when, when archived
 --   S          in the archive: the meta of its scope, if it had one
@@ -23,6 +25,8 @@
 --
 -- Next to the threads of a bucket, all in its slot:
 --   :d         deadlines: ids by the time of their next check, which not every use moves
+--   :n         the same ids, in their order
+--   :o:TAG     the threads of an owner, by their last write, and :c:TAG, by their first
 --   :e         the log, a stream of entries as log_event in log.lua writes them
 --   :h         the newest position that was deleted from the log
 --   :a:ID      the archive of the last life of a thread: its hash, with E
@@ -36,6 +40,8 @@
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
+-- Their bytes, and those of the packed policy of a write, behind which `access` is: see `touch`.
+local META_BYTES, POLICY_BYTES = 64, 48
 -- Parts of the meta, and the byte that each begins at: life and version; ttl, end of the absolute lifetime,
 -- number of the next array and grace.
 local LIFE, LIFE_AT, LIFE_END = '>c8I6', 2, 9
@@ -63,15 +69,20 @@ local function lifetime(ttl, ends, ahead)
   return math.max(0, math.min(ttl, ends - now(ahead)))
 end
 
--- The meta of a living thread, its end moved, and how long it lives from now; nil without one.
-local function touch(key, ahead)
+-- The meta of a living thread, its end moved, and how long it lives from now; nil without one. `access`: the threads that
+-- the caller may use: nothing when all, `-` those without an owner, or the tag of an owner, whose and those without one.
+-- If the thread is not among them, nil and the refusal; else false instead of it, which is the reply nil.
+local function touch(key, ahead, access)
   local m = call('HGET', key, 'M')
-  if not m then return nil end
+  if not m then return nil, false end
   local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
   local kept = grace * 1000 + ahead
-  if call('PTTL', key) <= kept then return nil end
+  if call('PTTL', key) <= kept then return nil, false end
   local left = lifetime(ttl, ends, ahead)
-  if left == 0 then return nil end
+  if left == 0 then return nil, false end
+  if access ~= '' and #m > META_BYTES and access ~= sub(m, META_BYTES + 1) then
+    return nil, {'R', access == '-' and 'owner_required' or 'not_the_owner'}
+  end
   call('PEXPIRE', key, left + kept)
   return m, left
 end

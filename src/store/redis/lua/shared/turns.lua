@@ -1,8 +1,7 @@
 -- Shared by the scripts that heed turns. The last turn of a life is the field U of its thread: token, when it ends
--- (0: given back), flags (1: exclusive, 2: another caller waits). A thread whose last turn is exclusive has the format
--- WITH_TURN, so that the scripts for one operation leave it to those that look at the turn.
+-- (0: given back), flags (1: exclusive, 2: another caller waits). A thread whose last turn is exclusive has an even
+-- format, so that the scripts for one operation leave it to those that look at the turn.
 local TURN, TOKEN_END = '>c16I6B', 16
-local PLAIN, WITH_TURN = 1, 2
 
 -- Why a write with that token, or with none (''), may not be done; `m`: the meta of the thread, if it lives. Then
 -- whether its last turn keeps nobody out any more.
@@ -18,7 +17,13 @@ local function turn_refusal(key, m, token, ahead)
   return {'R', 'turn_taken', fmt('%.0f', ends), fmt('%.0f', ends - now(ahead))}
 end
 
+-- The format of a thread of that owner with such a turn.
+local function format_of(owner, is_exclusive)
+  return (owner == '' and PLAIN or OWNED) + (is_exclusive and 1 or 0)
+end
+
 -- Sets the format of a thread that has the meta `m`.
-local function set_format(key, m, format)
+local function set_format(key, m, is_exclusive)
+  local format = format_of(sub(m, META_BYTES + 1), is_exclusive)
   if byte(m) ~= format then call('HSET', key, 'M', string.char(format) .. sub(m, 2)) end
 end

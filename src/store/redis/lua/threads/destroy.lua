@@ -1,18 +1,20 @@
 -- Ends a thread.
 -- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines.
 -- ARGV: 1 ahead, 2 precondition, 3 idempotency key or nothing, 4 tombstone time in milliseconds,
---       5 how long an archive is kept, 6 token of a turn, or nothing.
+--       5 how long an archive is kept, 6 token of a turn, or nothing, 7 access.
 -- Reply: `D`, whether it was replayed, whether there was a thread; or a refusal as in write.lua.
 local key, ahead, tombstone = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[4])
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
+local m, left, dead = living(key, ahead)
+local refusal = owner_refusal(m, ARGV[7])
+if refusal then return refusal end
 local given, memory = recall(KEYS[2], ARGV[3], ahead, 'D')
 if given then return given end
 
-local m, left, dead = living(key, ahead)
 local version, life = 0, NO_LIFE
 if m then life, version = unpack_(LIFE, m, LIFE_AT) end
-if ARGV[6] ~= '' or m and byte(m) == WITH_TURN then
-  local refusal = turn_refusal(key, m, ARGV[6], ahead)
+if ARGV[6] ~= '' or m and byte(m) % 2 == 0 then
+  refusal = turn_refusal(key, m, ARGV[6], ahead)
   if refusal then return refusal end
 end
 if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version, life} end

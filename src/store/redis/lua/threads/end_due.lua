@@ -26,6 +26,7 @@ for i = 3, #ARGV do
       if left > ahead then ended = ended + 1 else lost = lost + 1 end
       end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
     else
+      call('ZREM', ids_of(k), id)
       call('ZREM', k.deadlines, id)
       drop_scope(k.thread)
       log_event(k.log, DESTROYED, LOST, score, 0, 0, NO_LIFE, id, '', ahead)

@@ -1,4 +1,4 @@
--- The names of all fields. KEYS: 1 thread. ARGV: 1 ahead. Reply: nil, or meta, names.
-local m = touch(KEYS[1], tonumber(ARGV[1]))
-if not m then return false end
+-- The names of all fields. KEYS: 1 thread. ARGV: 1 ahead, 2 access. Reply: nil, a refusal, or meta, names.
+local m, refusal = touch(KEYS[1], tonumber(ARGV[1]), ARGV[2])
+if not m then return refusal end
 return {m, call('HKEYS', KEYS[1])}

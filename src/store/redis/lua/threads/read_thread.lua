@@ -1,6 +1,6 @@
--- All but the state. KEYS: 1 thread. ARGV: 1 ahead.
--- Reply: nil, or meta, metadata or nil, milliseconds to live, now.
+-- All but the state. KEYS: 1 thread. ARGV: 1 ahead, 2 access.
+-- Reply: nil, a refusal, or meta, metadata or nil, milliseconds to live, now, owner or nil.
 local ahead = tonumber(ARGV[1])
-local m, left = touch(KEYS[1], ahead)
-if not m then return false end
-return {m, call('HGET', KEYS[1], 'D'), left, now(ahead)}
+local m, left = touch(KEYS[1], ahead, ARGV[2])
+if not m then return left end
+return {m, call('HGET', KEYS[1], 'D'), left, now(ahead), #m > META_BYTES and call('HGET', KEYS[1], 'O')}

@@ -1,7 +1,9 @@
--- The turn that is held. KEYS: 1 thread. ARGV: 1 ahead.
--- Reply: nil, or when it ends, and whether it is exclusive.
+-- The turn that is held. KEYS: 1 thread. ARGV: 1 ahead, 2 access.
+-- Reply: nil, a refusal, or when it ends, and whether it is exclusive.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
-local turn = touch(key, ahead) and call('HGET', key, 'U')
+local m, refusal = touch(key, ahead, ARGV[2])
+if not m then return refusal end
+local turn = call('HGET', key, 'U')
 if not turn then return false end
 local _, ends, flags = unpack_(TURN, turn)
 if ends <= now(ahead) then return false end

@@ -1,10 +1,10 @@
--- Some values. KEYS: 1 thread. ARGV: 1 ahead, 2... fields.
--- Reply: nil, or meta, then for each field nil, its text, or a chunked array's header and chunks.
+-- Some values. KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3... fields.
+-- Reply: nil, a refusal, or meta, then for each field nil, its text, or a chunked array's header and chunks.
 local key = KEYS[1]
-local m = touch(key, tonumber(ARGV[1]))
-if not m then return false end
+local m, refusal = touch(key, tonumber(ARGV[1]), ARGV[2])
+if not m then return refusal end
 local reply = {m}
-for from = 2, #ARGV, 1000 do
+for from = 3, #ARGV, 1000 do
   local texts = call('HMGET', key, unpack(ARGV, from, math.min(from + 999, #ARGV)))
   for i, text in ipairs(texts) do
     if text and byte(text) == 65 then
@@ -15,7 +15,7 @@ for from = 2, #ARGV, 1000 do
       end
       text = chunks
     end
-    reply[from + i - 1] = text
+    reply[from + i - 2] = text
   end
 end
 return reply

@@ -3,7 +3,7 @@
 -- ARGV: 1 ahead, greatest age (0: none), life for it, how long an archive is kept, and how long it
 --         is readable
 --       2 which life, in hex, or nothing for the one that ended last
--- Reply: nil, or meta, metadata, milliseconds to live, now; or a refusal as in write.lua.
+-- Reply: nil, or meta, metadata, milliseconds to live, now, owner or nil; or a refusal as in write.lua.
 local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', ARGV[1])
 local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
 local m, left, dead = living(k.thread, ahead)
@@ -55,9 +55,11 @@ local scope = call('HGET', beside(k.thread, ':k:'), 'M')
 if scope then
   call('HSET', beside(k.thread, ':k:'), 'M', sub(scope, 1, 1) .. life .. sub(scope, 10))
 end
-m = pack(META, 1, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
-  sequence, watched_until(KEYS[6], ahead))
+local owner = sub(m, META_BYTES + 1)
+m = pack(META, owner == '' and PLAIN or OWNED, life, version, bytes, keys, created, now(ahead), ttl, ends, next_array, grace,
+  sequence, watched_until(KEYS[6], ahead)) .. owner
 call('HSET', k.thread, 'M', m)
+if owner ~= '' then list_owned(k.thread, id, owner, created, now(ahead)) end
 call('PEXPIRE', k.thread, lives + grace * 1000 + ahead)
 log_event(k.log, CREATED, 1, now(ahead), version, sequence, life, id, names(call('HKEYS', k.thread)), ahead)
-return {m, call('HGET', k.thread, 'D') or '{}', lives, fmt('%.0f', now(ahead))}
+return {m, call('HGET', k.thread, 'D') or '{}', lives, fmt('%.0f', now(ahead)), call('HGET', k.thread, 'O')}

@@ -4,7 +4,9 @@
 local key, f, v = KEYS[1], ARGV[2], ARGV[3]
 local ahead, _, _, max_bytes, max_keys = unpack_('>I6I5I6I4I4', ARGV[1])
 local m = call('HGET', key, 'M')
-if not m or byte(m) ~= 1 then return 0 end
+if not m or byte(m) % 2 == 0 or byte(m) > 3 then return 0 end
+local owner, access = sub(m, META_BYTES + 1), sub(ARGV[1], POLICY_BYTES + 1)
+if access ~= owner and access ~= '' and (access ~= '-' or owner ~= '') then return 0 end
 local format, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
 local kept = grace * 1000 + ahead
 if call('PTTL', key) <= kept then return 0 end
@@ -21,7 +23,12 @@ end
 if bytes + 1 > max_bytes then return {'R', 'state_too_large', bytes + 1, before == 0 and 2 or before + 1} end
 if keys > max_keys then return {'R', 'too_many_keys'} end
 
-m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched)
+-- first, since it changes nothing if it fails
+if owner ~= '' then
+  local at = find(key, '}:t:', 1, true)
+  call('ZADD', sub(key, 1, at) .. ':o:' .. owner, now(ahead), sub(key, at + 4))
+end
+m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched) .. owner
 call('HSET', key, f, v, 'M', m)
 call('PEXPIRE', key, left + kept)
 return m

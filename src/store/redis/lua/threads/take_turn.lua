@@ -1,12 +1,15 @@
 -- Grants a turn.
 -- KEYS: 1 thread, 2 its remembered answers.
--- ARGV: 1 ahead, 2 idempotency key or nothing, 3 token, 4 how long it lasts, 5 flags: 1 exclusive, 2 the caller waits.
+-- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 token, 5 how long it lasts, 6 flags: 1 exclusive, 2 the caller
+--       waits.
 -- Reply: `U`, whether it was replayed, token, when it ends; or a refusal.
-local key, ahead, flags = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[5])
-local given, memory = recall(KEYS[2], ARGV[2], ahead, 'U')
+local key, ahead, access, flags = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[6])
+local refusal = owner_refusal(access ~= '' and living(key, ahead), access)
+if refusal then return refusal end
+local given, memory = recall(KEYS[2], ARGV[3], ahead, 'U')
 if given then return given end
-local m, left = touch(key, ahead)
-if not m then return {'R', 'no_thread'} end
+local m, left = touch(key, ahead, access)
+if not m or is_unbound(m, access) then return {'R', 'no_thread'} end
 local turn = call('HGET', key, 'U')
 if turn then
   local token, ends, its_flags = unpack_(TURN, turn)
@@ -15,9 +18,9 @@ if turn then
     return {'R', 'turn_taken', fmt('%.0f', ends), fmt('%.0f', ends - now(ahead))}
   end
 end
-local ends = now(ahead) + tonumber(ARGV[4])
-call('HSET', key, 'U', pack(TURN, ARGV[3], ends, flags % 2))
-set_format(key, m, flags % 2 == 1 and WITH_TURN or PLAIN)
-local answer = {'U', 0, ARGV[3], fmt('%.0f', ends)}
+local ends = now(ahead) + tonumber(ARGV[5])
+call('HSET', key, 'U', pack(TURN, ARGV[4], ends, flags % 2))
+set_format(key, m, flags % 2 == 1)
+local answer = {'U', 0, ARGV[4], fmt('%.0f', ends)}
 if memory then remember(memory, answer, 0, left, ahead) end
 return answer

@@ -3,46 +3,49 @@
 -- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch.
 -- ARGV: 1 policy: ahead, ttl, greatest age (0: none), most bytes, most keys, most bytes of metadata,
 --         life for a new thread, its grace in seconds, how long an archive is kept, whether all
---         changes are logged
+--         changes are logged, access
 --       2 precondition: nothing, `E` exists, `V` version, `S` version and life, `L` life
 --       3 idempotency key (16 bytes) and request (16 bytes), or nothing
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
 --       6 new metadata or nothing   7 the metadata it was worked out from, or nothing
 --       8 tombstone: nothing when it is heeded, `I` ignored, `A` heeded after that life
 --       9 token of a turn, or nothing
---       10 how many fields it is about, then these, each once: below they go by their numbers, from 1
+--       10 what becomes of the owner: nothing, `C` it has none any more, or tag and text behind `B` for a thread
+--         without one or `S` for any
+--       11 how many fields it is about, then these, each once: below they go by their numbers, from 1
 --         then guards `E` first count text..., `N` first count, of fields that follow each other
 --         then operations `S` first count text... and `D` first count, of such fields too,
 --         `O` field count, `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
 --         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
 -- Reply: `W`, whether it was replayed, meta, answers of deletes, pushes, pops and increments in order as
--- `kind value;`..., where it describes: metadata, milliseconds to live, now; then the elements of each pop, each with a
+-- `kind value;`..., where it describes: metadata, milliseconds to live, now, owner; then the elements of each pop, each with a
 -- line feed before it. Or `R`, a refusal, and what belongs to it.
 local key = KEYS[1]
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
-local given, memory = recall(KEYS[2], ARGV[3], ahead, 'W')
-if given then return given end
-
 -- the thread as it is -----------------------------------------------------------------------
 local m, left, dead = living(key, ahead)
+local access = sub(ARGV[1], POLICY_BYTES + 1)
+local refusal = owner_refusal(m, access)
+if refusal then return refusal end
+local given, memory = recall(KEYS[2], ARGV[3], ahead, 'W')
+if given then return given end
 local is_tombstone = not m and not dead and left > ahead
 if ARGV[8] == '' and is_tombstone or sub(ARGV[8], 1, 1) == 'A'
   and (is_tombstone or is_past(k.archive, m, sub(ARGV[8], 2), ahead)) then
   return {'R', 'thread_destroyed'}
 end
 local no_turn
-if ARGV[9] ~= '' or m and byte(m) == WITH_TURN then
-  local refusal
+if ARGV[9] ~= '' or m and byte(m) % 2 == 0 then
   refusal, no_turn = turn_refusal(key, m, ARGV[9], ahead)
   if refusal then return refusal end
 end
-local format, version, bytes, keys, ends, next_array, sequence, watched = 1, 0, 0, 0, 0, 0, 0, 0
-local created, _
+local owner, version, bytes, keys, ends, next_array, sequence, watched = '', 0, 0, 0, 0, 0, 0, 0
+local created, is_exclusive, _
 if m then
-  if byte(m) > WITH_TURN then return redis.error_reply('ERR threadkeep: unknown format') end
-  format, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
-  if no_turn then format = PLAIN end
+  if byte(m) > LAST_FORMAT then return redis.error_reply('ERR threadkeep: unknown format') end
+  _, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
+  owner, is_exclusive = sub(m, META_BYTES + 1), byte(m) % 2 == 0 and not no_turn
 end
 local is_new = not m
 local its_life = version > 0 and life or '\0\0\0\0\0\0\0\0'
@@ -58,7 +61,7 @@ local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 -- stored, whether the hash has the field; old, the stored chunked array.
 --
 -- Flat tables, and few calls of functions: a list may have 20,000 fields.
-local FIELDS, n_fields = 10, tonumber(ARGV[10])
+local FIELDS, n_fields = 11, tonumber(ARGV[11])
 local size, text, array, count, dirty = {}, {}, {}, {}, {}
 local pushed, had, has = {}, {}, {}
 local stored, old, cleared = {}, {}, is_new
@@ -282,7 +285,16 @@ if keys > max_keys then return {'R', 'too_many_keys'} end
 if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
 
 -- and only now the writing ------------------------------------------------------------------
-if is_new and left ~= -2 or cleared and m then settle(key) end
+local its_owner, change = owner, ARGV[10]
+if change == 'C' then
+  its_owner = ''
+elseif change ~= '' and (owner == '' or byte(change) == 83) then
+  its_owner = sub(change, 2, 33)
+else
+  change = ''
+end
+if is_new or cleared or its_owner ~= owner then settle(key) end
+if is_new then created = now(ahead) end
 local logged, changed = is_new or log_all == 1 or watched > now(ahead), {}
 if dead then
   end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
@@ -290,11 +302,14 @@ elseif is_new and left ~= -2 then
   call('UNLINK', key)
 elseif cleared and m then
   if logged and keys_before <= MOST_NAMED then changed = call('HKEYS', key) end
-  local kept, turn = call('HGET', key, 'D'), call('HGET', key, 'U')
+  local kept = call('HMGET', key, 'D', 'O', 'U')
   call('UNLINK', key)
-  if kept then call('HSET', key, 'D', kept) end
-  if turn then call('HSET', key, 'U', turn) end
+  for i, f in ipairs({'D', 'O', 'U'}) do
+    if kept[i] then call('HSET', key, f, kept[i]) end
+  end
 end
+-- first, since it changes nothing if it fails
+if its_owner ~= '' then list_owned(key, id_of(key), its_owner, created, now(ahead), owner == its_owner) end
 local puts, n_puts, gone = {}, 0, {}
 local function add(field, value)
   puts[n_puts + 1], puts[n_puts + 2] = field, value
@@ -319,20 +334,26 @@ for f = 1, n_fields do
     end
   end
 end
+if its_owner ~= '' and change ~= '' then
+  add('O', sub(change, 34))
+elseif its_owner ~= owner then
+  gone[#gone + 1] = 'O'
+end
 in_slices('HDEL', key, gone)
 if metadata ~= '' then add('D', metadata) end
 if is_new then
-  created = now(ahead)
   if max_age > 0 then ends = created + max_age end
   sequence, watched = events_before(k.archive), watched_until(KEYS[7], ahead)
 end
 if ARGV[4] ~= '' then ttl = tonumber(ARGV[4]) end
 if logged then sequence = sequence + 1 end
-m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched)
+m = pack(META, format_of(its_owner, is_exclusive), life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched)
+  .. its_owner
 add('M', m)
 in_slices('HSET', key, puts)
 local lives = lifetime(ttl, ends, ahead)
 call('PEXPIRE', key, lives + grace * 1000 + ahead)
+if owner ~= '' and owner ~= its_owner then unlist_owned(key, id_of(key), owner) end
 if is_new then
   begin_life(k, now(ahead) + lives, ahead)
 elseif ARGV[4] ~= '' then
@@ -346,8 +367,9 @@ end
 local answer = {'W', 0, m, table.concat(results, ';')}
 if ARGV[5] == 'd' then
   answer[5], answer[6], answer[7] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead))
+  answer[8] = its_owner ~= '' and call('HGET', key, 'O') or ''
 end
-local cost = 8 * n_results + popped_bytes + (answer[5] and #answer[5] or 0)
+local cost = 8 * n_results + popped_bytes + (answer[5] and #answer[5] + #answer[8] or 0)
 for _, elements in ipairs(popped) do answer[#answer + 1] = elements end
 if memory then remember(memory, answer, cost, lives, ahead) end
 return answer

@@ -1,0 +1,99 @@
+//! Lists of threads.
+
+use std::cmp::Reverse;
+
+use async_trait::async_trait;
+
+use crate::domain::{OwnerTag, Thread, ThreadId};
+use crate::store::memory::MemoryStore;
+use crate::store::merged::{Run, merge};
+use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+
+/// Ids that are looked at under one lock for each thread wanted: most ids of a shard can be those of ended threads.
+const LOOKED_AT: usize = 8;
+
+#[async_trait]
+impl Owners for MemoryStore {
+    async fn list_owned(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        after: Option<&OwnedPlace>,
+        limit: usize,
+    ) -> Result<ThreadPage<OwnedPlace>, StoreError> {
+        let runs = self.0.each().map(|shard| {
+            let places = shard.owned_before(owner, order, after.copied());
+            let items: Vec<_> = places.take(limit + 1).map(Reverse).collect();
+            let is_all = items.len() <= limit;
+            let read_to = items.last().copied().filter(|_| !is_all);
+            Run { items, read_to }
+        });
+        let (places, next) = merge(runs.collect(), limit);
+        let ids = places.iter().map(|Reverse((_, id))| *id);
+        Ok(ThreadPage {
+            threads: self.described(ids),
+            next: next.map(|Reverse(place)| place),
+        })
+    }
+
+    async fn list_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: usize,
+    ) -> Result<ThreadPage<ThreadId>, StoreError> {
+        let after = after.unwrap_or(&ThreadId::MIN);
+        let runs = self.0.each().map(|shard| {
+            let most = LOOKED_AT * limit;
+            let mut run = Run {
+                items: Vec::new(),
+                read_to: None,
+            };
+            for (count, (id, entry)) in shard.after(after).enumerate() {
+                if count == most || run.items.len() == limit {
+                    break;
+                }
+                if entry.has_thread() {
+                    run.items.push(*id);
+                }
+                run.read_to = Some(*id);
+            }
+            let is_end = run
+                .read_to
+                .is_none_or(|last| shard.after(&last).next().is_none());
+            run.read_to.take_if(|_| is_end);
+            run
+        });
+        let (ids, next) = merge(runs.collect(), limit);
+        Ok(ThreadPage {
+            threads: self.described(ids.into_iter()),
+            next,
+        })
+    }
+
+    async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {
+        let mut owned = Owned::default();
+        let now_ms = self.0.clock.now_ms();
+        for shard in self.0.each() {
+            for (_, id) in shard.owned_before(owner, ThreadOrder::Created, None) {
+                if let Some(living) = shard.living(&id, now_ms) {
+                    owned.threads += 1;
+                    owned.size_bytes += living.document.size_bytes();
+                }
+            }
+        }
+        Ok(owned)
+    }
+}
+
+impl MemoryStore {
+    /// The objects of those threads that live now.
+    fn described(&self, ids: impl Iterator<Item = ThreadId>) -> Vec<(ThreadId, Thread)> {
+        let describe = |id: ThreadId| {
+            let now_ms = self.0.clock.now_ms();
+            let shard = self.0.of(&id);
+            let thread = shard.living(&id, now_ms)?.describe();
+            Some((id, thread))
+        };
+        ids.filter_map(describe).collect()
+    }
+}

@@ -1,0 +1,20 @@
+-- Threads as a list shows them, their ends not moved. One that is listed for an owner and is not that owner's any more,
+-- or is no thread, leaves the list. KEYS: threads. ARGV: 1 ahead, 2 the tag of the owner, or nothing for all owners.
+-- Reply: for each nil, or meta, metadata or nil, milliseconds to live, now, owner or nil.
+local ahead, tag, found = tonumber(ARGV[1]), ARGV[2], {}
+for i, key in ipairs(KEYS) do
+  local m, left, dead = living(key, ahead)
+  local listed = m or dead
+  found[i] = false
+  if tag ~= '' and (not listed or sub(listed, META_BYTES + 1) ~= tag) then
+    unlist_owned(key, id_of(key), tag)
+  elseif not listed then
+    call('ZREM', sub(key, 1, find(key, '}:t:', 1, true)) .. ':n', id_of(key))
+  elseif m then
+    local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
+    local lives = left - grace * 1000 - ahead
+    if ends > 0 then lives = math.min(lives, ends - now(ahead)) end
+    found[i] = {m, call('HGET', key, 'D'), lives, fmt('%.0f', now(ahead)), #m > META_BYTES and call('HGET', key, 'O')}
+  end
+end
+return found

@@ -1,0 +1,9 @@
+-- Puts the ids of threads that an earlier version made into the list of ids, some at a time.
+-- KEYS: 1 deadlines, 2 ids. ARGV: 1 the first rank, 2 how many. Reply: 1 when there are more.
+local from, many = tonumber(ARGV[1]), tonumber(ARGV[2])
+local ids, listed = call('ZRANGE', KEYS[1], from, from + many - 1), {}
+for _, id in ipairs(ids) do
+  listed[#listed + 1], listed[#listed + 2] = 0, id
+end
+in_slices('ZADD', KEYS[2], listed)
+return #ids == many and 1 or 0

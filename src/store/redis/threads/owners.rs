@@ -1,0 +1,252 @@
+//! Lists of threads. Each bucket lists its own, in the same step as the write, so that no list ever misses a thread; a
+//! page asks all buckets for some of theirs.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use redis::Value;
+
+use super::replies;
+use crate::domain::{OwnerTag, Thread, ThreadId};
+use crate::store::merged::{Run, merge};
+use crate::store::redis::RedisStore;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::replies::{UNKNOWN, array, integer, is_done, text};
+use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+
+/// Threads of a bucket that one script counts: it takes less than a millisecond.
+const MEASURED: u64 = 400;
+/// Ids of a bucket that one script lists.
+const INDEXED: u64 = 1_000;
+
+#[async_trait]
+impl Owners for RedisStore {
+    async fn list_owned(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        after: Option<&OwnedPlace>,
+        limit: usize,
+    ) -> Result<ThreadPage<OwnedPlace>, StoreError> {
+        let highest = after.map_or_else(|| "+inf".to_owned(), |(ms, _)| ms.to_string());
+        let mut portion = portion(limit);
+        let runs = loop {
+            let runs = self.owned_runs(owner, order, &highest, portion).await?;
+            // of one time there may be more in a bucket than a portion, all before the place
+            let (runs, is_stuck) = behind(runs, after);
+            if !is_stuck {
+                break runs;
+            }
+            portion *= 8;
+        };
+        let (places, next) = merge(runs, limit);
+        let ids: Vec<_> = places.iter().map(|Reverse((_, id))| *id).collect();
+        Ok(ThreadPage {
+            threads: self.heads(&ids, Some(owner)).await?,
+            next: next.map(|Reverse(place)| place),
+        })
+    }
+
+    async fn list_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: usize,
+    ) -> Result<ThreadPage<ThreadId>, StoreError> {
+        if after.is_none() {
+            self.index_ids().await?;
+        }
+        let lowest = after.map_or_else(|| "-".to_owned(), |id| format!("({id}"));
+        let portion = portion(limit);
+        let cmds = self.names.buckets().iter().map(|bucket| {
+            let mut cmd = command("ZRANGEBYLEX");
+            cmd.arg(&bucket.ids)
+                .arg(&lowest)
+                .arg("+")
+                .arg("LIMIT")
+                .arg(0)
+                .arg(portion);
+            cmd
+        });
+        let mut runs = Vec::new();
+        for reply in self.link.calls().read_many(cmds).await? {
+            let ids = array(reply)?;
+            let items = ids.iter().map(id).collect::<Result<Vec<_>, _>>()?;
+            let read_to = items.last().copied().filter(|_| items.len() == portion);
+            runs.push(Run { items, read_to });
+        }
+        let (ids, next) = merge(runs, limit);
+        Ok(ThreadPage {
+            threads: self.heads(&ids, None).await?,
+            next,
+        })
+    }
+
+    async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {
+        let mut owned = Owned::default();
+        let mut from = 0;
+        let mut buckets: Vec<_> = self.names.buckets().iter().collect();
+        while !buckets.is_empty() {
+            let cmds = buckets.iter().map(|bucket| {
+                let mut cmd = Script::MeasureOwned.call(1);
+                cmd.arg(bucket.owned(owner, ThreadOrder::Created))
+                    .arg(self.ahead())
+                    .arg(from)
+                    .arg(MEASURED);
+                cmd
+            });
+            let replies = self
+                .link
+                .calls()
+                .read_many(cmds.collect::<Vec<_>>())
+                .await?;
+            let mut more = Vec::new();
+            for (bucket, reply) in buckets.into_iter().zip(replies) {
+                let [seen, threads, bytes] = &array(reply)?[..] else {
+                    return Err(UNKNOWN);
+                };
+                owned.threads += integer(threads)?;
+                owned.size_bytes += integer(bytes)?;
+                if integer(seen)? == MEASURED {
+                    more.push(bucket);
+                }
+            }
+            buckets = more;
+            from += MEASURED;
+        }
+        Ok(owned)
+    }
+}
+
+impl RedisStore {
+    /// Some of an owner's places in each bucket, from that time back.
+    async fn owned_runs(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        highest: &str,
+        portion: usize,
+    ) -> Result<Vec<Run<Reverse<OwnedPlace>>>, StoreError> {
+        let cmds = self.names.buckets().iter().map(|bucket| {
+            let mut cmd = command("ZREVRANGEBYSCORE");
+            cmd.arg(bucket.owned(owner, order))
+                .arg(highest)
+                .arg("-inf")
+                .arg("WITHSCORES")
+                .arg("LIMIT")
+                .arg(0)
+                .arg(portion);
+            cmd
+        });
+        let replies = self.link.calls().read_many(cmds).await?;
+        let run = |reply| {
+            let items = places(reply)?;
+            let read_to = items.last().copied().filter(|_| items.len() == portion);
+            Ok(Run { items, read_to })
+        };
+        replies.into_iter().map(run).collect()
+    }
+
+    /// The objects of those threads that live, and are still the owner's.
+    async fn heads(
+        &self,
+        ids: &[ThreadId],
+        owner: Option<OwnerTag>,
+    ) -> Result<Vec<(ThreadId, Thread)>, StoreError> {
+        let tag = owner.map_or_else(String::new, |owner| owner.to_string());
+        let mut of_bucket: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (place, id) in ids.iter().enumerate() {
+            let bucket = crate::store::redis::keys::bucket_number(id);
+            of_bucket.entry(bucket).or_default().push(place);
+        }
+        let of_bucket: Vec<_> = of_bucket.into_values().collect();
+        let cmds: Vec<Command> = of_bucket
+            .iter()
+            .map(|places| {
+                let mut cmd = Script::Heads.call(places.len());
+                for place in places {
+                    cmd.arg(self.names.thread(&ids[*place]));
+                }
+                cmd.arg(self.ahead()).arg(&tag);
+                cmd
+            })
+            .collect();
+        let replies = self.link.calls().read_many(cmds).await?;
+        let mut heads: Vec<Option<Thread>> = vec![None; ids.len()];
+        for (places, reply) in of_bucket.iter().zip(replies) {
+            for (place, reply) in places.iter().zip(array(reply)?) {
+                heads[*place] = replies::thread(reply)?;
+            }
+        }
+        let heads = ids.iter().copied().zip(heads);
+        Ok(heads.filter_map(|(id, head)| Some((id, head?))).collect())
+    }
+
+    /// Lists the ids of threads that a server of an earlier version made: a bucket has as many ids as deadlines.
+    async fn index_ids(&self) -> Result<(), StoreError> {
+        let buckets = self.names.buckets();
+        let sizes = buckets.iter().flat_map(|bucket| {
+            [&bucket.deadlines, &bucket.ids].map(|key| {
+                let mut cmd = command("ZCARD");
+                cmd.arg(key);
+                cmd
+            })
+        });
+        let sizes = self.link.calls().read_many(sizes).await?;
+        for (bucket, sizes) in buckets.iter().zip(sizes.chunks(2)) {
+            if integer(&sizes[0])? <= integer(&sizes[1])? {
+                continue;
+            }
+            let mut from = 0;
+            loop {
+                let mut cmd = Script::IndexIds.call(2);
+                cmd.arg(&bucket.deadlines)
+                    .arg(&bucket.ids)
+                    .arg(from)
+                    .arg(INDEXED);
+                if !is_done(&self.link.calls().write(cmd).await?)? {
+                    break;
+                }
+                from += INDEXED;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many places are read in each bucket for a page: ids are spread evenly, so it has few of each.
+fn portion(limit: usize) -> usize {
+    4 + limit / 32
+}
+
+/// Members with their scores, each pair in an array.
+fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
+    let place = |pair| match &array(pair)?[..] {
+        [id_text, Value::Double(ms)] => Ok(Reverse((*ms as u64, id(id_text)?))),
+        _ => Err(UNKNOWN),
+    };
+    array(reply)?.into_iter().map(place).collect()
+}
+
+/// The items behind a place, and whether a run was all before it, so that its items behind it are unknown.
+fn behind(
+    runs: Vec<Run<Reverse<OwnedPlace>>>,
+    after: Option<&OwnedPlace>,
+) -> (Vec<Run<Reverse<OwnedPlace>>>, bool) {
+    let Some(after) = after.copied().map(Reverse) else {
+        return (runs, false);
+    };
+    let mut is_stuck = false;
+    let cut = runs.into_iter().map(|mut run| {
+        run.items.retain(|item| *item > after);
+        is_stuck |= run.items.is_empty() && run.read_to.is_some();
+        run
+    });
+    let runs = cut.collect();
+    (runs, is_stuck)
+}
+
+fn id(value: &Value) -> Result<ThreadId, StoreError> {
+    text(value)?.parse().map_err(|_| UNKNOWN)
+}

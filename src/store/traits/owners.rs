@@ -1,0 +1,72 @@
+//! Lists of threads, those of an owner and all.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::domain::{OwnerTag, Thread, ThreadId};
+use crate::store::StoreError;
+
+/// By which time an owner's threads are listed, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadOrder {
+    /// The last write.
+    Updated,
+    /// The first write.
+    Created,
+}
+
+/// A place in the list of an owner's threads: the time of one, and its id.
+pub type OwnedPlace = (u64, ThreadId);
+
+/// Some threads of a list, and where it goes on; none at its end. Threads that have just ended are missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadPage<P> {
+    /// Ids and thread objects.
+    pub threads: Vec<(ThreadId, Thread)>,
+    /// After which place the list goes on.
+    pub next: Option<P>,
+}
+
+/// The threads of an owner as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Owned {
+    /// Living threads.
+    pub threads: u64,
+    /// The bytes of their states.
+    pub size_bytes: u64,
+}
+
+/// The threads of a store as lists. No list moves the end of a thread.
+///
+/// A thread that exists during the whole listing, and is not written meanwhile, is on exactly one page.
+#[async_trait]
+pub trait Owners: fmt::Debug + Send + Sync {
+    /// The threads of an owner, the newest first. A page may be short, or empty, before the end.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn list_owned(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        after: Option<&OwnedPlace>,
+        limit: usize,
+    ) -> Result<ThreadPage<OwnedPlace>, StoreError>;
+
+    /// All threads, in the order of their ids. A page may be short, or empty, before the end.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn list_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: usize,
+    ) -> Result<ThreadPage<ThreadId>, StoreError>;
+
+    /// The number and size of an owner's threads. It takes time in proportion to their number, but holds nothing up.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError>;
+}

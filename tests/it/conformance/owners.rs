@@ -1,0 +1,598 @@
+//! Owners: access to their threads, and the lists of these.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use threadkeep::domain::scope::{ScopeId, ScopeWrite};
+use threadkeep::domain::{
+    Access, MetadataChange, Owner, OwnerChange, Refusal, Slice, TakeTurn, ThreadId, TurnToken,
+    Write, Written,
+};
+use threadkeep::store::{
+    Destroy, HistoryFrom, Owned, OwnedPlace, ScopeParts, ThreadOrder, WriteError,
+};
+
+use super::room::{Room, Subject, increment, json, key, once, push, set};
+use super::scope_room;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn owner(text: &str) -> Owner {
+    Owner::new(text).unwrap()
+}
+
+fn of(text: &str) -> Access {
+    Access::Of(owner(text).tag())
+}
+
+fn refused<T>(answer: Result<T, WriteError>) -> Option<Refusal> {
+    match answer {
+        Ok(_) => None,
+        Err(WriteError::Refused(refusal)) => Some(refusal),
+        Err(WriteError::Store(error)) => panic!("{error}"),
+    }
+}
+
+/// The first write of a caller of that owner.
+async fn bind(thread: &Subject, text: &str) -> Result<Written, Refusal> {
+    let owner = owner(text);
+    let operations = [set("k", "1")];
+    let write = Write {
+        operations: &operations,
+        owner: OwnerChange::Bind(&owner),
+        access: Access::Of(owner.tag()),
+        describe: true,
+        ..thread.blank()
+    };
+    thread.write(&write).await
+}
+
+async fn change(thread: &Subject, change: OwnerChange<'_>) -> Written {
+    let write = Write {
+        owner: change,
+        ..thread.blank()
+    };
+    thread.write(&write).await.unwrap()
+}
+
+async fn owned(room: &Room, text: &str) -> Subject {
+    let thread = room.subject();
+    bind(&thread, text).await.unwrap();
+    thread
+}
+
+async fn owner_of(thread: &Subject) -> Option<String> {
+    let owner = thread.thread().await?.owner?;
+    Some(owner.as_str().to_owned())
+}
+
+/// All of an owner's list in pages of that size, which must be of at most that size.
+async fn list(room: &Room, text: &str, order: ThreadOrder, limit: usize) -> Vec<ThreadId> {
+    let mut ids = Vec::new();
+    let mut after: Option<OwnedPlace> = None;
+    loop {
+        let page = room
+            .backend
+            .list_owned(owner(text).tag(), order, after.as_ref(), limit);
+        let page = page.await.unwrap();
+        assert!(page.threads.len() <= limit, "{}", page.threads.len());
+        ids.extend(page.threads.iter().map(|(id, _)| *id));
+        after = page.next;
+        if after.is_none() {
+            return ids;
+        }
+    }
+}
+
+async fn updated(room: &Room, text: &str) -> Vec<ThreadId> {
+    list(room, text, ThreadOrder::Updated, 10).await
+}
+
+async fn all_threads(room: &Room, limit: usize) -> Vec<ThreadId> {
+    let mut ids = Vec::new();
+    let mut after = None;
+    loop {
+        let page = room.backend.list_threads(after.as_ref(), limit);
+        let page = page.await.unwrap();
+        assert!(page.threads.len() <= limit, "{}", page.threads.len());
+        ids.extend(page.threads.iter().map(|(id, _)| *id));
+        after = page.next;
+        if after.is_none() {
+            return ids;
+        }
+    }
+}
+
+async fn measure(room: &Room, text: &str) -> Owned {
+    let owned = room.backend.measure_owned(owner(text).tag());
+    owned.await.unwrap()
+}
+
+/// The refusals of every kind of access to a thread, or to its scope.
+async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<Refusal>> {
+    let (id, store) = (&thread.id, &thread.store);
+    let mut answers = vec![
+        refused(store.get_state(id, access).await),
+        refused(store.get_keys(id, access).await),
+        refused(store.get_value(id, access, &key("k"), None).await),
+        refused(store.get_values(id, access, &[key("k"), key("list")]).await),
+        refused(store.get_thread(id, access).await),
+        refused(room.backend.get_turn(id, access).await),
+    ];
+    let slice = Slice::Tail(1);
+    let part = store.get_value(id, access, &key("list"), Some(slice)).await;
+    answers.push(refused(part));
+
+    let metadata = MetadataChange {
+        new: json("{}"),
+        old: None,
+    };
+    let ann = owner("ann");
+    let owner_change = match access {
+        Access::Of(_) => OwnerChange::Bind(&ann),
+        _ => OwnerChange::None,
+    };
+    let blank = || Write {
+        access,
+        ..thread.blank()
+    };
+    for operations in [
+        &[set("k", "2")][..],
+        &[push("list", "1")],
+        &[increment("k", 1)],
+        &[set("k", "2"), push("list", "1")],
+        &[],
+    ] {
+        for idempotency in [None, Some(once("a", "b"))] {
+            let write = Write {
+                operations,
+                idempotency,
+                ..blank()
+            };
+            answers.push(thread.write(&write).await.err());
+        }
+    }
+    for write in [
+        Write {
+            metadata: Some(&metadata),
+            ttl: Some(SECOND),
+            ..blank()
+        },
+        Write {
+            owner: owner_change,
+            ..blank()
+        },
+    ] {
+        answers.push(thread.write(&write).await.err());
+    }
+    let destroy = Destroy {
+        access,
+        ..thread.end()
+    };
+    answers.push(thread.destroy_by(&destroy).await.err());
+
+    let token = TurnToken::random();
+    let take = TakeTurn {
+        token,
+        ttl: SECOND,
+        exclusive: true,
+        waits: false,
+        idempotency: None,
+    };
+    answers.push(refused(room.backend.take_turn(id, access, &take).await));
+    let renewed = room.backend.renew_turn(id, access, token, SECOND).await;
+    answers.push(refused(renewed));
+    answers.push(refused(room.backend.end_turn(id, access, token).await));
+
+    let place = room.scope_of(thread);
+    let operations = [scope_room::set("k", "1")];
+    let items = [scope_room::item("1", "1")];
+    for idempotency in [None, Some(once("a", "b"))] {
+        let write = ScopeWrite {
+            operations: &operations,
+            history: &items,
+            access,
+            idempotency,
+            ..place.blank()
+        };
+        answers.push(refused(
+            place.scopes.write_scope(&place.scope, &write).await,
+        ));
+    }
+    answers.push(refused(read_scope(&place, access, true).await));
+    answers.push(refused(read_scope(&place, access, false).await));
+    let scope: &ScopeId = &place.scope;
+    let history = place
+        .scopes
+        .read_history(scope, access, HistoryFrom::After(0), 10);
+    answers.push(refused(history.await));
+    let ended = place.scopes.end_scope(scope, access, None, None).await;
+    answers.push(refused(ended));
+    answers
+}
+
+async fn read_scope(
+    place: &scope_room::Place,
+    access: Access,
+    is_use: bool,
+) -> Result<Option<threadkeep::store::ScopeView>, WriteError> {
+    let parts = ScopeParts {
+        access,
+        touch: is_use,
+        ..ScopeParts::default()
+    };
+    place.scopes.read_scope(&place.scope, &parts).await
+}
+
+async fn the_first_write_of_an_owner_binds_a_thread(room: Room) {
+    let thread = room.subject();
+    let written = bind(&thread, "ann").await.unwrap();
+    let described = written.thread.unwrap().owner;
+    assert_eq!(described, Some(owner("ann")));
+    assert_eq!(owner_of(&thread).await.as_deref(), Some("ann"));
+
+    let older = room.subject();
+    older.merge(&[set("list", "[]")]).await;
+    assert_eq!(owner_of(&older).await, None);
+    bind(&older, "ann").await.unwrap();
+    assert_eq!(owner_of(&older).await.as_deref(), Some("ann"));
+    assert_eq!(older.state().await.as_deref(), Some(r#"{"k":1,"list":[]}"#));
+    bind(&older, "ann").await.unwrap();
+    assert_eq!(bind(&older, "bob").await, Err(Refusal::NotTheOwner));
+    assert_eq!(owner_of(&older).await.as_deref(), Some("ann"));
+}
+
+async fn of_owners_who_write_at_once_one_gets_the_thread(room: Room) {
+    for _ in 0..20 {
+        let thread = room.subject();
+        let writes = ["ann", "bob", "cid"].map(|text| {
+            let thread = thread.clone();
+            super::room::in_parallel(async move { bind(&thread, text).await.is_ok() })
+        });
+        let mut winners = 0;
+        for write in writes {
+            winners += u32::from(write.await.unwrap());
+        }
+        assert_eq!(winners, 1);
+        let winner = owner_of(&thread).await.unwrap();
+        for text in ["ann", "bob", "cid"] {
+            let listed = updated(&room, text).await.contains(&thread.id);
+            assert_eq!(listed, winner == text, "{text}");
+        }
+    }
+}
+
+async fn others_are_refused_by_every_call_and_change_nothing(room: Room) {
+    let thread = owned(&room, "ann").await;
+    thread.merge(&[set("list", "[1,2]")]).await;
+    let place = room.scope_of(&thread);
+    place.run(&[scope_room::set("k", "7")]).await;
+    let scope = read_scope(&place, Access::All, false)
+        .await
+        .unwrap()
+        .unwrap();
+    room.advance(600 * SECOND);
+    let before = room.backend.list_threads(None, 10).await.unwrap().threads;
+    for (access, refusal) in [
+        (of("bob"), Refusal::NotTheOwner),
+        (Access::Unowned, Refusal::OwnerRequired),
+    ] {
+        for (call, answer) in refusals(&room, &thread, access)
+            .await
+            .into_iter()
+            .enumerate()
+        {
+            assert_eq!(answer, Some(refusal), "call {call}");
+        }
+    }
+    let after = room.backend.list_threads(None, 10).await.unwrap().threads;
+    let [(_, before), (_, after)] = [&before[0], &after[0]];
+    assert_eq!((before.stamp, &before.owner), (after.stamp, &after.owner));
+    // refused calls are no use: the end stays where it was
+    assert!(
+        after.expires_ms <= before.expires_ms + 2,
+        "{after:?} {before:?}"
+    );
+    assert_eq!(
+        thread.state().await.as_deref(),
+        Some(r#"{"k":1,"list":[1,2]}"#)
+    );
+    let now = read_scope(&place, Access::All, false)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((scope.stamp, scope.kv_bytes), (now.stamp, now.kv_bytes));
+}
+
+async fn the_owner_and_a_back_end_are_not_refused(room: Room) {
+    for access in [Access::All, of("ann")] {
+        let thread = owned(&room, "ann").await;
+        thread.merge(&[set("list", "[1,2]")]).await;
+        for (call, answer) in refusals(&room, &thread, access)
+            .await
+            .into_iter()
+            .enumerate()
+        {
+            let ours = !matches!(answer, Some(Refusal::NotTheOwner | Refusal::OwnerRequired));
+            assert!(ours, "call {call}: {answer:?}");
+        }
+        assert!(!thread.exists().await, "the end among them was not done");
+    }
+}
+
+async fn threads_without_an_owner_are_everybodys(room: Room) {
+    for access in [Access::All, Access::Unowned] {
+        let thread = room.subject();
+        thread.merge(&[set("k", "1"), set("list", "[1]")]).await;
+        for (call, answer) in refusals(&room, &thread, access)
+            .await
+            .into_iter()
+            .enumerate()
+        {
+            let ours = !matches!(answer, Some(Refusal::NotTheOwner | Refusal::OwnerRequired));
+            assert!(ours, "call {call}: {answer:?}");
+        }
+    }
+}
+
+async fn a_turn_or_a_scope_binds_no_thread(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    let take = TakeTurn {
+        token: TurnToken::random(),
+        ttl: SECOND,
+        exclusive: false,
+        waits: false,
+        idempotency: None,
+    };
+    let taken = room.backend.take_turn(&thread.id, of("ann"), &take).await;
+    assert_eq!(refused(taken), Some(Refusal::NoThread));
+    let place = room.scope_of(&thread);
+    let operations = [scope_room::set("k", "1")];
+    let write = ScopeWrite {
+        operations: &operations,
+        access: of("ann"),
+        ..place.blank()
+    };
+    let written = place.scopes.write_scope(&place.scope, &write).await;
+    assert_eq!(refused(written), Some(Refusal::NoThread));
+    bind(&thread, "ann").await.unwrap();
+    assert!(
+        room.backend
+            .take_turn(&thread.id, of("ann"), &take)
+            .await
+            .is_ok()
+    );
+    assert!(place.scopes.write_scope(&place.scope, &write).await.is_ok());
+    assert_eq!(owner_of(&thread).await.as_deref(), Some("ann"));
+}
+
+async fn a_remembered_answer_is_its_owners(room: Room) {
+    let thread = room.subject();
+    let ann = owner("ann");
+    let operations = [set("k", "1")];
+    let write = Write {
+        operations: &operations,
+        owner: OwnerChange::Bind(&ann),
+        access: Access::Of(ann.tag()),
+        idempotency: Some(once("a", "b")),
+        ..thread.blank()
+    };
+    assert!(!thread.write(&write).await.unwrap().replayed);
+    assert!(thread.write(&write).await.unwrap().replayed);
+    let bob = owner("bob");
+    let write = Write {
+        owner: OwnerChange::Bind(&bob),
+        access: Access::Of(bob.tag()),
+        ..write
+    };
+    assert_eq!(thread.write(&write).await, Err(Refusal::NotTheOwner));
+}
+
+async fn a_new_owner_gets_the_thread_and_the_old_one_loses_it(room: Room) {
+    let thread = owned(&room, "ann").await;
+    let (ann, bob) = (owner("ann"), owner("bob"));
+    let version = thread.stamp().await.version;
+    let written = change(&thread, OwnerChange::Set(&bob)).await;
+    assert_eq!(written.stamp.version, version + 1);
+    assert_eq!(updated(&room, "ann").await, []);
+    assert_eq!(updated(&room, "bob").await, [thread.id]);
+    assert_eq!(bind(&thread, "ann").await, Err(Refusal::NotTheOwner));
+    bind(&thread, "bob").await.unwrap();
+
+    change(&thread, OwnerChange::Clear).await;
+    assert_eq!(owner_of(&thread).await, None);
+    assert_eq!(updated(&room, "bob").await, []);
+    for order in [ThreadOrder::Updated, ThreadOrder::Created] {
+        change(&thread, OwnerChange::Set(&ann)).await;
+        assert_eq!(list(&room, "ann", order, 1).await, [thread.id]);
+        assert_eq!(list(&room, "bob", order, 1).await, []);
+    }
+    let all = all_threads(&room, 10).await;
+    assert_eq!(all, [thread.id]);
+}
+
+async fn an_exclusive_turn_and_an_owner_go_together(room: Room) {
+    let thread = owned(&room, "ann").await;
+    let token = TurnToken::random();
+    let take = TakeTurn {
+        token,
+        ttl: 30 * SECOND,
+        exclusive: true,
+        waits: false,
+        idempotency: None,
+    };
+    let taken = room.backend.take_turn(&thread.id, of("ann"), &take).await;
+    taken.unwrap();
+    assert!(matches!(
+        bind(&thread, "ann").await,
+        Err(Refusal::TurnTaken { .. })
+    ));
+    assert_eq!(bind(&thread, "bob").await, Err(Refusal::NotTheOwner));
+    let bob = owner("bob");
+    let write = Write {
+        owner: OwnerChange::Set(&bob),
+        turn: Some(token),
+        ..thread.blank()
+    };
+    thread.write(&write).await.unwrap();
+    assert!(matches!(
+        bind(&thread, "bob").await,
+        Err(Refusal::TurnTaken { .. })
+    ));
+    let ended = room.backend.end_turn(&thread.id, of("bob"), token).await;
+    ended.unwrap();
+    bind(&thread, "bob").await.unwrap();
+    assert_eq!(bind(&thread, "ann").await, Err(Refusal::NotTheOwner));
+}
+
+async fn lists_have_the_newest_first_by_either_order(room: Room) {
+    let mut made = Vec::new();
+    for _ in 0..12 {
+        made.push(owned(&room, "ann").await);
+        owned(&room, "bob").await;
+        room.subject().merge(&[set("k", "1")]).await;
+        room.advance(SECOND);
+    }
+    let created: Vec<_> = made.iter().rev().map(|thread| thread.id).collect();
+    for limit in [1, 5, 12, 100] {
+        for order in [ThreadOrder::Updated, ThreadOrder::Created] {
+            assert_eq!(list(&room, "ann", order, limit).await, created, "{limit}");
+        }
+    }
+    // each kind of write moves a thread to the front of one list, and not of the other
+    let metadata = MetadataChange {
+        new: json(r#"{"a":"b"}"#),
+        old: None,
+    };
+    made[0].merge(&[set("k", "2")]).await;
+    room.advance(SECOND);
+    made[1].merge(&[push("list", "1")]).await;
+    room.advance(SECOND);
+    made[2].merge(&[increment("k", 1), set("l", "1")]).await;
+    room.advance(SECOND);
+    let write = Write {
+        metadata: Some(&metadata),
+        ..made[3].blank()
+    };
+    made[3].write(&write).await.unwrap();
+    let mut expected: Vec<_> = [3, 2, 1, 0].map(|n| made[n].id).to_vec();
+    expected.extend(made[4..].iter().rev().map(|thread| thread.id));
+    assert_eq!(updated(&room, "ann").await, expected);
+    assert_eq!(list(&room, "ann", ThreadOrder::Created, 5).await, created);
+}
+
+async fn a_list_has_all_of_one_millisecond_once(room: Room) {
+    const MANY: u64 = 600;
+    room.advance(3_600 * SECOND);
+    let threads: Vec<_> = (0..MANY).map(|_| room.subject()).collect();
+    room.for_each_at_one_time(0..MANY, async |n| {
+        bind(&threads[n as usize], "ann").await.unwrap();
+    })
+    .await;
+    let expected: BTreeSet<_> = threads.iter().map(|thread| thread.id).collect();
+    for limit in [7, 100] {
+        let ids = list(&room, "ann", ThreadOrder::Updated, limit).await;
+        assert_eq!(ids.len(), MANY as usize, "in pages of {limit}");
+        assert_eq!(ids.iter().copied().collect::<BTreeSet<_>>(), expected);
+        let all = all_threads(&room, limit).await;
+        assert!(all.is_sorted(), "in pages of {limit}");
+        assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), expected);
+    }
+    let size_bytes = 7 * MANY;
+    let owned = Owned {
+        threads: MANY,
+        size_bytes,
+    };
+    assert_eq!(measure(&room, "ann").await, owned);
+    assert_eq!(measure(&room, "bob").await, Owned::default());
+}
+
+async fn an_ended_thread_is_in_no_list(room: Room) {
+    let [expires, is_destroyed, stays] = [
+        owned(&room, "ann").await,
+        owned(&room, "ann").await,
+        owned(&room, "ann").await,
+    ];
+    is_destroyed.destroy().await;
+    stays.set_ttl(7_200 * SECOND).await;
+    room.advance(3_700 * SECOND);
+    assert!(!expires.exists().await);
+    for order in [ThreadOrder::Updated, ThreadOrder::Created] {
+        assert_eq!(list(&room, "ann", order, 10).await, [stays.id]);
+    }
+    assert_eq!(all_threads(&room, 10).await, [stays.id]);
+    assert_eq!(measure(&room, "ann").await.threads, 1);
+    assert_eq!(list(&room, "bob", ThreadOrder::Updated, 10).await, []);
+}
+
+async fn a_restored_thread_is_its_owners_again(room: Room) {
+    let thread = owned(&room, "ann").await;
+    thread.destroy().await;
+    let restored = room.backend.restore(&thread.id, None, &thread.policy);
+    assert_eq!(restored.await.unwrap().unwrap().owner, Some(owner("ann")));
+    assert_eq!(updated(&room, "ann").await, [thread.id]);
+    assert_eq!(
+        refused(thread.store.get_state(&thread.id, of("bob")).await),
+        Some(Refusal::NotTheOwner)
+    );
+}
+
+async fn a_new_life_begins_without_an_owner(room: Room) {
+    let thread = owned(&room, "ann").await;
+    room.advance(3_700 * SECOND);
+    thread.merge(&[set("k", "2")]).await;
+    assert_eq!(owner_of(&thread).await, None);
+    assert_eq!(updated(&room, "ann").await, []);
+    room.advance(3_700 * SECOND);
+    bind(&thread, "bob").await.unwrap();
+    assert_eq!(updated(&room, "bob").await, [thread.id]);
+    assert_eq!(updated(&room, "ann").await, []);
+}
+
+async fn a_list_moves_no_end(room: Room) {
+    let thread = owned(&room, "ann").await;
+    room.advance(3_500 * SECOND);
+    assert_eq!(updated(&room, "ann").await, [thread.id]);
+    assert_eq!(all_threads(&room, 1).await, [thread.id]);
+    measure(&room, "ann").await;
+    room.advance(200 * SECOND);
+    assert!(!thread.exists().await);
+}
+
+async fn a_refused_write_moves_no_thread_in_a_list(room: Room) {
+    let first = owned(&room, "ann").await;
+    room.advance(SECOND);
+    let second = owned(&room, "ann").await;
+    room.advance(SECOND);
+    let bob = owner("bob");
+    let operations = [set("", "1"), increment("k", 1), push("k", "1")];
+    let write = Write {
+        operations: &operations,
+        owner: OwnerChange::Set(&bob),
+        ..first.blank()
+    };
+    assert!(first.write(&write).await.is_err());
+    assert_eq!(updated(&room, "ann").await, [second.id, first.id]);
+    assert_eq!(updated(&room, "bob").await, []);
+    assert_eq!(owner_of(&first).await.as_deref(), Some("ann"));
+}
+
+super::over_every_store! {
+    the_first_write_of_an_owner_binds_a_thread,
+    of_owners_who_write_at_once_one_gets_the_thread,
+    others_are_refused_by_every_call_and_change_nothing,
+    the_owner_and_a_back_end_are_not_refused,
+    threads_without_an_owner_are_everybodys,
+    a_turn_or_a_scope_binds_no_thread,
+    a_remembered_answer_is_its_owners,
+    a_new_owner_gets_the_thread_and_the_old_one_loses_it,
+    an_exclusive_turn_and_an_owner_go_together,
+    lists_have_the_newest_first_by_either_order,
+    a_list_has_all_of_one_millisecond_once,
+    an_ended_thread_is_in_no_list,
+    a_restored_thread_is_its_owners_again,
+    a_new_life_begins_without_an_owner,
+    a_list_moves_no_end,
+    a_refused_write_moves_no_thread_in_a_list,
+}
