@@ -112,8 +112,8 @@ impl Application {
             None => Arc::default(),
         };
         register_signing(own, ring.clone(), status);
-        register_jwks(own, settings.jwks.clone());
-        if let Some(jwks) = settings.jwks.clone() {
+        register_jwks(own, settings.callers.jwks.clone());
+        if let Some(jwks) = settings.callers.jwks.clone() {
             events.spawn_until_stopped(jwks.keep_fresh());
         }
         let registry = Arc::new(registry);
@@ -290,8 +290,12 @@ fn identity(settings: &Settings) -> Identity {
         Some(origin) => identity.at_origin(origin),
         None => identity,
     };
-    match &settings.provider {
+    let identity = match &settings.callers.provider {
         Some(provider) => identity.provide(Arc::clone(provider)),
+        None => identity,
+    };
+    match &settings.callers.owners {
+        Some(owners) => identity.own(owners.clone()),
         None => identity,
     }
 }

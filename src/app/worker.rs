@@ -14,8 +14,8 @@ use crate::protocols::modelrelay::ModelRelay;
 use crate::service::rates::{LimitedScopes, LimitedStore, RateCounters, RateGate};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, NamespaceService, RunService, ScopeService, SessionService, StateHandleService,
-    ThreadService, TurnService, Waiting,
+    ArchiveService, NamespaceService, OwnerService, RunService, ScopeService, SessionService,
+    StateHandleService, ThreadService, TurnService, Waiting,
 };
 use crate::store::{Backend, Clock, Scopes, Store};
 use crate::webhooks::Webhooks;
@@ -69,6 +69,7 @@ impl Shared {
             ),
             scopes: ScopeService::new(scopes, service.clone(), settings.scopes, timeout),
             service,
+            owners: OwnerService::new(Arc::clone(backend) as _),
             archives: ArchiveService::new(Arc::clone(backend) as _, settings.policy),
             namespaces: NamespaceService::new(Arc::clone(backend) as _, settings.entries),
             events: self.events.clone(),

@@ -2,20 +2,15 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
-
-use actix_web::http::header::HeaderName;
 
 use super::error::{Fault, SettingsError};
-use super::given::Given;
 use super::keys::named_secrets;
 use super::values::Values;
 use super::warning::Warning;
 use crate::domain::{KeyRing, NamedSecret, SECRET_BYTES, SigningKey};
 use crate::identity::{
-    ApiKey, ApiKeys, COOKIE_MAX_AGE_SECONDS, CookieError, CookieSettings, Jwks, JwksUrl,
-    JwtSettings, JwtSubject, RightError, Rights, SameSite, Secure, ThreadIdProvider, TrustedHeader,
-    TrustedProxies,
+    ApiKey, ApiKeys, COOKIE_MAX_AGE_SECONDS, CookieError, CookieSettings, RightError, Rights,
+    SameSite, Secure, TrustedProxies,
 };
 
 /// The configured ring, if there is one. Only on a loopback address may it be missing or weak.
@@ -175,84 +170,4 @@ pub(super) fn cookie(values: &mut Values) -> Result<CookieSettings, SettingsErro
 pub(super) fn proxies(values: &mut Values) -> Result<TrustedProxies, SettingsError> {
     let given = values.take("trusted_proxies");
     TrustedProxies::parse(given.items()).map_err(|error| given.refuse(Fault::Other(error.into())))
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Signed,
-    Header,
-    Jwt,
-}
-
-/// The provider that replaces signed ids, if there is one, and the key set that it fetches.
-type Provider = (Option<Arc<dyn ThreadIdProvider>>, Option<Jwks>);
-
-/// The provider of these settings. `has_proxies`: whether any is trusted.
-pub(super) fn provider(values: &mut Values, has_proxies: bool) -> Result<Provider, SettingsError> {
-    let identity = values.take("identity");
-    let kinds = [
-        ("signed", Kind::Signed),
-        ("header", Kind::Header),
-        ("jwt", Kind::Jwt),
-    ];
-    let kind = identity.one_of(&kinds, "signed, header or jwt")?;
-    let header = values.take("identity_header");
-    let file = values.take("identity_secret_file");
-    let secret = values.take("identity_secret").or_file(file)?;
-    let key_file = values.take("identity_jwt_key_file");
-    let jwks_url = values.take("identity_jwt_jwks_url");
-    let jwt = JwtSettings {
-        issuer: values.take("identity_jwt_issuer").filled().map(Into::into),
-        audience: values
-            .take("identity_jwt_audience")
-            .filled()
-            .map(Into::into),
-    };
-    if !matches!(kind, Kind::Signed) && secret.text().len() < SECRET_BYTES {
-        let rule = "a secret of at least 32 bytes, unless `identity` is signed";
-        return Err(secret.refuse(Fault::Expected(rule)));
-    }
-    let secret = secret.text().as_bytes();
-    match kind {
-        Kind::Signed => Ok((None, None)),
-        Kind::Header if !has_proxies => Err(identity.refuse(Fault::Expected(
-            "signed or jwt, as `trusted_proxies` is empty and nobody's header counts",
-        ))),
-        Kind::Header => {
-            let name: HeaderName = header.parse("the name of a header, as `identity` is header")?;
-            Ok((Some(Arc::new(TrustedHeader::new(name, secret))), None))
-        }
-        Kind::Jwt => by_token(&key_file, &jwks_url, jwt, secret),
-    }
-}
-
-/// Tokens are verified with one key or with a key set, but not with both.
-fn by_token(
-    key_file: &Given,
-    jwks_url: &Given,
-    jwt: JwtSettings,
-    secret: &[u8],
-) -> Result<Provider, SettingsError> {
-    if jwks_url.filled().is_some() {
-        if key_file.filled().is_some() {
-            return Err(jwks_url.refuse(Fault::Both(key_file.name)));
-        }
-        let url = jwks_url.text().parse::<JwksUrl>();
-        let url = url.map_err(|error| jwks_url.refuse(Fault::Other(error.into())))?;
-        let jwks = Jwks::new(url, jwt);
-        let provider = JwtSubject::of_set(jwks.clone(), secret);
-        return Ok((Some(Arc::new(provider)), Some(jwks)));
-    }
-    let needed = Fault::Needed("as `identity` is jwt, or else `identity_jwt_jwks_url`");
-    let Some(key) = key_file.file()? else {
-        return Err(key_file.refuse(needed));
-    };
-    let key = key.trim_ascii();
-    if key.len() < SECRET_BYTES {
-        let rule = "a file of a public key or a secret of at least 32 bytes";
-        return Err(key_file.refuse(Fault::Expected(rule)));
-    }
-    let provider = JwtSubject::new(key, &jwt, secret)
-        .map_err(|error| key_file.refuse(Fault::Other(error.into())))?;
-    Ok((Some(Arc::new(provider)), None))
 }

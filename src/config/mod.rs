@@ -3,6 +3,7 @@
 //! A setting is an entry of `default.toml` and a field of [`Settings`]. Flags, help and the report
 //! of `threadkeep config` follow from the entry.
 
+mod callers;
 mod catalog;
 mod client;
 mod cors;

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
+use super::callers::Callers;
 use super::cors::CorsOrigins;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
@@ -12,12 +12,12 @@ use super::mcp::{self, McpSettings};
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::Values;
 use super::warning::Warning;
-use super::{identity, listen, log_filter, machine, public_url, rates, webhooks};
+use super::{callers, identity, listen, log_filter, machine, public_url, rates, webhooks};
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention, is_name,
 };
-use crate::identity::{ApiKeys, CookieSettings, Jwks, ThreadIdProvider, TrustedProxies};
+use crate::identity::{ApiKeys, CookieSettings, TrustedProxies};
 use crate::webhooks::Endpoint;
 
 /// The settings of a server. The debug form contains no secret.
@@ -65,10 +65,8 @@ pub struct Settings {
     pub api_keys: ApiKeys,
     /// How the cookie is set.
     pub cookie: CookieSettings,
-    /// The provider that replaces signed ids, if there is one.
-    pub provider: Option<Arc<dyn ThreadIdProvider>>,
-    /// The key set that it fetches, which is to be kept fresh.
-    pub jwks: Option<Jwks>,
+    /// How callers are known.
+    pub callers: Callers,
     /// The proxies whose headers about scheme and client count.
     pub proxies: TrustedProxies,
     /// The origins of pages that may call.
@@ -152,7 +150,7 @@ impl Settings {
             .within(largest_body..=MEMORY_BYTES_MAX, rule)?;
         let (webhooks, webhook_allow_private) = webhooks::endpoints(values)?;
         let public_url = public_url::read(&values.take("public_url"))?;
-        let (provider, jwks) = identity::provider(values, has_proxies)?;
+        let callers = callers::read(values, has_proxies)?;
         let cors = CorsOrigins::read(&values.take("cors_origins"))?;
         Ok(Self {
             listen,
@@ -178,8 +176,7 @@ impl Settings {
             signing_key_wait: signing_key_wait(values)?,
             api_keys: identity::api_keys(values, listen, &mut warnings)?,
             cookie: identity::cookie(values)?,
-            provider,
-            jwks,
+            callers,
             proxies: identity::proxies(values)?,
             log: log(values)?,
             warnings,

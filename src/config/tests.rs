@@ -361,15 +361,41 @@ fn a_provider_needs_what_it_goes_by() {
     let jwt = ("IDENTITY", "jwt");
     let file = TempFile::new("jwt", SECRET);
     let key = ("IDENTITY_JWT_KEY_FILE", file.as_str());
-    let provider = |layers| load(&layers).unwrap().provider;
+    let provider = |layers| load(&layers).unwrap().callers.provider;
 
     assert!(refusal(&environment(&[header, proxies, name])).contains("at least 32 bytes"));
     assert!(refusal(&environment(&[header, secret, name])).contains("`trusted_proxies` is empty"));
     assert!(refusal(&environment(&[header, secret, proxies])).contains("the name of a header"));
-    assert!(refusal(&environment(&[jwt, secret])).contains("required as `identity` is jwt"));
+    assert!(
+        refusal(&environment(&[jwt, secret])).contains("required as `identity` or `owner` is jwt")
+    );
     assert!(provider(environment(&[header, secret, proxies, name])).is_some());
     assert!(provider(environment(&[jwt, secret, key])).is_some());
     assert!(provider(Layers::default()).is_none());
+}
+
+#[test]
+fn owners_need_what_they_go_by() {
+    let header = ("OWNER", "header");
+    let proxies = ("TRUSTED_PROXIES", "10.0.0.1");
+    let name = ("IDENTITY_HEADER", "x-user");
+    let jwt = ("OWNER", "jwt");
+    let file = TempFile::new("jwt", SECRET);
+    let key = ("IDENTITY_JWT_KEY_FILE", file.as_str());
+    let required = ("OWNER_REQUIRED", "true");
+    let callers = |layers| load(&layers).unwrap().callers;
+
+    assert!(refusal(&environment(&[header, name])).contains("`trusted_proxies` is empty"));
+    assert!(refusal(&environment(&[header, proxies])).contains("the name of a header"));
+    assert!(refusal(&environment(&[jwt])).contains("required as `identity` or `owner` is jwt"));
+    assert!(refusal(&environment(&[required])).contains("false, unless `owner` is header or jwt"));
+    assert!(refusal(&environment(&[("OWNER", "signed")])).contains("none, header or jwt"));
+    for layers in [&[header, proxies, name][..], &[jwt, key, required]] {
+        let callers = callers(environment(layers));
+        // no secret is needed, as ids stay signed
+        assert!(callers.owners.is_some() && callers.provider.is_none());
+    }
+    assert!(callers(Layers::default()).owners.is_none());
 }
 
 #[test]

@@ -192,10 +192,11 @@ fn is_page(path: &str) -> bool {
     matches!(path, "/" | "/docs") || path.starts_with("/docs/")
 }
 
-/// A refusal makes no new id known. That a key is not there is an answer. The id of a thread that
+/// A 401 carries no id. A refusal makes no new id known. That a key is not there is an answer. The id of a thread that
 /// was destroyed is not handed back: a late answer would put it in the place of the new one.
 fn is_kept_back(caller: &Caller, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_new = caller.source == Source::Minted;
-    status == StatusCode::GONE || is_new && is_refusal && status != StatusCode::NOT_FOUND
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::GONE)
+        || is_new && is_refusal && status != StatusCode::NOT_FOUND
 }

@@ -18,10 +18,14 @@ mod scopes;
 mod threads;
 mod tools;
 
+use std::borrow::Cow;
+
 use crate::events::Events;
-use crate::identity::{ApiKeys, Identity};
+use crate::identity::{ApiKeys, Behalf, Identity};
 use crate::service::tools::Toolbox;
-use crate::service::{ArchiveService, NamespaceService, ScopeService, ThreadService, TurnService};
+use crate::service::{
+    ArchiveService, NamespaceService, OwnerService, ScopeService, ThreadService, TurnService,
+};
 use crate::webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
@@ -51,6 +55,8 @@ pub struct Api {
     pub turns: TurnService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,
+    /// Lists of threads, and their owners.
+    pub owners: OwnerService,
     /// Archives of ended threads.
     pub archives: ArchiveService,
     /// Data of applications that outlives threads.
@@ -68,6 +74,24 @@ pub struct Api {
 }
 
 impl Api {
+    /// The threads that a caller may use.
+    #[must_use]
+    pub(crate) fn threads_for(&self, behalf: &Behalf) -> Cow<'_, ThreadService> {
+        match behalf {
+            Behalf::Anyone => Cow::Borrowed(&self.service),
+            Behalf::Caller(owner) => Cow::Owned(self.service.on_behalf_of(owner.clone())),
+        }
+    }
+
+    /// The scopes that a caller may use.
+    #[must_use]
+    pub(crate) fn scopes_for(&self, behalf: &Behalf) -> Cow<'_, ScopeService> {
+        match behalf {
+            Behalf::Anyone => Cow::Borrowed(&self.scopes),
+            Behalf::Caller(owner) => Cow::Owned(self.scopes.on_behalf_of(owner.clone())),
+        }
+    }
+
     /// The tools over the scopes.
     #[must_use]
     pub fn tools(&self) -> Toolbox {

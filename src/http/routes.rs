@@ -17,8 +17,10 @@ impl Api {
             .configure(|config| thread_routes(config, "/v1/threads/{id}"))
             .service(
                 web::resource("/v1/threads")
+                    .route(get().to(threads::lists::list_threads))
+                    .route(head().to(threads::lists::list_threads))
                     .route(post().to(threads::lifecycle::create_thread))
-                    .default_service(not_allowed("POST")),
+                    .default_service(not_allowed("GET, HEAD, POST")),
             )
             .configure(entry_routes)
             .configure(back_end_routes)
@@ -202,6 +204,12 @@ fn back_end_routes(config: &mut ServiceConfig) {
             web::resource("/v1/archives/{id}/history")
                 .route(get().to(threads::history::get_final_history))
                 .route(head().to(threads::history::get_final_history))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/owners/{owner}")
+                .route(get().to(threads::lists::get_owner))
+                .route(head().to(threads::lists::get_owner))
                 .default_service(not_allowed_for_back_end("GET, HEAD")),
         )
         .service(

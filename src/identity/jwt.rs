@@ -18,12 +18,12 @@ use crate::domain::{KeyRing, SigningKey, ThreadId};
 /// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose
 /// signature and `exp` are verified (RFC 7519).
 pub struct JwtSubject {
-    keys: Keys,
+    keys: TokenKeys,
     ring: KeyRing,
 }
 
 /// The keys that verify tokens.
-enum Keys {
+pub(super) enum TokenKeys {
     One(Box<Verifier>),
     Set(Jwks),
 }
@@ -90,16 +90,9 @@ fn is_der(bytes: &[u8]) -> bool {
     octets > 0 && content.len() == length
 }
 
-impl JwtSubject {
-    /// Verifies with that key: a public key in PEM form, or else the bytes of a shared secret
-    /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from
-    /// the key alone.
-    /// `secret` is what the ids are hashed with.
-    ///
-    /// # Errors
-    /// [`JwtError`] when no key is found in the bytes, or when they may be a public one in a form
-    /// that could be mistaken for a secret.
-    pub fn new(key: &[u8], settings: &JwtSettings, secret: &[u8]) -> Result<Self, JwtError> {
+impl TokenKeys {
+    /// The key in those bytes: see [`JwtSubject::new`].
+    pub(super) fn one(key: &[u8], settings: &JwtSettings) -> Result<Self, JwtError> {
         let key = if let Some(pem) = memchr::memmem::find(key, b"-----BEGIN ") {
             let key = &key[pem..];
             DecodingKey::from_rsa_pem(key)
@@ -111,17 +104,47 @@ impl JwtSubject {
         };
         let algorithms = key.family().algorithms().to_vec();
         let verifier = Verifier::new(key, algorithms, settings);
-        Ok(Self::with(Keys::One(Box::new(verifier)), secret))
+        Ok(Self::One(Box::new(verifier)))
+    }
+
+    /// The wait before a token is verified.
+    pub(super) fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
+        match self {
+            Self::One(_) => None,
+            Self::Set(set) => set.prepare(bearer(request)?),
+        }
+    }
+
+    /// The subject of a token.
+    pub(super) fn subject(&self, token: &str) -> Result<String, ProviderError> {
+        match self {
+            Self::One(verifier) => verifier.subject(token),
+            Self::Set(set) => set.verify(token, |verifier| verifier.subject(token)),
+        }
+    }
+}
+
+impl JwtSubject {
+    /// Verifies with that key: a public key in PEM form, or else the bytes of a shared secret
+    /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from
+    /// the key alone.
+    /// `secret` is what the ids are hashed with.
+    ///
+    /// # Errors
+    /// [`JwtError`] when no key is found in the bytes, or when they may be a public one in a form
+    /// that could be mistaken for a secret.
+    pub fn new(key: &[u8], settings: &JwtSettings, secret: &[u8]) -> Result<Self, JwtError> {
+        Ok(Self::with(TokenKeys::one(key, settings)?, secret))
     }
 
     /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh). `secret` keys the hash that
     /// makes the ids.
     #[must_use]
     pub fn of_set(keys: Jwks, secret: &[u8]) -> Self {
-        Self::with(Keys::Set(keys), secret)
+        Self::with(TokenKeys::Set(keys), secret)
     }
 
-    fn with(keys: Keys, secret: &[u8]) -> Self {
+    fn with(keys: TokenKeys, secret: &[u8]) -> Self {
         let ring = KeyRing::new(vec![SigningKey::new("identity", secret)]);
         Self {
             keys,
@@ -137,10 +160,7 @@ impl ThreadIdProvider for JwtSubject {
     }
 
     fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
-        match &self.keys {
-            Keys::One(_) => None,
-            Keys::Set(set) => set.prepare(bearer(request)?),
-        }
+        self.keys.prepare(request)
     }
 
     fn thread_id(
@@ -149,16 +169,13 @@ impl ThreadIdProvider for JwtSubject {
         _: &TrustedProxies,
     ) -> Result<ThreadId, ProviderError> {
         let token = bearer(request).ok_or(ProviderError::Missing)?;
-        let subject = match &self.keys {
-            Keys::One(verifier) => verifier.subject(token),
-            Keys::Set(set) => set.verify(token, |verifier| verifier.subject(token)),
-        };
-        Ok(self.ring.derive("sub", &[subject?.as_bytes()]))
+        let subject = self.keys.subject(token)?;
+        Ok(self.ring.derive("sub", &[subject.as_bytes()]))
     }
 }
 
 /// The token of `Authorization: Bearer`.
-fn bearer(request: &HttpRequest) -> Option<&str> {
+pub(super) fn bearer(request: &HttpRequest) -> Option<&str> {
     let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

@@ -11,6 +11,7 @@ mod jwks;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod origins;
+mod owners;
 mod provider;
 mod proxies;
 mod rights;
@@ -41,6 +42,11 @@ pub use jwks::{Jwks, JwksCounts, JwksUrl, JwksUrlError};
 #[cfg(feature = "jwt")]
 pub use jwt::{JwtError, JwtSubject};
 use origins::{Origins, has_origin, is_cross_site};
+#[cfg(feature = "jwt")]
+pub use owners::JwtOwner;
+#[doc(hidden)]
+pub use owners::{Behalf, Owners};
+pub use owners::{HeaderOwner, OwnerProvider};
 pub use provider::{ProviderError, ThreadIdProvider};
 pub use proxies::{ProxyError, TrustedProxies};
 #[doc(hidden)]
@@ -63,6 +69,7 @@ pub struct Identity {
     proxies: Arc<TrustedProxies>,
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
+    owners: Option<Owners>,
 }
 
 /// A request whose thread cannot be determined. No part of the answer reveals the cause.
@@ -78,6 +85,12 @@ pub enum IdentityError {
     /// The provider in place does not know the caller.
     #[error("the caller is unknown")]
     UnknownCaller(#[source] ProviderError),
+    /// The credential for an owner is rejected.
+    #[error("the server does not accept the owner of the request")]
+    UnknownOwner(#[source] ProviderError),
+    /// Each request for a thread needs an owner, and this one has none.
+    #[error("the request needs an owner")]
+    OwnerRequired,
     /// The provider in place cannot tell at the moment.
     #[error("the server cannot verify callers at the moment")]
     Unavailable(#[source] ProviderError),
@@ -93,6 +106,7 @@ impl Identity {
             proxies: Arc::default(),
             origins: Arc::default(),
             provider: None,
+            owners: None,
         }
     }
 
@@ -136,6 +150,15 @@ impl Identity {
     pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         Self {
             provider: Some(provider),
+            ..self
+        }
+    }
+
+    /// Asks each caller for an owner.
+    #[must_use]
+    pub fn own(self, owners: Owners) -> Self {
+        Self {
+            owners: Some(owners),
             ..self
         }
     }
@@ -185,10 +208,48 @@ impl Identity {
         Ok(caller)
     }
 
-    /// The wait before [`Self::identify`], if the provider needs something for this request first.
+    /// Whether callers without an api key are asked for owners.
+    #[must_use]
+    pub fn asks_for_owners(&self) -> bool {
+        self.owners.is_some()
+    }
+
+    /// On whose behalf a caller without an api key acts.
+    ///
+    /// # Errors
+    /// [`IdentityError`]; the store was not touched.
+    pub fn behalf(&self, request: &HttpRequest) -> Result<Behalf, IdentityError> {
+        let Some(Owners { provider, required }) = &self.owners else {
+            return Ok(Behalf::Anyone);
+        };
+        let owner = provider
+            .owner(request, &self.proxies)
+            .map_err(|error| match error {
+                ProviderError::Unavailable => IdentityError::Unavailable(error),
+                error => IdentityError::UnknownOwner(error),
+            })?;
+        match &owner {
+            None if *required => return Err(IdentityError::OwnerRequired),
+            Some(_) if provider.is_ambient() => self.check_origin(request)?,
+            _ => {}
+        }
+        Ok(Behalf::Caller(owner))
+    }
+
+    /// The wait before [`Self::identify`] and [`Self::behalf`], if a provider needs something for this request first.
     #[must_use]
     pub fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
-        self.provider.as_ref()?.prepare(request)
+        let provider = self.provider.as_ref();
+        let thread = provider.and_then(|provider| provider.prepare(request));
+        let owners = self.owners.as_ref();
+        let owner = owners.and_then(|owners| owners.provider.prepare(request));
+        match (thread, owner) {
+            (Some(thread), Some(owner)) => Some(Box::pin(async {
+                thread.await;
+                owner.await;
+            })),
+            (thread, owner) => thread.or(owner),
+        }
     }
 
     /// Whether a provider knows the callers.

@@ -17,7 +17,7 @@ use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
-    ArchiveService, NamespaceService, ScopeService, ThreadService, TurnService,
+    ArchiveService, NamespaceService, OwnerService, ScopeService, ThreadService, TurnService,
 };
 use threadkeep::store::{Backend, Clock, MemoryStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
@@ -100,6 +100,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, timeout),
         turns: TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default()),
         service,
+        owners: OwnerService::new(Arc::clone(&backend) as _),
         archives: ArchiveService::new(Arc::clone(&backend) as _, Policy::THREAD),
         namespaces: NamespaceService::new(backend as _, EntryPolicy::DEFAULT),
         webhooks: Webhooks::start(events.clone(), WebhookSettings::default()),

@@ -7,14 +7,14 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use super::feed;
 use super::feed::{Frame, Source};
 use super::query::{LastEvent, Resume};
-use crate::domain::{Completed, ThreadId};
+use crate::domain::{Access, Completed, ThreadId};
 use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
 use crate::http::Api;
 use crate::http::openapi::problems::StreamProblems;
 use crate::http::request::context::{Streaming, session_of};
 use crate::http::request::cursor;
 use crate::http::request::query::Query;
-use crate::http::request::target::Listened;
+use crate::http::request::target::{Listened, Listener};
 use crate::service::ServiceError;
 use crate::store::StoreError;
 use crate::web::{ApiError, SessionId};
@@ -23,6 +23,7 @@ use crate::web::{ApiError, SessionId};
 struct ThreadFeed {
     api: web::Data<Api>,
     id: ThreadId,
+    access: Access,
     stream: ThreadStream,
     _session: Option<Session>,
 }
@@ -59,16 +60,17 @@ pub(crate) async fn get_thread_events(
     Query(resume): Query<Resume>,
     last: LastEvent,
 ) -> Result<HttpResponse, ApiError> {
-    let api = target.api;
-    let after = cursor_of(&api, &target.id, &last, &resume)?;
-    let stream = api.events.thread_stream(&target.id, after).await;
+    let Listener { api, id, access } = target.listener().await?;
+    let after = cursor_of(&api, &id, &last, &resume)?;
+    let stream = api.events.thread_stream(&id, after).await;
     let stream = stream.map_err(ServiceError::Store)?;
-    let session = Session::of(&request, &api, target.id);
+    let session = Session::of(&request, &api, id);
     request.extensions_mut().insert(Streaming);
     let events = api.events.clone();
     let feed = ThreadFeed {
         api,
-        id: target.id,
+        id,
+        access,
         stream,
         _session: session,
     };
@@ -81,7 +83,8 @@ pub(crate) async fn head_thread_events(
     Query(resume): Query<Resume>,
     last: LastEvent,
 ) -> Result<HttpResponse, ApiError> {
-    cursor_of(&target.api, &target.id, &last, &resume)?;
+    let Listener { api, id, .. } = target.listener().await?;
+    cursor_of(&api, &id, &last, &resume)?;
     Ok(feed::head())
 }
 
@@ -114,7 +117,13 @@ impl Source for ThreadFeed {
     }
 
     async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
-        self.stream.next().await
+        let item = self.stream.next().await?;
+        // the thread may have got another owner
+        match self.api.owners.check(&self.id, self.access).await {
+            Ok(()) => Ok(item),
+            Err(ServiceError::Store(error)) => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 
     async fn frame(&self, item: ThreadItem) -> Result<Frame, StoreError> {

@@ -9,7 +9,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, Route, dev, web};
 use super::context::key_of;
 use super::rights::needed;
 use crate::http::Api;
-use crate::identity::{ApiKey, Identity, bearer};
+use crate::identity::{ApiKey, Behalf, Identity, bearer};
 use crate::web::ApiError;
 
 /// A caller with an API key that may make the call. Others are rejected before anything else is checked.
@@ -48,7 +48,10 @@ pub(crate) fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiErr
 
 /// Why a request without a known API key is refused.
 pub(crate) fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
-    let is_token = || identity.has_provider() && identity.identify(request).is_ok();
+    let is_token = || {
+        let is_owner = matches!(identity.behalf(request), Ok(Behalf::Caller(Some(_))));
+        is_owner || identity.has_provider() && identity.identify(request).is_ok()
+    };
     match bearer(request.headers()) {
         Some(_) if !is_token() => ApiError::InvalidApiKey,
         _ => ApiError::ApiKeyRequired,

@@ -8,7 +8,7 @@ use crate::domain::{
     EntryKey, EventId, KeyRing, Life, Namespace, Position, Stamp, TAG_BYTES, ThreadId,
 };
 use crate::events::{ThreadCursor, Watermark};
-use crate::store::{ArchivePlace, NamespacePlace};
+use crate::store::{ArchivePlace, NamespacePlace, OwnedPlace};
 use crate::web::ApiError;
 
 /// A place in something that a client reads on in.
@@ -81,6 +81,33 @@ impl Cursor for ThreadCursor {
                 life: Life(life),
             },
         })
+    }
+}
+
+impl Cursor for OwnedPlace {
+    const PURPOSE: &str = "threadkeep place among an owner's threads";
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let (ms, id) = self;
+        push(out, &[*ms]);
+        id.write(out);
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (ms, id) = bytes.split_first_chunk()?;
+        Some((u64::from_be_bytes(*ms), Cursor::read(id)?))
+    }
+}
+
+impl Cursor for ThreadId {
+    const PURPOSE: &str = "threadkeep place among all threads";
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        str::from_utf8(bytes).ok()?.parse().ok()
     }
 }
 

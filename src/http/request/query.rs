@@ -15,6 +15,9 @@ pub(crate) trait Parameters: Default {
     /// Their names.
     const NAMES: &'static [&'static str];
 
+    /// The beginning of all other names, if there are any.
+    const PREFIX: Option<&'static str> = None;
+
     /// Takes one of them.
     ///
     /// # Errors
@@ -249,7 +252,8 @@ impl<P: Parameters> Query<P> {
         for (name, value) in parameters(request.query_string()) {
             let name = decode_parameter(name).ok_or_else(|| undecodable(name))?;
             let value = decode_parameter(value).ok_or_else(|| undecodable(&name))?;
-            if !P::NAMES.contains(&&*name) {
+            let is_other = P::PREFIX.is_some_and(|prefix| name.starts_with(prefix));
+            if !is_other && !P::NAMES.contains(&&*name) {
                 return Err(unknown(&name, P::NAMES));
             }
             taken.take(&name, &value)?;

@@ -11,7 +11,7 @@ use crate::identity::{ApiKey, Right};
 type Row = (&'static str, Right, Right);
 
 /// Calls that are not in here need no right, if they need a key at all. The last seven rows are other protocols.
-static TABLE: [Row; 17] = [
+static TABLE: [Row; 18] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/archives", Right::ThreadsRead, Right::Threads),
     ("/v1/scopes", Right::Scopes, Right::Scopes),
@@ -20,6 +20,7 @@ static TABLE: [Row; 17] = [
     ("/v1/mcp-urls", Right::Scopes, Right::Scopes),
     ("/v1/kv", Right::Kv, Right::Kv),
     ("/v1/events", Right::Events, Right::Events),
+    ("/v1/owners", Right::Owners, Right::Owners),
     ("/v1/webhooks", Right::Webhooks, Right::Webhooks),
     ("/mcp", Right::Scopes, Right::Scopes),
     ("/api/v1", Right::Scopes, Right::Scopes),

@@ -4,24 +4,33 @@ use std::borrow::Cow;
 use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use tokio_util::sync::CancellationToken;
 
 use super::back_end::key_for;
 use super::context::RequestContext;
 use super::query::OfNew;
-use crate::domain::{Policy, ThreadId};
+use crate::domain::{Access, Policy, ThreadId};
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
-use crate::identity::{Caller, Source};
-use crate::service::{ScopeService, ThreadService};
+use crate::identity::{ApiKey, Behalf, Caller, Source};
+use crate::service::{ScopeService, ThreadService, TurnService};
 use crate::web::ApiError;
 
 /// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, once the request has shown
 /// that it may, and takes the answers there are.
 #[derive(Debug)]
 pub(crate) struct Target {
-    pub(crate) api: web::Data<Api>,
+    api: web::Data<Api>,
+    behalf: Behalf,
     pub(crate) id: ThreadId,
     pub(crate) source: Source,
+}
+
+/// A thread that a caller may read, and the threads that it may read as time goes on.
+pub(crate) struct Listener {
+    pub(crate) api: web::Data<Api>,
+    pub(crate) id: ThreadId,
+    pub(crate) access: Access,
 }
 
 /// The same for a request that listens to it.
@@ -29,27 +38,63 @@ pub(crate) struct Target {
 pub(crate) struct Listened(pub(crate) Target);
 
 impl Target {
-    /// The scopes of threads, of which a new one gets that TTL.
-    pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
+    /// The threads as the caller may use them.
+    pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
+        self.api.threads_for(&self.behalf)
+    }
+
+    /// The same, where a new one gets that TTL.
+    pub(crate) fn new_threads(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
+        let threads = self.threads();
         match of_new.ttl {
-            None => Cow::Borrowed(&self.api.scopes),
-            Some(_) => {
-                let threads = self.service(of_new).into_owned();
-                Cow::Owned(self.api.scopes.with_threads(threads))
-            }
+            None => threads,
+            Some(ttl) => Cow::Owned(threads.under(Policy {
+                ttl,
+                ..*threads.policy()
+            })),
         }
     }
 
-    /// The threads, of which a new one gets that TTL.
-    pub(crate) fn service(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
-        let service = &self.api.service;
-        match of_new.ttl {
-            None => Cow::Borrowed(service),
-            Some(ttl) => Cow::Owned(service.under(Policy {
-                ttl,
-                ..*service.policy()
-            })),
+    /// The scopes of threads as the caller may use them, where a new thread gets that TTL.
+    pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
+        match self.new_threads(of_new) {
+            Cow::Borrowed(_) => Cow::Borrowed(&self.api.scopes),
+            Cow::Owned(threads) => Cow::Owned(self.api.scopes.with_threads(threads)),
         }
+    }
+
+    /// The turns of threads as the caller may use them, where a new thread gets that TTL.
+    pub(crate) fn turns(&self, of_new: &OfNew) -> TurnService {
+        self.api
+            .turns
+            .with_threads(self.new_threads(of_new).into_owned())
+    }
+
+    /// The API key of the request, which may change owners.
+    ///
+    /// # Errors
+    /// As [`key_for`].
+    pub(crate) fn back_end(&self, request: &HttpRequest) -> Result<ApiKey, ApiError> {
+        key_for(request, &self.api)
+    }
+
+    /// Listens to the thread, if the caller may read it.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) async fn listener(self) -> Result<Listener, ApiError> {
+        let access = self.threads().access();
+        self.api.owners.check(&self.id, access).await?;
+        Ok(Listener {
+            api: self.api,
+            id: self.id,
+            access,
+        })
+    }
+
+    /// The end of this replica's time to wait for others.
+    pub(crate) fn draining(&self) -> &CancellationToken {
+        self.api.events.draining()
     }
 
     fn of(
@@ -68,10 +113,30 @@ impl Target {
             Some(caller) => caller,
             None => caller(&api, request, request.match_info().get("id"))?,
         };
+        let behalf = match caller.source {
+            Source::ApiKey => Behalf::Anyone,
+            _ => behalf(&api, request)?,
+        };
         let (id, source) = (caller.id, caller.source);
         request.extensions_mut().insert(caller);
         accepts(request)?;
-        Ok(Self { api, id, source })
+        Ok(Self {
+            api,
+            behalf,
+            id,
+            source,
+        })
+    }
+}
+
+/// On whose behalf a request acts. An api key for threads is not bound to owners.
+///
+/// # Errors
+/// [`IdentityError`](crate::identity::IdentityError).
+pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> Result<Behalf, ApiError> {
+    match api.identity.asks_for_owners() && key_for(request, api).is_err() {
+        true => Ok(api.identity.behalf(request)?),
+        false => Ok(Behalf::Anyone),
     }
 }
 

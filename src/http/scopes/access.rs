@@ -1,5 +1,6 @@
 //! Which scope a request is about, and whether it may.
 
+use std::borrow::Cow;
 use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
@@ -12,6 +13,9 @@ use crate::http::answer::negotiation::accepts_json;
 use crate::http::request::back_end::key_for;
 use crate::http::request::context::About;
 use crate::http::request::json::BodyFault;
+use crate::http::request::target::behalf;
+use crate::service::ScopeService;
+use crate::service::tools::Toolbox;
 use crate::web::ApiError;
 
 /// The member that names the scope.
@@ -26,7 +30,7 @@ const CURRENT: &str = "thread:current";
 /// is wrong with it.
 #[derive(Debug)]
 pub(crate) struct ScopeAccess {
-    pub(crate) api: web::Data<Api>,
+    api: web::Data<Api>,
     request: HttpRequest,
 }
 
@@ -40,6 +44,22 @@ impl ScopeAccess {
             api: api.clone(),
             request: request.clone(),
         })
+    }
+
+    /// The scopes that the caller may use.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) fn scopes(&self) -> Result<Cow<'_, ScopeService>, ApiError> {
+        Ok(self.api.scopes_for(&behalf(&self.api, &self.request)?))
+    }
+
+    /// The tools over these scopes.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) fn tools(&self) -> Result<Toolbox, ApiError> {
+        Ok(Toolbox::new(self.scopes()?.into_owned()))
     }
 
     /// Opens the scope that a body names, or else `request`, before the rest of the body is read.

@@ -44,7 +44,7 @@ pub(crate) async fn describe_scope(
         tasks: true,
         ..ScopeParts::default()
     };
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let view = scopes.read(&scope, &parts).await?;
     let object = ScopeObject::of(&scope, &view, &scopes.policy(&scope));
     Ok(json(HttpResponse::Ok(), &object))
@@ -77,7 +77,7 @@ pub(crate) async fn clear_scope(
     let body: ClearScope<'_> = read(&body)?;
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
     let options = repeatable.options(body.if_version);
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let written = scopes.clear(&scope, keep_unfinished, options).await?;
     Ok(receipt(&written))
 }
@@ -107,7 +107,7 @@ pub(crate) async fn end_scope(
     let scope = access.open_kept(&body)?;
     let body: EndScope<'_> = read(&body)?;
     let expected = body.if_version.map(|Whole(version)| version);
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let ended = scopes.end(&scope, expected, repeatable.turn).await?;
     Ok(json(HttpResponse::Ok(), &ScopeEnded { ended }))
 }

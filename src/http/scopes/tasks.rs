@@ -43,7 +43,7 @@ pub(crate) async fn get_tasks(
         tasks: true,
         ..ScopeParts::default()
     };
-    let view = access.api.scopes.read(&scope, &parts).await?;
+    let view = access.scopes()?.read(&scope, &parts).await?;
     let object = TasksObject {
         tasks: view.tasks.tasks().iter().map(TaskObject::from).collect(),
         version: view.stamp.version,
@@ -78,7 +78,7 @@ pub(crate) async fn set_tasks(
     let tasks: Vec<_> = body.tasks.0.into_iter().map(NewTask::from).collect();
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
     let options = repeatable.options(body.if_version);
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let written = scopes.write_tasks(&scope, &tasks, keep_unfinished, options);
     Ok(receipt(&written.await?))
 }
@@ -109,7 +109,7 @@ pub(crate) async fn update_task(
     let body: UpdateTask<'_> = read(&body)?;
     let options = repeatable.options(body.if_version);
     let (task, change) = body.read()?;
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let written = scopes.update_task(&scope, &task, &change, options);
     Ok(receipt(&written.await?))
 }

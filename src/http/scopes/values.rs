@@ -40,7 +40,7 @@ pub(crate) async fn get_values(
     let body = body_object(body.as_str(), AROUND)?;
     let scope = access.open_kept(&body)?;
     let body: GetValues<'_> = read(&body)?;
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let is_one = body.key.is_some();
     let keys = body.read_keys(scopes.policy(&scope).keys)?;
     let parts = ScopeParts {
@@ -88,7 +88,7 @@ pub(crate) async fn set_values(
     let body = body_object(body.as_str(), AROUND)?;
     let scope = access.open_kept(&body)?;
     let body: SetValues<'_> = read(&body)?;
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let options = repeatable.options(body.if_version);
     let is_one = body.entries.is_none();
     let operations = body.read_entries(scopes.policy(&scope).keys)?;
@@ -131,7 +131,7 @@ pub(crate) async fn delete_key(
     let body = body_object(body.as_str(), AROUND)?;
     let scope = access.open_kept(&body)?;
     let body: OnlyKey<'_> = read(&body)?;
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
     let options = repeatable.options(body.if_version);
     let delete = [KvOperation::Delete { key }];
@@ -168,7 +168,7 @@ pub(crate) async fn list_keys(
         keys: true,
         ..ScopeParts::default()
     };
-    let view = access.api.scopes.read(&scope, &parts).await?;
+    let view = access.scopes()?.read(&scope, &parts).await?;
     let keys = view.keys.iter().map(ScopeKey::as_str);
     let keys = keys.filter(|key| key.starts_with(&prefix));
     let list = KeyList {
@@ -202,7 +202,7 @@ pub(crate) async fn increment_key(
     let body = body_object(body.as_str(), AROUND)?;
     let scope = access.open_kept(&body)?;
     let body: IncrementKey<'_> = read(&body)?;
-    let scopes = &access.api.scopes;
+    let scopes = access.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
     let by = body.by.unwrap_or(1);
     let options = repeatable.options(body.if_version);

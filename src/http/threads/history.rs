@@ -104,7 +104,7 @@ pub(crate) async fn get_history(
     Query(part): Query<HistoryPart>,
 ) -> Result<HttpResponse, ApiError> {
     let scope = ScopeId::Thread(target.id);
-    let scopes = &target.api.scopes;
+    let scopes = target.scopes(&OfNew::default());
     let page = scopes.history(&scope, part.from(), part.limit()).await?;
     let limit_bytes = scopes.policy(&scope).history.max_bytes;
     Ok(answer_page(page, &part, Some(limit_bytes)))

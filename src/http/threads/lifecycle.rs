@@ -6,16 +6,17 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
 use super::object::ThreadObject;
-use crate::domain::{Stamp, ThreadId, Written};
+use crate::domain::{Policy, Stamp, ThreadId, Written};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::{content, mark_replay, respond};
 use crate::http::openapi::problems::{ReadProblems, WriteProblems};
+use crate::http::request::back_end::key_for;
 use crate::http::request::conditions::{ReadConditions, WriteConditions};
 use crate::http::request::context::{About, Successor};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, OfNew, Query};
-use crate::http::request::target::Target;
+use crate::http::request::target::{Target, behalf};
 use crate::http::request::thread_maker::ThreadMaker;
 use crate::http::schemas::{OfNewParam, WriteHeaders};
 use crate::identity::THREAD_ID;
@@ -50,14 +51,19 @@ pub(crate) async fn create_thread(
     }
     let maker = ThreadMaker::of(&request, &api)?;
     let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
+    if new.owner.is_some() {
+        key_for(&request, &api)?;
+    }
     let id = match id {
         Some(id) => maker.chosen_id(&request, &api, &id)?,
         None => maker.made_id(&request, &api, conditions.key.as_ref())?,
     };
     request.extensions_mut().insert(About(id));
-    let written = api.service.create(&id, new, conditions.options).await?;
+    let threads = api.threads_for(&behalf(&api, &request)?);
+    let written = threads.create(&id, new, conditions.options).await?;
     let signed_id = api.identity.signed_id(&id);
-    let object = object(&api, &id, &written).signed(signed_id.to_str().unwrap_or_default());
+    let object =
+        object(threads.policy(), &id, &written).signed(signed_id.to_str().unwrap_or_default());
     let mut response = respond(StatusCode::CREATED, &written, object.to_json());
     let headers = response.headers_mut();
     headers.insert(THREAD_ID, signed_id);
@@ -84,7 +90,7 @@ pub(crate) async fn get_thread(
     conditions: ReadConditions,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = &target.api.service;
+    let service = target.threads();
     let thread = service.get_thread(&target.id).await?;
     let policy = service.policy();
     let answer = match &thread {
@@ -118,17 +124,21 @@ pub(crate) async fn get_thread(
     ),
 )]
 pub(crate) async fn patch_thread(
+    request: HttpRequest,
     target: Target,
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let patch = read_patch(body.as_str())?;
-    let service = target.service(&of_new);
+    if patch.owner.is_some() {
+        target.back_end(&request)?;
+    }
+    let service = target.new_threads(&of_new);
     let written = service
         .patch_thread(&target.id, patch, conditions.options)
         .await?;
-    let object = object(&target.api, &target.id, &written);
+    let object = object(service.policy(), &target.id, &written);
     Ok(respond(StatusCode::OK, &written, object.to_json()))
 }
 
@@ -151,7 +161,7 @@ pub(crate) async fn delete_thread(
     conditions: WriteConditions,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = &target.api.service;
+    let service = target.threads();
     let destroyed = match target.source.successor() {
         Some(fresh) => {
             let destroyed = service.destroy(&target.id, conditions.options).await?;
@@ -170,8 +180,7 @@ pub(crate) async fn delete_thread(
     Ok(builder.finish())
 }
 
-fn object(api: &Api, id: &ThreadId, written: &Written) -> ThreadObject {
-    let policy = api.service.policy();
+fn object(policy: &Policy, id: &ThreadId, written: &Written) -> ThreadObject {
     match &written.thread {
         Some(thread) => ThreadObject::of(id, thread, policy),
         None => ThreadObject::absent(id, policy),

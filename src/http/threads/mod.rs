@@ -9,6 +9,8 @@ mod history_body;
 mod history_page;
 mod history_query;
 pub(super) mod lifecycle;
+mod list_query;
+pub(super) mod lists;
 mod object;
 mod operations;
 pub(super) mod state;

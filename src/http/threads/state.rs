@@ -33,7 +33,7 @@ pub(crate) async fn get_state(
     conditions: ReadConditions,
     Query(Keys(keys)): Query<Keys>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = &target.api.service;
+    let service = target.threads();
     let found = if keys.is_empty() {
         service.get_state(&target.id).await?
     } else {
@@ -71,7 +71,7 @@ pub(crate) async fn get_value(
     conditions: ReadConditions,
     Query(part): Query<Part>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = &target.api.service;
+    let service = target.threads();
     let found = service.get_value(&target.id, &key, part.slice()).await?;
     let mut answer = content(&conditions, found.stamp, found.content.json)?;
     if let Some(total) = found.content.total {
@@ -99,7 +99,7 @@ pub(crate) async fn get_keys(
     conditions: ReadConditions,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
-    let found = target.api.service.get_keys(&target.id).await?;
+    let found = target.threads().get_keys(&target.id).await?;
     let mut json = vec![b'['];
     for (index, key) in found.content.iter().enumerate() {
         if index > 0 {

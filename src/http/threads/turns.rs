@@ -123,11 +123,10 @@ pub(crate) async fn take_turn(
         wait: Duration::from_secs(body.wait_seconds.map_or(0, |Whole(seconds)| seconds)),
         idempotency: repeatable.idempotency,
     };
-    let api = &target.api;
-    let turns = api.turns.with_threads(target.service(&of_new).into_owned());
+    let turns = target.turns(&of_new);
     let granted = tokio::select! {
         granted = turns.take(&target.id, &request) => granted?,
-        () = api.events.draining().cancelled() => return Err(ApiError::ShuttingDown),
+        () = target.draining().cancelled() => return Err(ApiError::ShuttingDown),
     };
     let mut response = HttpResponse::Created();
     mark_replay(&mut response, granted.replayed);
@@ -156,8 +155,8 @@ pub(crate) async fn renew_turn(
 ) -> Result<HttpResponse, ApiError> {
     let token = token(&request)?;
     let body: TurnPatchBody = read(&body_object(body.as_str(), AROUND)?)?;
-    let turns = &target.api.turns;
-    let granted = turns
+    let granted = target
+        .turns(&OfNew::default())
         .renew(&target.id, token, ttl(body.ttl_seconds))
         .await?;
     Ok(json(HttpResponse::Ok(), &TurnObject::from(granted)))
@@ -179,7 +178,8 @@ pub(crate) async fn end_turn(
     target: Target,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
-    target.api.turns.end(&target.id, token(&request)?).await?;
+    let turns = target.turns(&OfNew::default());
+    turns.end(&target.id, token(&request)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -194,7 +194,7 @@ pub(crate) async fn end_turn(
     ),
 )]
 pub(crate) async fn get_turn(target: Target, _: Query<Nothing>) -> Result<HttpResponse, ApiError> {
-    let held = target.api.turns.get(&target.id).await?;
+    let held = target.turns(&OfNew::default()).get(&target.id).await?;
     Ok(json(HttpResponse::Ok(), &TurnState::from(held)))
 }
 

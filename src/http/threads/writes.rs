@@ -146,7 +146,7 @@ pub(crate) async fn put_state(
     Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let service = target.service(&of_new);
+    let service = target.new_threads(&of_new);
     let state = keyed_values(body.as_str(), service.policy().max_keys)?;
     let mut written = service
         .replace(&target.id, state, conditions.options)
@@ -182,7 +182,7 @@ pub(crate) async fn patch_state(
     Query(of_new): Query<OfNew>,
     body: PatchBody,
 ) -> Result<HttpResponse, ApiError> {
-    let service = target.service(&of_new);
+    let service = target.new_threads(&of_new);
     match body {
         PatchBody::Operations(body) => {
             let operations = read_operations(body.as_str())?;
@@ -227,7 +227,7 @@ async fn run(
     of_new: &OfNew,
     operation: Operation,
 ) -> Result<HttpResponse, ApiError> {
-    let service = target.service(of_new);
+    let service = target.new_threads(of_new);
     let written = service
         .merge(&target.id, &[operation], conditions.options)
         .await?;

@@ -57,7 +57,7 @@ pub(crate) async fn call_tools(
         .iter()
         .filter_map(|asked| call(asked, &repeatable))
         .collect();
-    let answered = access.api.tools().call_all(&scope, &calls).await?;
+    let answered = access.tools()?.call_all(&scope, &calls).await?;
     let response = marked(&answered);
     let mut outcomes = answered.into_iter().map(|answered| answered.outcome);
     let answer = |asked: &RequestedCall<'_>| match &asked.tool {

@@ -93,7 +93,7 @@ pub(crate) async fn call_tool(
         turn: repeatable.turn,
         ..Call::new(tool, body.arguments.map_or("", |RawJson(json)| json))
     };
-    let answered = access.api.tools().call_all(&scope, &[call]).await?;
+    let answered = access.tools()?.call_all(&scope, &[call]).await?;
     let is_kept = body.scope.is_some() || tool.only_reads();
     let result = answered.first().map(|only| match &only.outcome {
         Outcome::Result(result) => ToolResult {

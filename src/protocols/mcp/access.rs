@@ -1,5 +1,6 @@
 //! Which scope a request is for, and whether it may.
 
+use actix_web::error::QueryPayloadError;
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpRequest, web};
 use serde::Deserialize;
@@ -8,7 +9,8 @@ use super::Mcp;
 use crate::domain::ThreadId;
 use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::http::{missing, no_key};
-use crate::identity::{IdentityError, ScopeGrant, THREAD_ID};
+use crate::identity::{Behalf, IdentityError, ScopeGrant, THREAD_ID};
+use crate::service::ScopeService;
 use crate::store::Clock;
 use crate::web::ApiError;
 
@@ -28,7 +30,40 @@ struct McpQuery {
     sig: Option<String>,
 }
 
+impl McpQuery {
+    fn of(request: &HttpRequest) -> Result<Self, QueryPayloadError> {
+        let query = web::Query::from_query(request.query_string());
+        query.map(web::Query::into_inner)
+    }
+}
+
 impl Mcp {
+    /// The scope of a request, and the scopes as the caller may use them. A signed query has the authority of the API
+    /// key that made it, so it is not asked for an owner.
+    ///
+    /// # Errors
+    /// As [`Self::scope`], and those of an owner that is not accepted.
+    pub(super) fn open(&self, request: &HttpRequest) -> Result<(Scope, ScopeService), ApiError> {
+        let refusal = self.refusal(request);
+        let is_back_end = refusal.is_none();
+        let query = McpQuery::of(request);
+        let granted = match &query {
+            Ok(query) => self.granted(query)?,
+            Err(_) => None,
+        };
+        let is_granted = granted.is_some();
+        let scope = self.scope(request, refusal, query, granted)?;
+        let behalf = match is_back_end || is_granted {
+            true => Behalf::Anyone,
+            false => self.identity.behalf(request)?,
+        };
+        let scopes = match behalf {
+            Behalf::Anyone => self.scopes.clone(),
+            Behalf::Caller(owner) => self.scopes.on_behalf_of(owner),
+        };
+        Ok((scope, scopes))
+    }
+
     /// The scope of a request.
     ///
     /// A signed thread id opens the scope of its thread, and a signed query the one that it names. An API key opens
@@ -39,14 +74,14 @@ impl Mcp {
     /// # Errors
     /// [`ApiError`] with 401 without a valid credential, or with any invalid one, without revealing which part was
     /// wrong. Only then 400 for a malformed name, or for more than one scope.
-    pub(super) fn open(&self, request: &HttpRequest) -> Result<Scope, ApiError> {
+    fn scope(
+        &self,
+        request: &HttpRequest,
+        refusal: Option<ApiError>,
+        query: Result<McpQuery, QueryPayloadError>,
+        granted: Option<Scope>,
+    ) -> Result<Scope, ApiError> {
         let headers = request.headers();
-        let refusal = self.refusal(request);
-        let query = web::Query::<McpQuery>::from_query(request.query_string());
-        let granted = match &query {
-            Ok(query) => self.granted(query)?,
-            Err(_) => None,
-        };
         let thread = match headers.contains_key(&THREAD_ID) {
             true => Some(self.own_thread(request, refusal.is_none())?),
             false => None,

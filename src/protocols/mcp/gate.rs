@@ -12,6 +12,7 @@ use super::message::{MESSAGE_MAX_BYTES, Message, MessageFault};
 use super::{Mcp, Opened};
 use crate::domain::scope::Scope;
 use crate::http::{About, Body, turn};
+use crate::service::ScopeService;
 use crate::service::rates::RateSubject;
 use crate::web::ApiError;
 
@@ -31,7 +32,7 @@ pub(super) async fn gate<B: MessageBody + 'static>(
     // nothing of a stranger is kept, but it is read: see `Body`
     let limit_bytes = opened.as_ref().map_or(0, |_| MESSAGE_MAX_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
-    let mut response = match opened.and_then(|scope| admit(&mut request, scope, &body)) {
+    let mut response = match opened.and_then(|opened| admit(&mut request, opened, &body)) {
         // the body has its share of the memory until the call is done, as the arguments are a copy of it
         Ok(Ok(envelope)) => forward(request, next, envelope).await?,
         Ok(Err(fault)) => request
@@ -47,7 +48,7 @@ pub(super) async fn gate<B: MessageBody + 'static>(
 /// Notes the scope and the arguments of a request, and gives its envelope, unless it is no message.
 fn admit(
     request: &mut ServiceRequest,
-    scope: Scope,
+    (scope, scopes): (Scope, ScopeService),
     body: &Body,
 ) -> Result<Result<Bytes, MessageFault>, ApiError> {
     if let Scope::Kept(kept) = &scope
@@ -68,6 +69,7 @@ fn admit(
     Ok(Message::read(body.bytes()?).map(|message| {
         request.extensions_mut().insert(Opened {
             scope,
+            scopes,
             address: RateSubject::address(),
             turn,
             arguments: message.arguments,

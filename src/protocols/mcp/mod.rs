@@ -49,6 +49,8 @@ pub struct Mcp {
 #[derive(Clone)]
 struct Opened {
     scope: Scope,
+    /// The scopes that the caller may use.
+    scopes: ScopeService,
     /// The client's address, as rate limits count it.
     address: Option<Fingerprint>,
     /// The turn that a call belongs to.
@@ -72,9 +74,8 @@ impl Mcp {
 
     /// Adds `/mcp` to an app, which has [`crate::http::envelope`] around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
-        let server = Server::new(self.scopes.clone());
         let transport = StreamableHttpService::builder()
-            .service_factory(Arc::new(move || Ok(server.clone())))
+            .service_factory(Arc::new(|| Ok(Server)))
             .session_manager(Arc::new(NeverSessionManager::default()))
             .stateful_mode(false)
             .json_response(true)

@@ -14,8 +14,6 @@ use rmcp_actix_web::transport::on_request_extensions;
 
 use super::failure::told;
 use super::{Opened, resources};
-use crate::domain::scope::Scope;
-use crate::service::ScopeService;
 use crate::service::rates::RateSubject;
 use crate::service::tools::{Call, Format, Outcome, Tool, Toolbox, definitions};
 
@@ -47,17 +45,7 @@ const METHODS: [&str; 7] = [
 
 /// Answers a message.
 #[derive(Debug, Clone)]
-pub(super) struct Server {
-    scopes: ScopeService,
-    tools: Toolbox,
-}
-
-impl Server {
-    pub(super) fn new(scopes: ScopeService) -> Self {
-        let tools = Toolbox::new(scopes.clone());
-        Self { scopes, tools }
-    }
-}
+pub(super) struct Server;
 
 /// The scope and arguments that the gate has admitted.
 fn opened(context: &RequestContext<RoleServer>) -> Result<Opened, ErrorData> {
@@ -65,10 +53,6 @@ fn opened(context: &RequestContext<RoleServer>) -> Result<Opened, ErrorData> {
     let opened = opened.and_then(|extensions| extensions.get::<Opened>());
     let closed = || ErrorData::internal_error("the request has no scope", None);
     opened.cloned().ok_or_else(closed)
-}
-
-fn scope(context: &RequestContext<RoleServer>) -> Result<Scope, ErrorData> {
-    Ok(opened(context)?.scope)
 }
 
 /// A list in one part has no cursors.
@@ -118,6 +102,7 @@ impl ServerHandler for Server {
         // those of the request are empty: see `message`
         let Opened {
             scope,
+            scopes,
             address,
             turn,
             arguments,
@@ -126,7 +111,8 @@ impl ServerHandler for Server {
             turn,
             ..Call::new(tool, arguments.as_deref().unwrap_or_default())
         };
-        let call = self.tools.call_alone(&scope, call);
+        let tools = Toolbox::new(scopes);
+        let call = tools.call_alone(&scope, call);
         let outcome = RateSubject::at(address).around(call).await;
         let result = match outcome.map_err(told)? {
             Outcome::Result(result) => CallToolResult::structured(result),
@@ -141,7 +127,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        resources::list(&self.scopes, &scope(&context)?, cursor.as_deref()).await
+        let Opened { scope, scopes, .. } = opened(&context)?;
+        resources::list(&scopes, &scope, cursor.as_deref()).await
     }
 
     async fn list_resource_templates(
@@ -158,7 +145,8 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = resources::read(&self.scopes, &scope(&context)?, &request.uri).await?;
+        let Opened { scope, scopes, .. } = opened(&context)?;
+        let read = resources::read(&scopes, &scope, &request.uri).await?;
         Ok(read.into())
     }
 

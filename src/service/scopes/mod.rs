@@ -15,7 +15,7 @@ use crate::domain::scope::{
     HistoryItem, KvOperation, RecordChange, ScopeId, ScopePolicies, ScopePolicy, ScopeWrite,
     ScopeWritten, TASKS_MAX_BYTES,
 };
-use crate::domain::{Life, Refusal, ThreadId, TurnToken};
+use crate::domain::{Life, Owner, Refusal, ThreadId, TurnToken};
 use crate::store::{
     HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError, millis,
 };
@@ -63,6 +63,12 @@ impl ScopeService {
             threads,
             ..self.clone()
         }
+    }
+
+    /// The same scopes for a caller without an owner, or with that one.
+    #[must_use]
+    pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
+        self.with_threads(self.threads.on_behalf_of(owner))
     }
 
     /// The rules of a scope.

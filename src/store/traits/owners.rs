@@ -22,8 +22,8 @@ pub type OwnedPlace = (u64, ThreadId);
 /// Some threads of a list, and where it goes on; none at its end. Threads that have just ended are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadPage<P> {
-    /// Ids and thread objects.
-    pub threads: Vec<(ThreadId, Thread)>,
+    /// Thread objects with their places.
+    pub threads: Vec<(P, Thread)>,
     /// After which place the list goes on.
     pub next: Option<P>,
 }
@@ -63,6 +63,12 @@ pub trait Owners: fmt::Debug + Send + Sync {
         after: Option<&ThreadId>,
         limit: usize,
     ) -> Result<ThreadPage<ThreadId>, StoreError>;
+
+    /// The owner of a thread or, if there is no thread, of its last life. This is no use of the thread.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
 
     /// The number and size of an owner's threads. It takes time in proportion to their number, but holds nothing up.
     ///

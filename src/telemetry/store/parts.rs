@@ -137,6 +137,7 @@ measured! {
             -> Result<ThreadPage<OwnedPlace>, StoreError>;
         list_threads(after: Option<&ThreadId>, limit: usize)
             -> Result<ThreadPage<ThreadId>, StoreError>;
+        owner_of(id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
         measure_owned(owner: OwnerTag) -> Result<Owned, StoreError>;
     }
 }

@@ -97,6 +97,9 @@ fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
             "identity_unavailable",
             "The server cannot verify callers at the moment. Retry later.",
         ),
+        IdentityError::OwnerRequired | IdentityError::UnknownOwner(_) => {
+            Problem::new(StatusCode::UNAUTHORIZED, "owner_required", whole)
+        }
         _ => Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole),
     }
 }

@@ -76,7 +76,7 @@ async fn list(room: &Room, text: &str, order: ThreadOrder, limit: usize) -> Vec<
             .list_owned(owner(text).tag(), order, after.as_ref(), limit);
         let page = page.await.unwrap();
         assert!(page.threads.len() <= limit, "{}", page.threads.len());
-        ids.extend(page.threads.iter().map(|(id, _)| *id));
+        ids.extend(page.threads.iter().map(|((_, id), _)| *id));
         after = page.next;
         if after.is_none() {
             return ids;

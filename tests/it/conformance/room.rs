@@ -18,7 +18,7 @@ use threadkeep::events::Events;
 use threadkeep::http::{Api, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
-    ArchiveService, NamespaceService, ScopeService, ThreadService, TurnService,
+    ArchiveService, NamespaceService, OwnerService, ScopeService, ThreadService, TurnService,
 };
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
@@ -181,6 +181,7 @@ impl Room {
             ),
             service,
             scopes,
+            owners: OwnerService::new(Arc::clone(&self.backend) as _),
             archives: ArchiveService::new(Arc::clone(&self.backend) as _, Policy::THREAD),
             namespaces: NamespaceService::new(Arc::clone(&self.backend) as _, EntryPolicy::DEFAULT),
             webhooks: Webhooks::start(events.clone(), webhooks),

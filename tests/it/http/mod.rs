@@ -79,6 +79,7 @@ mod many_streams;
 mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
+mod owners;
 mod pipelines;
 mod providers;
 mod rates;

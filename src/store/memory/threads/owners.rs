@@ -29,9 +29,9 @@ impl Owners for MemoryStore {
             Run { items, read_to }
         });
         let (places, next) = merge(runs.collect(), limit);
-        let ids = places.iter().map(|Reverse((_, id))| *id);
+        let places = places.into_iter().map(|Reverse(place)| place);
         Ok(ThreadPage {
-            threads: self.described(ids),
+            threads: self.described(places, |(_, id)| id),
             next: next.map(|Reverse(place)| place),
         })
     }
@@ -65,9 +65,17 @@ impl Owners for MemoryStore {
         });
         let (ids, next) = merge(runs.collect(), limit);
         Ok(ThreadPage {
-            threads: self.described(ids.into_iter()),
+            threads: self.described(ids.into_iter(), |id| id),
             next,
         })
+    }
+
+    async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError> {
+        let now_ms = self.0.clock.now_ms();
+        let shard = self.0.of(id);
+        let living = shard.living(id, now_ms);
+        let last = || Some(&shard.past.archive(id, None, now_ms)?.living);
+        Ok(living.or_else(last).and_then(|life| life.owner_tag()))
     }
 
     async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {
@@ -87,13 +95,17 @@ impl Owners for MemoryStore {
 
 impl MemoryStore {
     /// The objects of those threads that live now.
-    fn described(&self, ids: impl Iterator<Item = ThreadId>) -> Vec<(ThreadId, Thread)> {
-        let describe = |id: ThreadId| {
+    fn described<P>(
+        &self,
+        places: impl Iterator<Item = P>,
+        id: impl Fn(&P) -> &ThreadId,
+    ) -> Vec<(P, Thread)> {
+        let describe = |place: P| {
             let now_ms = self.0.clock.now_ms();
-            let shard = self.0.of(&id);
-            let thread = shard.living(&id, now_ms)?.describe();
-            Some((id, thread))
+            let id = id(&place);
+            let thread = self.0.of(id).living(id, now_ms)?.describe();
+            Some((place, thread))
         };
-        ids.filter_map(describe).collect()
+        places.filter_map(describe).collect()
     }
 }

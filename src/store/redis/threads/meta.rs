@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::{Json, Life, Owner, Stamp, Thread};
+use crate::domain::{Json, Life, Owner, OwnerTag, Stamp, Thread};
 use crate::store::StoreError;
 
 /// The formats: even ones of threads whose last turn is exclusive, the upper two of those with an owner.
@@ -60,6 +60,21 @@ impl Meta {
             ttl: Duration::from_millis(self.ttl_ms),
             owner,
         }
+    }
+}
+
+/// The tag of the owner of a thread with that meta.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] for another format.
+pub(super) fn owner_tag(packed: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
+    Meta::read(packed)?;
+    let tag = &packed[BYTES..];
+    let mut bytes = [0; TAG_BYTES / 2];
+    match hex::decode_to_slice(tag, &mut bytes) {
+        _ if tag.is_empty() => Ok(None),
+        Ok(()) => Ok(Some(OwnerTag(bytes))),
+        Err(_) => Err(StoreError::Corrupt("a tag of an unknown form")),
     }
 }
 

@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use redis::Value;
 
+use super::meta::owner_tag;
 use super::replies;
 use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::merged::{Run, merge};
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
-use crate::store::redis::transport::replies::{UNKNOWN, array, integer, is_done, text};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
 use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
 
 /// Threads of a bucket that one script counts: it takes less than a millisecond.
@@ -42,9 +43,11 @@ impl Owners for RedisStore {
             portion *= 8;
         };
         let (places, next) = merge(runs, limit);
-        let ids: Vec<_> = places.iter().map(|Reverse((_, id))| *id).collect();
+        let places: Vec<_> = places.into_iter().map(|Reverse(place)| place).collect();
+        let ids: Vec<_> = places.iter().map(|(_, id)| *id).collect();
+        let heads = self.heads(&ids, Some(owner)).await?;
         Ok(ThreadPage {
-            threads: self.heads(&ids, Some(owner)).await?,
+            threads: present(&places, heads),
             next: next.map(|Reverse(place)| place),
         })
     }
@@ -77,10 +80,25 @@ impl Owners for RedisStore {
             runs.push(Run { items, read_to });
         }
         let (ids, next) = merge(runs, limit);
+        let heads = self.heads(&ids, None).await?;
         Ok(ThreadPage {
-            threads: self.heads(&ids, None).await?,
+            threads: present(&ids, heads),
             next,
         })
+    }
+
+    async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError> {
+        let bucket = self.names.bucket_of(id);
+        let cmds = [bucket.thread(id), bucket.archive(id)].map(|key| {
+            let mut cmd = command("HGET");
+            cmd.arg(key).arg("M");
+            cmd
+        });
+        let metas = self.link.calls().read_many(cmds).await?;
+        match metas.iter().find(|meta| **meta != Value::Nil) {
+            Some(meta) => owner_tag(bytes(meta)?),
+            None => Ok(None),
+        }
     }
 
     async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {
@@ -148,12 +166,12 @@ impl RedisStore {
         replies.into_iter().map(run).collect()
     }
 
-    /// The objects of those threads that live, and are still the owner's.
+    /// The object of each of those threads that lives, and is still the owner's.
     async fn heads(
         &self,
         ids: &[ThreadId],
         owner: Option<OwnerTag>,
-    ) -> Result<Vec<(ThreadId, Thread)>, StoreError> {
+    ) -> Result<Vec<Option<Thread>>, StoreError> {
         let tag = owner.map_or_else(String::new, |owner| owner.to_string());
         let mut of_bucket: HashMap<usize, Vec<usize>> = HashMap::new();
         for (place, id) in ids.iter().enumerate() {
@@ -179,8 +197,7 @@ impl RedisStore {
                 heads[*place] = replies::thread(reply)?;
             }
         }
-        let heads = ids.iter().copied().zip(heads);
-        Ok(heads.filter_map(|(id, head)| Some((id, head?))).collect())
+        Ok(heads)
     }
 
     /// Lists the ids of threads that a server of an earlier version made: a bucket has as many ids as deadlines.
@@ -213,6 +230,14 @@ impl RedisStore {
         }
         Ok(())
     }
+}
+
+/// The objects that are there, with their places.
+fn present<P: Copy>(places: &[P], heads: Vec<Option<Thread>>) -> Vec<(P, Thread)> {
+    let heads = places.iter().zip(heads);
+    heads
+        .filter_map(|(place, head)| Some((*place, head?)))
+        .collect()
 }
 
 /// How many places are read in each bucket for a page: ids are spread evenly, so it has few of each.

@@ -1,0 +1,162 @@
+//! Handlers of lists of threads, and of their owners.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::list_query::ThreadListing;
+use super::object::ThreadObject;
+use crate::domain::{Owner, Refusal, Thread, ThreadId};
+use crate::http::Api;
+use crate::http::answer::json::json;
+use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::{BackEndProblems, ReadProblems};
+use crate::http::request::back_end::{BackEnd, key_for};
+use crate::http::request::cursor::{self, Cursor};
+use crate::http::request::decode::path_part;
+use crate::http::request::query::{Nothing, Query};
+use crate::identity::Behalf;
+use crate::service::ServiceError;
+use crate::store::ThreadPage;
+use crate::web::ApiError;
+
+/// The part of `/v1/owners/{owner}` that names the owner.
+const OWNER_PLACE: usize = 3;
+
+/// A page of threads.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ThreadList {
+    /// Those of an owner with the newest first, others in the order of their ids.
+    threads: Vec<ThreadObject>,
+    /// The cursor of the next page; null on the last page.
+    next_cursor: Option<String>,
+}
+
+/// The threads of an owner as a whole.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct OwnerObject {
+    owner: String,
+    /// Number of living threads.
+    threads: u64,
+    /// Bytes of their states.
+    size_bytes: u64,
+}
+
+/// List threads
+///
+/// With an API key, those of any owner, or all in the order of their ids. A caller with an owner gets its own. Listing
+/// does not extend the life of a thread.
+#[utoipa::path(
+    get,
+    path = "/v1/threads",
+    tag = "threads",
+    params(
+        ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Whose threads. Without it, a caller with an owner gets its own threads, and an API key all."),
+        ("order" = Option<String>, Query, pattern = "^(updated|created)$", description = "By the last write, which is the default, or by the first one; newest first. Only with an owner."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Threads on the page, 20 by default. A page may be shorter, or empty, before the last one."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
+        ("metadata.<key>" = Option<String>, Query, description = "Only threads whose metadata has this text as the string, integer or boolean at that key. At most 8 keys."),
+    ),
+    responses(
+        (status = 200, description = "A page of threads.", body = ThreadList),
+        ReadProblems,
+    ),
+    security(("api_key" = []), ()),
+)]
+pub(crate) async fn list_threads(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    Query(mut listing): Query<ThreadListing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    if let Err(refusal) = key_for(&request, &api) {
+        let own = match api.identity.behalf(&request)? {
+            Behalf::Anyone => return Err(refusal),
+            Behalf::Caller(None) => return Err(ServiceError::from(Refusal::OwnerRequired).into()),
+            Behalf::Caller(Some(own)) => own,
+        };
+        if listing.owner.get_or_insert(own.clone()) != &own {
+            return Err(ServiceError::from(Refusal::NotTheOwner).into());
+        }
+    }
+    let (limit, filter) = (listing.limit(), &listing.filter);
+    match &listing.owner {
+        Some(owner) => {
+            let after = place(&api, &listing)?;
+            let order = listing.order();
+            let page = api.owners.list_owned(owner, order, after, limit, filter);
+            Ok(respond(&api, &listing, page.await?, |(_, id)| id))
+        }
+        None => {
+            let after = place(&api, &listing)?;
+            let page = api.owners.list_threads(after, limit, filter).await?;
+            Ok(respond(&api, &listing, page, |id| id))
+        }
+    }
+}
+
+/// Count an owner's threads
+///
+/// Takes time in proportion to their number.
+#[utoipa::path(
+    get,
+    path = "/v1/owners/{owner}",
+    tag = "owners",
+    params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
+    responses(
+        (status = 200, description = "The owner's threads as a whole; zeros for an unknown owner.", body = OwnerObject),
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_owner(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let owner = owner_of(&request)?;
+    let owned = api.owners.measure(&owner).await?;
+    Ok(json(
+        HttpResponse::Ok(),
+        &OwnerObject {
+            owner: owner.as_str().to_owned(),
+            threads: owned.threads,
+            size_bytes: owned.size_bytes,
+        },
+    ))
+}
+
+/// The owner that the path names.
+fn owner_of(request: &HttpRequest) -> Result<Owner, ApiError> {
+    let text = path_part(request, OWNER_PLACE);
+    let owner = text.as_deref().map(Owner::new);
+    owner.and_then(Result::ok).ok_or_else(|| {
+        let detail = "The owner must have 1 to 256 bytes of UTF-8 without control characters";
+        ApiError::InvalidParameter(detail.into())
+    })
+}
+
+fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> Result<Option<P>, ApiError> {
+    let ring = api.identity.ring();
+    let open = |text: &String| cursor::open(ring, &listing.about(), text);
+    listing.cursor.as_ref().map(open).transpose()
+}
+
+fn respond<P: Cursor>(
+    api: &Api,
+    listing: &ThreadListing,
+    page: ThreadPage<P>,
+    id: impl Fn(&P) -> &ThreadId,
+) -> HttpResponse {
+    let policy = api.service.policy();
+    let object = |(place, thread): &(P, Thread)| ThreadObject::of(id(place), thread, policy);
+    let seal = |place| cursor::seal(api.identity.ring(), &listing.about(), &place);
+    json(
+        HttpResponse::Ok(),
+        &ThreadList {
+            threads: page.threads.iter().map(object).collect(),
+            next_cursor: page.next.map(seal),
+        },
+    )
+}

@@ -1,0 +1,66 @@
+//! Owners from the subjects of JSON Web Tokens.
+
+use std::fmt;
+
+use actix_web::HttpRequest;
+use futures_util::future::BoxFuture;
+
+use super::{OwnerProvider, named};
+use crate::domain::Owner;
+use crate::identity::jwks::Jwks;
+use crate::identity::jwt::{JwtError, TokenKeys, bearer};
+use crate::identity::provider::ProviderError;
+use crate::identity::proxies::TrustedProxies;
+use crate::identity::verifier::JwtSettings;
+
+/// The claim `sub` of the token in `Authorization: Bearer` as the owner, once its signature and `exp` are verified.
+pub struct JwtOwner {
+    keys: TokenKeys,
+}
+
+impl JwtOwner {
+    /// Verifies with that key, as [`JwtSubject::new`](crate::identity::JwtSubject::new) does.
+    ///
+    /// # Errors
+    /// [`JwtError`].
+    pub fn new(key: &[u8], settings: &JwtSettings) -> Result<Self, JwtError> {
+        let keys = TokenKeys::one(key, settings)?;
+        Ok(Self { keys })
+    }
+
+    /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh).
+    #[must_use]
+    pub fn of_set(keys: Jwks) -> Self {
+        Self {
+            keys: TokenKeys::Set(keys),
+        }
+    }
+}
+
+impl OwnerProvider for JwtOwner {
+    /// No browser adds a bearer token by itself.
+    fn is_ambient(&self) -> bool {
+        false
+    }
+
+    fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
+        self.keys.prepare(request)
+    }
+
+    fn owner(
+        &self,
+        request: &HttpRequest,
+        _: &TrustedProxies,
+    ) -> Result<Option<Owner>, ProviderError> {
+        let Some(token) = bearer(request) else {
+            return Ok(None);
+        };
+        named(&self.keys.subject(token)?).map(Some)
+    }
+}
+
+impl fmt::Debug for JwtOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JwtOwner").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,145 @@
+//! Lists of threads, and their owners.
+
+use std::sync::Arc;
+
+use super::ServiceError;
+use crate::domain::{Access, Json, Owner, Thread, ThreadId, member};
+use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+
+/// The lists of a store.
+#[derive(Debug, Clone)]
+pub struct OwnerService {
+    owners: Arc<dyn Owners>,
+}
+
+/// Top-level members of the metadata, and the text that each must have.
+#[derive(Debug, Clone, Default)]
+pub struct MetadataFilter(pub Vec<(String, String)>);
+
+/// Threads that are read at once: with the largest metadata they have a few MiB.
+const AT_ONCE: usize = 50;
+/// How often threads are read for a page whose filter few of them meet.
+const ROUNDS: usize = 20;
+/// Bytes of metadata after which a page ends.
+const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
+
+impl OwnerService {
+    /// A service over a store, which bounds its own calls.
+    #[must_use]
+    pub fn new(owners: Arc<dyn Owners>) -> Self {
+        Self { owners }
+    }
+
+    /// Checks whether a caller may see a thread, or the traces of one that has ended. This is no use of the thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn check(&self, id: &ThreadId, access: Access) -> Result<(), ServiceError> {
+        if access != Access::All {
+            access.check(self.owners.owner_of(id).await?)?;
+        }
+        Ok(())
+    }
+
+    /// Up to `limit` threads of an owner after a place, the newest first. A page ends early if 1,000 threads were
+    /// looked at for it, or if it has over 4 MiB of metadata.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list_owned(
+        &self,
+        owner: &Owner,
+        order: ThreadOrder,
+        after: Option<OwnedPlace>,
+        limit: usize,
+        filter: &MetadataFilter,
+    ) -> Result<ThreadPage<OwnedPlace>, ServiceError> {
+        let read = async |after: Option<OwnedPlace>, limit| {
+            let owners = &self.owners;
+            owners
+                .list_owned(owner.tag(), order, after.as_ref(), limit)
+                .await
+        };
+        page(read, after, limit, filter).await
+    }
+
+    /// Up to `limit` of all threads after one, in the order of their ids. A page may be short, or empty, before the end.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list_threads(
+        &self,
+        after: Option<ThreadId>,
+        limit: usize,
+        filter: &MetadataFilter,
+    ) -> Result<ThreadPage<ThreadId>, ServiceError> {
+        let read = async |after: Option<ThreadId>, limit| {
+            self.owners.list_threads(after.as_ref(), limit).await
+        };
+        page(read, after, limit, filter).await
+    }
+
+    /// The number and size of an owner's threads.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn measure(&self, owner: &Owner) -> Result<Owned, ServiceError> {
+        Ok(self.owners.measure_owned(owner.tag()).await?)
+    }
+}
+
+impl MetadataFilter {
+    /// Whether all members are strings, integers or booleans of these texts.
+    fn is_met_by(&self, metadata: &Json) -> bool {
+        let is_met = |(name, text): &(String, String)| {
+            let value = member(metadata.as_str(), name);
+            value.is_some_and(|value| is_text(value, text))
+        };
+        self.0.iter().all(is_met)
+    }
+}
+
+/// Whether a value is a string with that text, or an integer or boolean of that form.
+fn is_text(value: &str, text: &str) -> bool {
+    match value.as_bytes()[0] {
+        b'"' => serde_json::from_str::<String>(value).is_ok_and(|value| value == text),
+        b't' | b'f' => value == text,
+        b'-' | b'0'..=b'9' => value == text && !value.contains(['.', 'e', 'E']),
+        _ => false,
+    }
+}
+
+/// A page of the threads that meet the filter, read in several rounds if needed.
+async fn page<P: Copy>(
+    read: impl AsyncFn(Option<P>, usize) -> Result<ThreadPage<P>, StoreError>,
+    after: Option<P>,
+    limit: usize,
+    filter: &MetadataFilter,
+) -> Result<ThreadPage<P>, ServiceError> {
+    let mut threads: Vec<(P, Thread)> = Vec::new();
+    let (mut next, mut bytes) = (after, 0);
+    for _ in 0..ROUNDS {
+        let wanted = if filter.0.is_empty() {
+            AT_ONCE.min(limit - threads.len())
+        } else {
+            AT_ONCE
+        };
+        let round = read(next, wanted).await?;
+        next = round.next;
+        for (place, thread) in round.threads {
+            if !filter.is_met_by(&thread.metadata) {
+                continue;
+            }
+            if threads.len() == limit {
+                next = threads.last().map(|(place, _)| *place);
+                break;
+            }
+            bytes += thread.metadata.as_str().len();
+            threads.push((place, thread));
+        }
+        if next.is_none() || threads.len() >= limit || bytes >= PAGE_MAX_BYTES {
+            break;
+        }
+    }
+    Ok(ThreadPage { threads, next })
+}
