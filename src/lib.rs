@@ -9,8 +9,10 @@
 //! ```
 //!
 //! ```toml
-//! [dependencies] actix-web = "4" serde_json = "1" threadkeep = { version = "0.1", default-features = false, features
-//! = ["redis"] }
+//! [dependencies]
+//! actix-web = "4"
+//! serde_json = "1"
+//! threadkeep = { version = "0.1", default-features = false, features = ["redis"] }
 //! ```
 //!
 //! | feature | adds |
@@ -30,6 +32,7 @@
 //! | work after the response, and carry values through a request | [`Session`], [`RequestState`] | `background` |
 //! | keep keys, a task list and a history, of a thread or shared | [`Kv`], [`Tasks`], [`History`], [`scopes`] | `agent` |
 //! | find the thread by your own login instead of a signed id | [`identity`] | `logins` |
+//! | give threads to users, and list those of one | [`ThreadsBuilder::owners`], [`Threads::owned_by`], [`owners`] | `logins` |
 //!
 //! Each example is a file in `examples/` that says how to try it: `cargo run --example quickstart`.
 //!
@@ -43,7 +46,9 @@
 //!
 //! # When something fails
 //!
-//! If a handler fails, with an error or a 5xx response, its queued writes are discarded, and a line is logged. [Flushed](Thread::flush) writes stay. If the merge fails, the response becomes the error of the HTTP API, so a success is always a success. [`ApiError`] is such an error, and a handler can return it.
+//! If a handler fails, with an error or a 5xx response, its queued writes are discarded, and a line is logged.
+//! [Flushed](Thread::flush) writes stay. If the merge fails, the response becomes the error of the HTTP API, so a success
+//! is always a success. [`ApiError`] is such an error, and a handler can return it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
@@ -111,6 +116,14 @@ pub mod errors {
     };
     pub use crate::service::ServiceError;
     pub use crate::store::StoreError;
+}
+
+/// Owners of threads, and the lists of their threads.
+pub mod owners {
+    pub use crate::actix::OwnedThreads;
+    pub use crate::domain::{Life, Owner, OwnerError, Stamp, Thread as ThreadObject};
+    pub use crate::identity::OwnerProvider;
+    pub use crate::store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
 }
 
 /// Arguments and results of the [`Kv`], the [`Tasks`] and the [`History`] of a thread or of another scope.

@@ -44,6 +44,7 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
     };
     let mut others = others.into_iter();
     let mut scenarios = scenario::all(server.address()).await?;
+    scenarios.extend(scenario::of_owners(server.address()).await?);
     scenarios.extend(scenario::of_scopes(server.address()).await?);
     let empty = Scenario::floor();
     let mut rows = Vec::new();

@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::connection::Connection;
-use super::request::{message, request, value};
+use super::product::API_KEY;
+use super::request::{message, request, request_with, value};
 
 /// Threads that the requests go to in turn.
 const THREADS: usize = 1_000;
@@ -46,12 +47,6 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_much = threads(server, LARGE_THREADS, large).await?;
 
     let read = |(_, id): (usize, &String)| request("GET /v1/threads/current/state", Some(id), "");
-    let push = |ids: &[String], window: usize| {
-        let line = format!("POST /v1/threads/current/state/messages/push?max_records={window}");
-        let ids = ids.iter().enumerate();
-        ids.map(|(n, id)| request(&line, Some(id), &message(n)))
-            .collect()
-    };
     Ok(vec![
         Scenario {
             name: "read 10 keys of 100 bytes".into(),
@@ -76,6 +71,22 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
+/// Writes to threads of one owner, which an earlier build need not know.
+pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
+    let of_values = owned(server, THREADS, ten_values).await?;
+    let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;
+    Ok(vec![
+        Scenario {
+            name: "merge one key of 100 bytes, a thread with an owner".into(),
+            requests: of_values.iter().enumerate().map(merge).collect(),
+        },
+        Scenario {
+            name: "push 200 bytes, window 50, a thread with an owner".into(),
+            requests: push(&of_messages, MESSAGES),
+        },
+    ])
+}
+
 /// Merges whose answer waits for a replica of Redis.
 pub(super) async fn confirmed(server: SocketAddr) -> io::Result<Scenario> {
     let ids = threads(server, THREADS, ten_values).await?;
@@ -83,6 +94,13 @@ pub(super) async fn confirmed(server: SocketAddr) -> io::Result<Scenario> {
         name: CONFIRMED.into(),
         requests: ids.iter().enumerate().map(merge).collect(),
     })
+}
+
+fn push(ids: &[String], window: usize) -> Vec<Vec<u8>> {
+    let line = format!("POST /v1/threads/current/state/messages/push?max_records={window}");
+    let ids = ids.iter().enumerate();
+    ids.map(|(n, id)| request(&line, Some(id), &message(n)))
+        .collect()
 }
 
 fn merge((n, id): (usize, &String)) -> Vec<u8> {
@@ -181,11 +199,34 @@ async fn threads(
     count: usize,
     members: impl Fn(usize) -> String,
 ) -> io::Result<Vec<String>> {
-    let mut connection = Connection::open(server).await?;
-    let mut ids = Vec::with_capacity(count);
-    for n in 0..count {
+    let create = |n| {
         let body = format!(r#"{{"state":{{{}}}}}"#, members(n));
-        let request = request("POST /v1/threads", None, &body);
+        request("POST /v1/threads", None, &body)
+    };
+    created(server, (0..count).map(create)).await
+}
+
+/// The same for threads of one owner.
+async fn owned(
+    server: SocketAddr,
+    count: usize,
+    members: impl Fn(usize) -> String,
+) -> io::Result<Vec<String>> {
+    let key = format!("Bearer {API_KEY}");
+    let create = |n| {
+        let body = format!(r#"{{"owner":"user-42","state":{{{}}}}}"#, members(n));
+        request_with("POST /v1/threads", Some(("authorization", &key)), &body)
+    };
+    created(server, (0..count).map(create)).await
+}
+
+async fn created(
+    server: SocketAddr,
+    requests: impl Iterator<Item = Vec<u8>>,
+) -> io::Result<Vec<String>> {
+    let mut connection = Connection::open(server).await?;
+    let mut ids = Vec::new();
+    for request in requests {
         connection.exchange(&request).await?;
         let id = connection.header("x-thread-id");
         ids.push(id.ok_or(io::ErrorKind::InvalidData)?.to_owned());

@@ -1,5 +1,6 @@
 //! How an app gets its [`Threads`].
 
+use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +9,10 @@ use super::threads::Threads;
 use crate::domain::scope::ScopePolicies;
 use crate::domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
 use crate::events::{EventSettings, Events};
-use crate::identity::{CookieError, CookieSettings, Identity, ThreadIdProvider, TrustedProxies};
-use crate::service::{ScopeService, ThreadService, TurnService};
+use crate::identity::{
+    CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
+};
+use crate::service::{OwnerLimit, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
@@ -52,6 +55,8 @@ pub struct ThreadsBuilder {
     events: Option<EventSettings>,
     cookie: CookieSettings,
     provider: Option<Arc<dyn ThreadIdProvider>>,
+    owners: Option<Owners>,
+    max_threads_per_owner: Option<NonZeroU64>,
     proxies: TrustedProxies,
     origins: Vec<String>,
 }
@@ -70,7 +75,7 @@ pub enum BuildError {
     #[error("invalid signing keys")]
     SigningKeys(#[from] KeyRingError),
     /// The lifetime is out of bounds.
-    #[error("the ttl must be from 60 s to 365 days")]
+    #[error("the ttl must be from 60 s to 30 years")]
     Ttl,
     /// A browser would reject the cookie.
     #[error("invalid cookie")]
@@ -92,6 +97,8 @@ impl ThreadsBuilder {
             events: Some(EventSettings::default()),
             cookie: CookieSettings::default(),
             provider: None,
+            owners: None,
+            max_threads_per_owner: None,
             proxies: TrustedProxies::default(),
             origins: Vec::new(),
         }
@@ -134,7 +141,7 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Lets a thread live for so long after its last use: 60 s to 365 days, by default one hour.
+    /// Lets a thread live for so long after its last use: 60 s to 30 years, by default one hour.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
@@ -176,6 +183,42 @@ impl ThreadsBuilder {
     /// Takes ids from that provider instead of signed ids.
     pub fn provider(mut self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         self.provider = Some(provider);
+        self
+    }
+
+    /// Finds the owner on whose behalf a request acts, such as the logged-in user: a type of yours, or a closure over
+    /// the request. The first write of an owner binds a thread that has none. A thread of another owner answers 403
+    /// `not_the_owner`, and a request without an owner to a thread that has one 401 `owner_required`, whatever the handler
+    /// does with it.
+    ///
+    /// ```
+    /// use actix_web::HttpRequest;
+    /// use threadkeep::Threads;
+    /// use threadkeep::identity::ProviderError;
+    /// use threadkeep::owners::Owner;
+    ///
+    /// let user = |request: &HttpRequest| {
+    ///     let user = request.headers().get("x-user"); // set by a proxy of yours, or look up your session
+    ///     let user = user.and_then(|value| value.to_str().ok()).map(Owner::new);
+    ///     user.transpose().map_err(|error| ProviderError::Untrusted(Some(error.into())))
+    /// };
+    /// let builder = Threads::builder().owners(user);
+    /// ```
+    pub fn owners(mut self, provider: impl OwnerProvider + 'static) -> Self {
+        self.owners = Some(Owners::new(provider, false));
+        self
+    }
+
+    /// Finds owners like [`owners`](Self::owners), and answers 401 `owner_required` to requests without one.
+    pub fn required_owners(mut self, provider: impl OwnerProvider + 'static) -> Self {
+        self.owners = Some(Owners::new(provider, true));
+        self
+    }
+
+    /// Lets an owner have up to `limit` threads. A write that would make or bind one more is refused with
+    /// [`Refusal::TooManyThreads`](crate::errors::Refusal::TooManyThreads). By default there is no limit.
+    pub fn max_threads_per_owner(mut self, limit: NonZeroU64) -> Self {
+        self.max_threads_per_owner = Some(limit);
         self
     }
 
@@ -234,6 +277,13 @@ impl ThreadsBuilder {
     /// Over that back end, with settings that hold.
     fn over(self, backend: Arc<dyn Backend>, ring: KeyRing, timeout: Duration) -> Threads {
         let service = ThreadService::new(Arc::clone(&backend) as _, self.policy, timeout);
+        let service = match self.max_threads_per_owner {
+            Some(limit) => {
+                let owners = Arc::clone(&backend) as _;
+                service.limit_owners(OwnerLimit::new(owners, limit.get(), timeout))
+            }
+            None => service,
+        };
         let scopes = ScopeService::new(
             Arc::clone(&backend) as _,
             service.clone(),
@@ -246,6 +296,10 @@ impl ThreadsBuilder {
             .allow_origins(self.origins);
         let identity = match self.provider {
             Some(provider) => identity.provide(provider),
+            None => identity,
+        };
+        let identity = match self.owners {
+            Some(owners) => identity.own(owners),
             None => identity,
         };
         let threads = Threads::new(service, identity)

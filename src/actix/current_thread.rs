@@ -10,10 +10,10 @@ use super::endings::{Endings, Ticket};
 use super::pending_writes::PendingWrites;
 use super::services::Services;
 use super::turn::Turns;
-use crate::domain::{Document, Json, Operation, ThreadId, TurnToken, Written};
+use crate::domain::{Document, Json, Operation, Owner, ThreadId, TurnToken, Written};
 use crate::events::Notice;
 use crate::identity::Caller;
-use crate::service::{ScopeService, ServiceError, ThreadService, WriteOptions};
+use crate::service::{ScopeService, ServiceError, ThreadPatch, ThreadService, WriteOptions};
 use crate::store::{Found, StoreError};
 use crate::web::ApiError;
 
@@ -96,6 +96,26 @@ impl CurrentThread {
         }
     }
 
+    /// The owner that the store has for it.
+    pub(super) async fn owner(&self) -> Result<Option<Owner>, ServiceError> {
+        let thread = self.service().get_thread(&self.id()).await?;
+        Ok(thread.and_then(|thread| thread.owner))
+    }
+
+    /// Gives the thread another owner, or none.
+    pub(super) async fn set_owner(&self, owner: Option<Owner>) -> Result<(), ServiceError> {
+        let id = self.id();
+        let patch = ThreadPatch {
+            owner: Some(owner),
+            ..ThreadPatch::default()
+        };
+        self.service()
+            .patch_thread(&id, patch, self.options())
+            .await?;
+        self.note_stored(&id);
+        Ok(())
+    }
+
     /// Writes what is queued as one merge; none when nothing is.
     pub(super) async fn flush(&self) -> Result<Option<Written>, ServiceError> {
         let _queue = self.queue.lock().await;
@@ -145,6 +165,10 @@ impl CurrentThread {
             what: "the middleware `Threads` has no events",
             source: None,
         })?;
+        let access = self.service().access();
+        if let Some(owners) = self.app.owners() {
+            owners.check(&self.id(), access).await?;
+        }
         let (ticket, exists) = endings.add(self.id(), callback).await?;
         if !exists {
             self.vain().push(ticket);

@@ -16,6 +16,7 @@ use super::current_thread::CurrentThread;
 use super::response;
 use super::services::Services;
 use super::threads::Threads;
+use crate::identity::Behalf;
 use crate::web::{ApiError, SessionId};
 
 /// [`Threads`] around the services of a worker.
@@ -68,8 +69,13 @@ where
             if let Some(prepared) = threads.identity.prepare(request.request()) {
                 prepared.await;
             }
-            let caller = match threads.identity.identify(request.request()) {
-                Ok(caller) => caller,
+            let identity = &threads.identity;
+            let found = identity.identify(request.request()).and_then(|caller| {
+                let behalf = identity.behalf(request.request())?;
+                Ok((caller, behalf))
+            });
+            let (caller, behalf) = match found {
+                Ok(found) => found,
                 Err(error) => {
                     let refusal = request.error_response(ApiError::from(error));
                     return Ok(response::refused(refusal, session));
@@ -78,12 +84,14 @@ where
             if caller.ignored_cookie {
                 tracing::info!(session.id = %session, "thread cookie ignored: its signature is wrong");
             }
-            let thread = CurrentThread::new(
-                caller,
-                worker,
-                threads.services.clone(),
-                threads.endings.clone(),
-            );
+            let (worker, app) = match behalf {
+                Behalf::Anyone => (worker, threads.services.clone()),
+                Behalf::Caller(owner) => (
+                    worker.on_behalf_of(owner.clone()),
+                    threads.services.on_behalf_of(owner),
+                ),
+            };
+            let thread = CurrentThread::new(caller, worker, app, threads.endings.clone());
             let completion = Completion::new(threads.background.clone(), threads.callbacks.clone());
             let open = OpenRequest(Arc::new(RequestContext::new(session, thread, completion)));
             request.extensions_mut().insert(Arc::clone(&open.0));

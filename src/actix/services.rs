@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::turn::Turns;
-use crate::service::{ScopeService, ThreadService};
+use crate::domain::Owner;
+use crate::service::{OwnerService, ScopeService, ThreadService};
 use crate::store::Backend;
 
 /// Threads, and scopes if the app has them.
@@ -18,6 +19,26 @@ pub(super) struct Services {
 }
 
 impl Services {
+    /// The same for a caller without an owner, or with that one.
+    pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
+        let threads = self.threads.on_behalf_of(owner.clone());
+        Self {
+            scopes: self
+                .scopes
+                .as_ref()
+                .map(|scopes| scopes.with_threads(threads.clone())),
+            turns: self.turns.as_ref().map(|turns| turns.on_behalf_of(owner)),
+            backend: self.backend.clone(),
+            threads,
+        }
+    }
+
+    /// The lists of the store's threads, if the app has its back end.
+    pub(super) fn owners(&self) -> Option<OwnerService> {
+        let backend = self.backend.as_ref()?;
+        Some(OwnerService::new(Arc::clone(backend) as _))
+    }
+
     /// The same with the worker's own connection to the store.
     pub(super) fn for_worker(&self) -> Self {
         let Some(backend) = &self.backend else {

@@ -15,7 +15,7 @@ use super::scope_target::ScopeTarget;
 use super::state::{ThreadState, from_json, to_json};
 use super::tasks::Tasks;
 use super::turn::TakeTurn;
-use crate::domain::{Json, ThreadId};
+use crate::domain::{Json, Owner, ThreadId};
 use crate::events::Notice;
 use crate::web::ApiError;
 
@@ -57,6 +57,23 @@ impl Thread {
     #[must_use]
     pub fn history(&self) -> History {
         History::of(self.target())
+    }
+
+    /// The owner, as it is stored; none if the thread has no owner, or does not exist yet.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`], also if the thread belongs to another owner than the caller.
+    pub async fn owner(&self) -> Result<Option<Owner>, ApiError> {
+        Ok(self.0.owner().await?)
+    }
+
+    /// Gives the thread to an owner, or to none, at once, whichever it has. Creates the thread if it does not exist. It is
+    /// for the app to decide who may ask for this; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
+    ///
+    /// # Errors
+    /// [`ApiError::Service`].
+    pub async fn set_owner(&self, owner: Option<Owner>) -> Result<(), ApiError> {
+        Ok(self.0.set_owner(owner).await?)
     }
 
     /// Takes the turn of the thread, which lasts `ttl`, 1 to 600 seconds, unless it is renewed: the handle renews it,

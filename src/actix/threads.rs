@@ -8,12 +8,13 @@ use super::builder::ThreadsBuilder;
 use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
 use super::completion::Completed;
 use super::endings::Endings;
+use super::owned::OwnedThreads;
 use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
 use super::services::Services;
 use super::turn::Turns;
 use crate::domain::scope::ScopeId;
-use crate::domain::{self, KeyRing, ThreadId};
+use crate::domain::{self, KeyRing, Owner, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
 use crate::service::{ScopeService, ThreadService, TurnService};
@@ -131,6 +132,12 @@ impl Threads {
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Outside(self.services.scopes.clone(), scope))
+    }
+
+    /// The threads of an owner, in their order, over the app's own connection to the store.
+    #[must_use]
+    pub fn owned_by(&self, owner: &Owner) -> OwnedThreads {
+        OwnedThreads::new(self.services.owners(), owner.clone())
     }
 
     /// How long after its first failure a callback is called again. To be said before

@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::background::Background;
 use super::current_thread::CurrentThread;
-use crate::domain::{Refusal, ThreadId, TurnToken};
+use crate::domain::{Owner, Refusal, ThreadId, TurnToken};
 use crate::service::{ServiceError, TurnRequest, TurnService};
 use crate::web::ApiError;
 
@@ -24,6 +24,16 @@ const TTL_MAX: Duration = Duration::from_secs(600);
 pub(super) struct Turns {
     pub(super) service: TurnService,
     pub(super) background: Background,
+}
+
+impl Turns {
+    /// The same for a caller without an owner, or with that one.
+    pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
+        Self {
+            service: self.service.on_behalf_of(owner),
+            background: self.background.clone(),
+        }
+    }
 }
 
 /// A turn to take: await it.

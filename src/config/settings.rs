@@ -1,7 +1,7 @@
 //! The settings, typed and checked.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 use super::callers::Callers;
@@ -43,6 +43,8 @@ pub struct Settings {
     pub store: StoreSettings,
     /// Limits and lifetimes of threads.
     pub policy: Policy,
+    /// The number of threads that an owner may have, if it is limited.
+    pub max_threads_per_owner: Option<NonZeroU64>,
     /// Limits and lifetimes of entries in namespaces.
     pub entries: EntryPolicy,
     /// Limits and lifetimes of scopes.
@@ -168,6 +170,10 @@ impl Settings {
             drain: seconds(&values.take("drain_seconds"), 0)?,
             store: store(values)?,
             policy: policy(values)?,
+            max_threads_per_owner: values
+                .take("max_threads_per_owner")
+                .parse("a number from 0")
+                .map(NonZeroU64::new)?,
             entries,
             scopes: scopes(values)?,
             rates: rates::read(values)?,

@@ -98,6 +98,9 @@ pub enum Refusal {
     /// The thread has an owner, and the caller has none.
     #[error("the thread has an owner")]
     OwnerRequired,
+    /// The write gives its thread to an owner that has to reserve a place for it first.
+    #[error("no place is reserved for the thread")]
+    NoPlace,
     /// The owner has as many threads as an owner may have.
     #[error("an owner may have {limit_threads} threads")]
     TooManyThreads {

@@ -4,6 +4,7 @@ mod archives;
 mod copies;
 mod error;
 mod kv;
+mod owner_limit;
 mod owners;
 pub mod rates;
 mod relay;
@@ -23,6 +24,7 @@ pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
 pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
 pub use kv::ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};
+pub use owner_limit::OwnerLimit;
 pub use owners::{MetadataFilter, OwnerService};
 pub use relay::catalog::Listed;
 pub use relay::making::Making;
@@ -46,6 +48,7 @@ pub struct ThreadService {
     access: Access,
     /// The owner that a write gives to a thread without one.
     owner: Option<Owner>,
+    owner_limit: Option<OwnerLimit>,
 }
 
 /// Conditions of a write.
@@ -70,6 +73,16 @@ impl ThreadService {
             timeout,
             access: Access::All,
             owner: None,
+            owner_limit: None,
+        }
+    }
+
+    /// The same service with a limit on the threads of an owner.
+    #[must_use]
+    pub fn limit_owners(&self, limit: OwnerLimit) -> Self {
+        Self {
+            owner_limit: Some(limit),
+            ..self.clone()
         }
     }
 

@@ -46,7 +46,7 @@ pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};
-pub use traits::owners::{Owned, OwnedPlace, Owners, ThreadOrder, ThreadPage};
+pub use traits::owners::{Owned, OwnedPlace, Owners, PlaceToken, ThreadOrder, ThreadPage};
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
 pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes};

@@ -134,6 +134,14 @@ impl Access {
 }
 
 impl<'a> OwnerChange<'a> {
+    /// The owner that a thread may get.
+    pub(crate) fn wanted(self) -> Option<&'a Owner> {
+        match self {
+            Self::None | Self::Clear => None,
+            Self::Bind(owner) | Self::Set(owner) => Some(owner),
+        }
+    }
+
     /// The owner afterwards, of a thread with that owner.
     pub(crate) fn apply(self, before: Option<&'a Owner>) -> Option<&'a Owner> {
         match self {

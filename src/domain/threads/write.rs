@@ -27,6 +27,9 @@ pub struct Write<'a> {
     pub ttl: Option<Duration>,
     /// A new owner.
     pub owner: OwnerChange<'a>,
+    /// Whether the owner has a place for one more thread. Without it, a write that needs one is refused with
+    /// [`NoPlace`](crate::domain::Refusal::NoPlace).
+    pub has_place: bool,
     /// The threads that the caller may use.
     pub access: Access,
     /// The condition on the thread.
@@ -53,6 +56,7 @@ impl<'a> Write<'a> {
             metadata: None,
             ttl: None,
             owner: OwnerChange::None,
+            has_place: true,
             access: Access::All,
             precondition: None,
             tombstone: Tombstone::Heeded,

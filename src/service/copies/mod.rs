@@ -160,7 +160,7 @@ impl Copies {
                 tombstone,
                 ..self.threads.plain(options(idempotency))
             };
-            Ok(self.threads.store.write(id, &write).await?)
+            self.threads.commit(id, &write).await
         });
         merge.await
     }

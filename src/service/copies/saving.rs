@@ -13,7 +13,6 @@ use crate::domain::{
     Snapshot, Stamp, ThreadId, ThreeWay, Tombstone, Write,
 };
 use crate::service::{ServiceError, ThreadService};
-use crate::store::WriteError;
 
 /// Attempts without a pause between them.
 const AT_ONCE: u32 = 8;
@@ -191,10 +190,10 @@ impl<'a> Save<'a> {
             tombstone: self.tombstone,
             ..self.threads.plain(options(key))
         };
-        match self.threads.store.write(self.id, &write).await {
+        match self.threads.commit(self.id, &write).await {
             Ok(written) => Ok(Attempt::Done(written.stamp)),
-            Err(WriteError::Refused(Refusal::VersionMismatch { .. })) => Ok(Attempt::Overtaken),
-            Err(error) => Err(error.into()),
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => Ok(Attempt::Overtaken),
+            Err(error) => Err(error),
         }
     }
 }

@@ -39,7 +39,7 @@ impl ThreadService {
                 guards: &guards,
                 ..self.plain(options)
             };
-            Ok(self.store.write(id, &write).await?)
+            self.commit(id, &write).await
         })
         .await
     }

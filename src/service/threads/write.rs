@@ -8,7 +8,7 @@ use crate::domain::{
     ThreadId, Write, Written, merge_json,
 };
 use crate::service::{ServiceError, ThreadService, WriteOptions};
-use crate::store::{Destroy, Destroyed, StoreError, millis};
+use crate::store::{Destroy, Destroyed, StoreError, WriteError, millis};
 
 /// The content of a new thread.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl ThreadService {
             operations,
             ..self.plain(options)
         };
-        Ok(self.store.write(id, &write).await?)
+        self.commit(id, &write).await
     }
 
     /// Runs operations and sets the metadata as a whole, in one step.
@@ -73,7 +73,7 @@ impl ThreadService {
             metadata: Some(&change),
             ..self.plain(options)
         };
-        Ok(self.store.write(id, &write).await?)
+        self.commit(id, &write).await
     }
 
     /// Replaces the whole state.
@@ -127,7 +127,7 @@ impl ThreadService {
                 },
                 None => write,
             };
-            Ok(self.store.write(id, &write).await?)
+            self.commit(id, &write).await
         })
         .await
     }
@@ -159,7 +159,7 @@ impl ThreadService {
             },
             None => write,
         };
-        match self.store.write(id, &write).await.map_err(Into::into) {
+        match self.commit(id, &write).await {
             Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
                 Err(ServiceError::ThreadExists)
             }
@@ -205,6 +205,30 @@ impl ThreadService {
             tombstone,
         };
         Ok(self.store.destroy(id, &destroy).await?)
+    }
+
+    /// Does a write, unless it would give an owner more threads than an owner may have.
+    pub(crate) async fn commit(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+    ) -> Result<Written, ServiceError> {
+        let (Some(limit), Some(owner)) = (&self.owner_limit, write.owner.wanted()) else {
+            return Ok(self.store.write(id, write).await?);
+        };
+        // most writes are to threads that have their owner already
+        let unplaced = Write {
+            has_place: false,
+            ..*write
+        };
+        match self.store.write(id, &unplaced).await {
+            Err(WriteError::Refused(Refusal::NoPlace)) => {
+                limit
+                    .with_place(owner.tag(), self.store.write(id, write))
+                    .await
+            }
+            written => Ok(written?),
+        }
     }
 
     pub(crate) fn plain(&self, options: WriteOptions) -> Write<'_> {

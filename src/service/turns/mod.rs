@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
-    IdempotencyKey, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+    IdempotencyKey, Owner, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };
 use crate::store::{Turns, WriteError};
 
@@ -55,6 +55,12 @@ impl TurnService {
             threads,
             ..self.clone()
         }
+    }
+
+    /// The same turns for a caller without an owner, or with that one.
+    #[must_use]
+    pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
+        self.with_threads(self.threads.on_behalf_of(owner))
     }
 
     /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order of their

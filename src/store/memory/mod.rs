@@ -37,6 +37,7 @@ use kv::spaces::Spaces;
 use log::ledgers::Work;
 use shard::Shard;
 use threads::living::Living;
+use threads::places::Places;
 use threads::turns::ENDED_KEPT;
 
 const SHARDS: usize = 64;
@@ -62,6 +63,7 @@ struct Shards {
     lists: Locked<Lists>,
     spaces: Locked<Spaces>,
     counters: Locked<Counters>,
+    places: Locked<Places>,
     budget: Budget,
     /// The threads whose turns are given back while another caller waits.
     ended_turns: broadcast::Sender<ThreadId>,
@@ -110,6 +112,7 @@ impl MemoryStore {
             lists: Locked::new(Lists::default()),
             spaces: Locked::new(Spaces::default()),
             counters: Locked::new(Counters::default()),
+            places: Locked::new(Places::default()),
             budget: Budget::new(settings.max_bytes),
             ended_turns: broadcast::Sender::new(ENDED_KEPT),
             evicting: Mutex::default(),
@@ -224,6 +227,10 @@ impl Shards {
 
     fn spaces(&self) -> Held<'_, Spaces> {
         self.spaces.hold(&self.budget)
+    }
+
+    fn places(&self) -> Held<'_, Places> {
+        self.places.hold(&self.budget)
     }
 
     fn counters(&self) -> Held<'_, Counters> {

@@ -204,6 +204,11 @@ impl KeyNames {
         format!("{start}:l:{id}:{}", name.as_str())
     }
 
+    /// The places that an owner has reserved.
+    pub(super) fn places(&self, owner: OwnerTag) -> String {
+        format!("{}:{{owner.{owner}}}:places", self.prefix)
+    }
+
     /// The keys of a list.
     pub(super) fn list(&self, listing: &Listing<'_>) -> ListKeys {
         let key = |kind| format!("{}:{{list.{}}}:{kind}", self.prefix, listing.name);

@@ -121,6 +121,7 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
         "scope_exists" => Refusal::ScopeExists,
         "scope_ended" => Refusal::ScopeEnded,
         "no_thread" => Refusal::NoThread,
+        "no_place" => Refusal::NoPlace,
         "idempotency_key_reused" => Refusal::IdempotencyKeyReused,
         "too_many_idempotency_keys" => Refusal::TooManyIdempotencyKeys {
             retry_after_ms: number(0)?,

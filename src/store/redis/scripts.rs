@@ -54,6 +54,7 @@ scripts! {
     ReadTurn = "threads/read_turn.lua" [OWNERS, TURNS],
     Heads = "threads/heads.lua" [OWNERS, LOG],
     MeasureOwned = "threads/measure_owned.lua" [OWNERS, LOG],
+    ReservePlace = "threads/reserve_place.lua" [],
     IndexIds = "threads/index_ids.lua" [],
     ListArchives = "threads/list_archives.lua" [],
     Restore = "threads/restore.lua" [OWNERS, LOG],

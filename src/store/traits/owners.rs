@@ -1,6 +1,7 @@
 //! Lists of threads, those of an owner and all.
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -36,6 +37,10 @@ pub struct Owned {
     /// The bytes of their states.
     pub size_bytes: u64,
 }
+
+/// Names a place that is reserved for a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlaceToken(pub [u8; 16]);
 
 /// The threads of a store as lists. No list moves the end of a thread.
 ///
@@ -75,4 +80,28 @@ pub trait Owners: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`StoreError`].
     async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError>;
+
+    /// How many threads an owner's list has. It may count threads that have just ended.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError>;
+
+    /// Reserves a place for one more thread of an owner, for that long unless it is released. Returns how many places
+    /// were reserved before and are still; whichever of their threads exist by now are listed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn reserve_place(
+        &self,
+        owner: OwnerTag,
+        place: PlaceToken,
+        lasts: Duration,
+    ) -> Result<u64, StoreError>;
+
+    /// Releases a place, because its thread is listed or was not made.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
 }

@@ -21,9 +21,9 @@ use crate::store::{
     Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
     EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
     LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
-    NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, Put, Rates, Reading,
-    Reaped, Registry, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage,
-    Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates,
+    Reading, Reaped, Registry, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
+    ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -139,6 +139,10 @@ measured! {
             -> Result<ThreadPage<ThreadId>, StoreError>;
         owner_of(id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
         measure_owned(owner: OwnerTag) -> Result<Owned, StoreError>;
+        count_owned(owner: OwnerTag) -> Result<u64, StoreError>;
+        reserve_place(owner: OwnerTag, place: PlaceToken, lasts: Duration)
+            -> Result<u64, StoreError>;
+        release_place(owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
     }
 }
 

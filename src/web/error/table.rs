@@ -219,7 +219,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
                 .stamp(current)
         }
         // given up after trying for as long as a request may take
-        Refusal::Changed | Refusal::NoThread => {
+        Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => {
             row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
         }
         Refusal::TurnTaken { ends_ms, left_ms } => row(StatusCode::CONFLICT, "turn_taken")

@@ -5,10 +5,12 @@
 
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt};
+
 use crate::support::busy::Busy;
 use crate::support::client::OwnThread;
 use crate::support::listening::Listening;
-use crate::support::server::{Backend, Server};
+use crate::support::server::{API_SECRET, Backend, Server};
 
 const MOST: Duration = Duration::from_millis(50);
 /// Keys of a state, by default.
@@ -219,4 +221,44 @@ async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
     assert_eq!(*next, ITEMS as u64 + 2);
     assert!(first.as_u64().unwrap() > 13_000, "{first}");
     assert!(page["size_bytes"].as_u64().unwrap() <= 1_500_000);
+}
+
+#[tokio::test]
+async fn a_page_of_an_owners_threads_costs_redis_little_and_holds_it_for_moments() {
+    const THREADS: usize = 1_000;
+    let scene = Scene::start();
+    let client = scene.server.client();
+    let create = async |number: usize| {
+        let metadata = format!(r#"{{"owner":"ann","metadata":{{"n":{number}}}}}"#);
+        let request = client.post("/v1/threads").bearer(API_SECRET);
+        request.json(&metadata).ok().await;
+    };
+    stream::iter(0..THREADS)
+        .for_each_concurrent(32, create)
+        .await;
+    let page = |path: &'static str| {
+        let client = &client;
+        async move |(): &()| {
+            client.get(path).bearer(API_SECRET).ok().await;
+        }
+    };
+
+    for path in [
+        "/v1/threads?owner=ann",
+        "/v1/threads?owner=ann&order=created",
+        "/v1/threads",
+    ] {
+        let below = Duration::from_millis(10);
+        scene
+            .redis
+            .assert_below(below, async || (), page(path))
+            .await;
+    }
+    for path in ["/v1/threads?owner=ann&metadata.n=-1", "/v1/owners/ann"] {
+        let below = Duration::from_millis(4);
+        scene
+            .redis
+            .assert_each_below(below, async || (), page(path))
+            .await;
+    }
 }

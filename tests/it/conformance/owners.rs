@@ -1,15 +1,18 @@
 //! Owners: access to their threads, and the lists of these.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use threadkeep::domain::scope::{ScopeId, ScopeWrite};
 use threadkeep::domain::{
     Access, MetadataChange, Owner, OwnerChange, Refusal, Slice, TakeTurn, ThreadId, TurnToken,
     Write, Written,
 };
+use threadkeep::service::{OwnerLimit, ServiceError, WriteOptions};
 use threadkeep::store::{
-    Destroy, HistoryFrom, Owned, OwnedPlace, ScopeParts, ThreadOrder, WriteError,
+    Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeParts, ThreadOrder, WriteError,
 };
 
 use super::room::{Room, Subject, increment, json, key, once, push, set};
@@ -578,7 +581,121 @@ async fn a_refused_write_moves_no_thread_in_a_list(room: Room) {
     assert_eq!(owner_of(&first).await.as_deref(), Some("ann"));
 }
 
+async fn a_write_without_a_place_gives_no_thread_to_an_owner(room: Room) {
+    let ann = owner("ann");
+    let operations = [set("k", "2")];
+    for change in [OwnerChange::Bind(&ann), OwnerChange::Set(&ann)] {
+        let thread = room.subject();
+        let unplaced = Write {
+            operations: &operations,
+            owner: change,
+            has_place: false,
+            ..thread.blank()
+        };
+        assert_eq!(thread.write(&unplaced).await, Err(Refusal::NoPlace));
+        assert!(!thread.exists().await);
+        thread.merge(&[set("k", "1")]).await;
+        assert_eq!(thread.write(&unplaced).await, Err(Refusal::NoPlace));
+        assert_eq!(thread.state().await.unwrap(), r#"{"k":1}"#);
+
+        let placed = Write {
+            has_place: true,
+            ..unplaced
+        };
+        thread.write(&placed).await.unwrap();
+        thread.write(&unplaced).await.unwrap();
+
+        assert_eq!(thread.state().await.unwrap(), r#"{"k":2}"#);
+    }
+    let of_bob = owned(&room, "bob").await;
+    let bound = Write {
+        owner: OwnerChange::Bind(&ann),
+        has_place: false,
+        ..of_bob.blank()
+    };
+    of_bob.write(&bound).await.unwrap();
+    assert_eq!(owner_of(&of_bob).await.as_deref(), Some("bob"));
+}
+
+async fn places_count_until_they_are_released_or_over(room: Room) {
+    let (ann, bob) = (owner("ann").tag(), owner("bob").tag());
+    let reserve = async |owner, token: u8| {
+        let place = PlaceToken([token; 16]);
+        let reserved = room.backend.reserve_place(owner, place, 60 * SECOND);
+        reserved.await.unwrap()
+    };
+    assert_eq!(reserve(ann, 1).await, 0);
+    assert_eq!(reserve(bob, 2).await, 0);
+    assert_eq!(reserve(ann, 3).await, 1);
+    room.advance(30 * SECOND);
+    assert_eq!(reserve(ann, 4).await, 2);
+    let release = room.backend.release_place(ann, PlaceToken([1; 16]));
+    release.await.unwrap();
+    assert_eq!(reserve(ann, 5).await, 2);
+    room.advance(31 * SECOND);
+    assert_eq!(reserve(ann, 6).await, 2);
+    room.advance(61 * SECOND);
+    assert_eq!(reserve(ann, 7).await, 0);
+}
+
+async fn concurrent_writers_cannot_exceed_the_limit_of_an_owner(room: Room) {
+    const LIMIT: u64 = 5;
+    let limit = OwnerLimit::new(Arc::clone(&room.backend) as _, LIMIT, 20 * SECOND);
+    let (threads, scopes) = room.services();
+    let threads = threads.limit_owners(limit).on_behalf_of(Some(owner("ann")));
+    let scopes = scopes.with_threads(threads.clone());
+    let write = async |number: u64| {
+        let id = ThreadId::random();
+        let options = WriteOptions::default();
+        let written = match number % 2 {
+            0 => threads
+                .merge(&id, &[set("k", "1")], options)
+                .await
+                .map(drop),
+            _ => {
+                let set = scope_room::set("k", "1");
+                let scope = ScopeId::Thread(id);
+                scopes.write(&scope, &[set], options).await.map(drop)
+            }
+        };
+        match written {
+            Ok(()) => Some(id),
+            Err(ServiceError::Refused(Refusal::TooManyThreads {
+                limit_threads: LIMIT,
+            })) => None,
+            Err(error) => panic!("{error:?}"),
+        }
+    };
+
+    let made: Vec<_> = join_all((0..40).map(write)).await;
+    let made: BTreeSet<_> = made.into_iter().flatten().collect();
+
+    assert_eq!(made.len() as u64, LIMIT);
+    assert_eq!(
+        updated(&room, "ann")
+            .await
+            .into_iter()
+            .collect::<BTreeSet<_>>(),
+        made
+    );
+    let (first, options) = (made.first().unwrap(), WriteOptions::default());
+    threads
+        .merge(first, &[set("k", "2")], options)
+        .await
+        .unwrap();
+    assert_eq!(write(0).await, None);
+    threads.destroy(first, options).await.unwrap();
+    assert!(write(0).await.is_some());
+    assert_eq!(write(1).await, None);
+    // from the moment when a thread expires, before the reaper ends it
+    room.advance(3_601 * SECOND);
+    assert!(write(1).await.is_some());
+}
+
 super::over_every_store! {
+    a_write_without_a_place_gives_no_thread_to_an_owner,
+    places_count_until_they_are_released_or_over,
+    concurrent_writers_cannot_exceed_the_limit_of_an_owner,
     the_first_write_of_an_owner_binds_a_thread,
     of_owners_who_write_at_once_one_gets_the_thread,
     others_are_refused_by_every_call_and_change_nothing,

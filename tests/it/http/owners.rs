@@ -610,7 +610,47 @@ async fn a_stream_ends_when_the_thread_gets_another_owner(backend: Backend) {
     assert!(!text.contains("thread.updated"), "{text}");
 }
 
+async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
+    let setting = Setting {
+        identity: By::Own,
+        owner: By::Header,
+        required: false,
+    };
+    let server = setting.builder(backend);
+    let server = server.set("THREADKEEP_MAX_THREADS_PER_OWNER", 2).start();
+    let client = server.client();
+    let ann = unique();
+    let made = client.post("/v1/threads").header("x-user", &ann).ok().await;
+    let own = client.thread();
+    own.put("state/k", "1").ok().await;
+    // bound by its owner's first write
+    let bind = own.put("state/k", "2").header("x-user", &ann);
+    bind.ok().await;
+
+    let third = client.post("/v1/threads").header("x-user", &ann);
+    let refused = third.refused(409, "too_many_threads").await;
+    assert_eq!(refused["limit_threads"], 2);
+    let unbound = client.thread();
+    unbound.put("state/k", "1").ok().await;
+    let bind = unbound.put("state/k", "2").header("x-user", &ann);
+    bind.refused(409, "too_many_threads").await;
+    let id = &unbound.id;
+    let give = by_key(&client, Method::PATCH, &format!("/v1/threads/{id}"));
+    let give = give.json(&json!({"owner": ann}).to_string());
+    give.refused(409, "too_many_threads").await;
+    let turn = unbound.post("turn", "{}").header("x-user", &ann);
+    turn.refused(409, "too_many_threads").await;
+    assert_eq!(unbound.get("state/k").ok().await.text(), "1");
+
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    let end = by_key(&client, Method::DELETE, &format!("/v1/threads/{id}"));
+    assert_eq!(end.send().await.status, 204);
+    let bind = unbound.put("state/k", "2").header("x-user", &ann);
+    bind.ok().await;
+}
+
 super::with_own_servers! {
+    an_owner_may_have_a_limited_number_of_threads,
     each_door_asks_for_the_owner_under_each_setting,
     a_caller_lists_its_own_threads_alone,
     a_back_end_lists_all_threads_once,

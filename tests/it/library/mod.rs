@@ -10,6 +10,7 @@ mod cost;
 mod counting;
 mod keeping;
 mod life;
+mod owners;
 mod scopes;
 mod subscribers;
 mod turns;
@@ -96,10 +97,7 @@ impl Bench {
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        let app = App::new()
-            .wrap(self.threads.clone())
-            .default_service(web::to(handler));
-        call_service(&init_service(app).await, request.to_request()).await
+        ask(&self.threads, request, handler).await
     }
 
     /// The state as the store has it, not counted.
@@ -107,6 +105,19 @@ impl Bench {
         let found = service(Arc::clone(&self.room.store)).get_state(id).await;
         String::from_utf8(found.unwrap().content.to_vec()).unwrap()
     }
+}
+
+/// The response of an app with that handler alone.
+async fn ask<F, Args>(threads: &Threads, request: TestRequest, handler: F) -> Response
+where
+    F: Handler<Args>,
+    Args: FromRequest + 'static,
+    F::Output: Responder + 'static,
+{
+    let app = App::new()
+        .wrap(threads.clone())
+        .default_service(web::to(handler));
+    call_service(&init_service(app).await, request.to_request()).await
 }
 
 fn service(store: Arc<dyn Store>) -> ThreadService {

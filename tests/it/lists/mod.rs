@@ -9,7 +9,7 @@ mod strategy;
 
 use std::time::Duration;
 
-use threadkeep::domain::{Mismatch, Policy, Slice};
+use threadkeep::domain::{Mismatch, Owner, Policy, Slice};
 
 pub(crate) use player::{Outcome, Player};
 pub(crate) use strategy::list;
@@ -27,10 +27,28 @@ pub(crate) enum Step {
     Destroy {
         precondition: Option<Wanted>,
         idempotency: Option<u8>,
+        caller: Caller,
+        turn: Option<u8>,
+    },
+    TakeTurn {
+        turn: u8,
+        exclusive: bool,
+        ttl: Duration,
+        idempotency: Option<u8>,
+        caller: Caller,
+    },
+    RenewTurn {
+        turn: u8,
+        ttl: Duration,
+        caller: Caller,
+    },
+    EndTurn {
+        turn: u8,
+        caller: Caller,
     },
     /// Does an earlier step again, counted from the start modulo what there is.
     Again(usize),
-    Read(ReadStep),
+    Read(ReadStep, Caller),
     Advance(Duration),
     /// Has changes logged for a while.
     Watch,
@@ -54,6 +72,25 @@ pub(crate) struct WriteStep {
     /// A key by number; the step itself is the request.
     pub(crate) idempotency: Option<u8>,
     pub(crate) describe: bool,
+    pub(crate) caller: Caller,
+    pub(crate) owner: Option<OwnerStep>,
+    /// The turn of that number, whether or not it was granted.
+    pub(crate) turn: Option<u8>,
+}
+
+/// The threads that a caller may use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Caller {
+    BackEnd,
+    Unnamed,
+    Owner(&'static str),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum OwnerStep {
+    Bind(Owner),
+    Set(Owner),
+    Clear,
 }
 
 impl WriteStep {
@@ -68,6 +105,9 @@ impl WriteStep {
             tombstone: Heed::Always,
             idempotency: None,
             describe: false,
+            caller: Caller::BackEnd,
+            owner: None,
+            turn: None,
         }
     }
 }

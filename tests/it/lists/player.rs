@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use threadkeep::domain::{
     Access, Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation,
-    Policy, Position, Precondition, Refusal, Stamp, Thread, Tombstone, Write, Written,
+    Owner, OwnerChange, Policy, Position, Precondition, Refusal, Stamp, TakeTurn, Thread,
+    Tombstone, TurnToken, Write, Written,
 };
 use threadkeep::store::{Archive, Backend, Clock, Destroy, Destroyed, WriteError};
 
 use super::history::{History, WATCHED};
-use super::{Expects, Heed, List, Mark, Op, ReadStep, Step, Wanted, WriteStep};
+use super::{Caller, Expects, Heed, List, Mark, Op, OwnerStep, ReadStep, Step, Wanted, WriteStep};
 use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
 use crate::conformance::story;
 
@@ -44,6 +45,10 @@ pub(crate) enum Outcome {
     Destroyed(Destroyed),
     Read(Option<(Mark, String)>),
     Thread(Option<Description>),
+    /// Whether a turn was granted by this step, or by an earlier one with its key.
+    Granted {
+        replayed: bool,
+    },
     Nothing,
 }
 
@@ -56,6 +61,7 @@ pub(crate) struct Description {
     metadata: String,
     times: [u64; 3],
     ttl: Duration,
+    owner: Option<Owner>,
 }
 
 impl Player {
@@ -89,12 +95,15 @@ impl Player {
     pub(crate) async fn play(&mut self, list: &List, number: usize) -> Outcome {
         match &list.steps[number] {
             Step::Write(step) => self.write(step).await,
-            Step::Destroy {
-                precondition,
-                idempotency,
-            } => self.destroy(*precondition, *idempotency).await,
+            step @ (Step::Destroy { .. }
+            | Step::TakeTurn { .. }
+            | Step::RenewTurn { .. }
+            | Step::EndTurn { .. }) => self.end_or_turn(step).await,
             Step::Again(place) if number > 0 => Box::pin(self.play(list, place % number)).await,
-            Step::Read(step) => self.read(step).await,
+            Step::Read(step, caller) => {
+                let read = self.read(step, access(*caller)).await;
+                read.unwrap_or_else(|error| self.failed(error))
+            }
             Step::Restore(back) => self.restore(*back).await,
             Step::Reap => {
                 self.reap().await;
@@ -186,8 +195,7 @@ impl Player {
                 self.history.restore(left);
                 self.description(thread)
             })),
-            Err(WriteError::Refused(refusal)) => self.refused(refusal),
-            Err(WriteError::Store(error)) => panic!("the store failed: {error:?}"),
+            Err(error) => self.failed(error),
         }
     }
 
@@ -225,7 +233,16 @@ impl Player {
             Some((new, old)) => Some(self.metadata_change(new, *old).await),
             None => None,
         };
+        let owner = match &step.owner {
+            None => OwnerChange::None,
+            Some(OwnerStep::Bind(owner)) => OwnerChange::Bind(owner),
+            Some(OwnerStep::Set(owner)) => OwnerChange::Set(owner),
+            Some(OwnerStep::Clear) => OwnerChange::Clear,
+        };
         let write = Write {
+            owner,
+            access: access(step.caller),
+            turn: step.turn.map(token),
             operations: &operations,
             guards: &guards,
             metadata: metadata.as_ref(),
@@ -242,41 +259,97 @@ impl Player {
         }
     }
 
-    async fn destroy(
-        &mut self,
-        precondition: Option<Wanted>,
-        idempotency_key: Option<u8>,
-    ) -> Outcome {
-        let request = &(precondition.map(|wanted| format!("{wanted:?}")));
-        let destroy = Destroy {
-            precondition: precondition.map(|wanted| self.precondition(wanted)),
-            idempotency: idempotency_key.map(|key| idempotency(key, request)),
-            ..self.subject.end()
-        };
-        match self.subject.destroy_by(&destroy).await {
-            Ok(destroyed) => {
-                if !destroyed.replayed {
-                    self.history.destroy(destroyed.existed);
-                }
-                Outcome::Destroyed(destroyed)
+    /// A step on the thread as a whole.
+    async fn end_or_turn(&mut self, step: &Step) -> Outcome {
+        let id = &self.subject.id;
+        let granted = match step {
+            Step::Destroy {
+                precondition,
+                idempotency: key,
+                caller,
+                turn,
+            } => {
+                let destroy = Destroy {
+                    precondition: precondition.map(|wanted| self.precondition(wanted)),
+                    access: access(*caller),
+                    turn: turn.map(token),
+                    idempotency: key.map(|key| idempotency(key, step)),
+                    ..self.subject.end()
+                };
+                return match self.subject.destroy_by(&destroy).await {
+                    Ok(destroyed) => {
+                        if !destroyed.replayed {
+                            self.history.destroy(destroyed.existed);
+                        }
+                        Outcome::Destroyed(destroyed)
+                    }
+                    Err(refusal) => self.refused(refusal),
+                };
             }
-            Err(refusal) => self.refused(refusal),
+            Step::TakeTurn {
+                turn,
+                exclusive,
+                ttl,
+                idempotency: key,
+                caller,
+            } => {
+                let take = TakeTurn {
+                    token: token(*turn),
+                    ttl: *ttl,
+                    exclusive: *exclusive,
+                    waits: false,
+                    idempotency: key.map(|key| idempotency(key, step)),
+                };
+                self.backend.take_turn(id, access(*caller), &take).await
+            }
+            Step::RenewTurn { turn, ttl, caller } => {
+                let renewed = self
+                    .backend
+                    .renew_turn(id, access(*caller), token(*turn), *ttl);
+                renewed.await
+            }
+            Step::EndTurn { turn, caller } => {
+                let ended = self.backend.end_turn(id, access(*caller), token(*turn));
+                return match ended.await {
+                    Ok(()) => Outcome::Nothing,
+                    Err(error) => self.failed(error),
+                };
+            }
+            _ => return Outcome::Nothing,
+        };
+        match granted {
+            Ok(granted) => Outcome::Granted {
+                replayed: granted.replayed,
+            },
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn failed(&mut self, error: WriteError) -> Outcome {
+        match error {
+            WriteError::Refused(refusal) => self.refused(refusal),
+            WriteError::Store(error) => panic!("the store failed: {error:?}"),
         }
     }
 
     fn refused(&mut self, refusal: Refusal) -> Outcome {
         match refusal {
             Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
+            // to the millisecond
+            Refusal::TurnTaken { .. } => Outcome::Refused(Refusal::TurnTaken {
+                ends_ms: 0,
+                left_ms: 0,
+            }),
             other => Outcome::Refused(other),
         }
     }
 
-    async fn read(&mut self, step: &ReadStep) -> Outcome {
+    async fn read(&mut self, step: &ReadStep, access: Access) -> Result<Outcome, WriteError> {
         let (store, id) = (&self.subject.store, &self.subject.id);
         let read = match step {
             ReadStep::Values(keys) => {
                 let keys: Vec<_> = keys.iter().copied().map(key).collect();
-                let found = store.get_values(id, Access::All, &keys).await.unwrap();
+                let found = store.get_values(id, access, &keys).await?;
                 found.map(|found| {
                     let values = found.content.iter();
                     let texts: Vec<_> = values.map(|value| value.as_deref().map(text)).collect();
@@ -284,28 +357,27 @@ impl Player {
                 })
             }
             ReadStep::Value(name, slice) => {
-                let found = store
-                    .get_value(id, Access::All, &key(name), *slice)
-                    .await
-                    .unwrap();
+                let found = store.get_value(id, access, &key(name), *slice).await?;
                 found.map(|found| {
                     let part = found.content.map(|part| (text(&part.json), part.total));
                     (found.stamp, format!("{part:?}"))
                 })
             }
             ReadStep::Keys => {
-                let found = store.get_keys(id, Access::All).await.unwrap();
+                let found = store.get_keys(id, access).await?;
                 found.map(|found| {
                     let keys: Vec<_> = found.content.iter().map(|key| key.as_str()).collect();
                     (found.stamp, format!("{keys:?}"))
                 })
             }
             ReadStep::Thread => {
-                let thread = store.get_thread(id, Access::All).await.unwrap();
-                return Outcome::Thread(thread.map(|thread| self.description(thread)));
+                let thread = store.get_thread(id, access).await?;
+                let thread = thread.map(|thread| self.description(thread));
+                return Ok(Outcome::Thread(thread));
             }
         };
-        Outcome::Read(read.map(|(stamp, text)| (self.mark(stamp), text)))
+        let read = read.map(|(stamp, text)| (self.mark(stamp), text));
+        Ok(Outcome::Read(read))
     }
 
     fn written(&mut self, written: Written) -> Outcome {
@@ -331,6 +403,7 @@ impl Player {
             keys: thread.keys,
             metadata: thread.metadata.as_str().to_owned(),
             ttl: thread.ttl,
+            owner: thread.owner,
         }
     }
 
@@ -405,6 +478,19 @@ fn operation(op: &Op) -> Operation {
         },
         Op::Increment(key, by) => increment(key, *by),
     }
+}
+
+fn access(caller: Caller) -> Access {
+    match caller {
+        Caller::BackEnd => Access::All,
+        Caller::Unnamed => Access::Unowned,
+        Caller::Owner(name) => Access::Of(Owner::new(name).unwrap().tag()),
+    }
+}
+
+/// The token of the turn of that number.
+fn token(turn: u8) -> TurnToken {
+    format!("turn_{turn:032x}").parse().unwrap()
 }
 
 /// The same step is the same request.

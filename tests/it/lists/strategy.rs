@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use threadkeep::domain::{Mismatch, Policy, Slice};
+use threadkeep::domain::{Mismatch, Owner, Policy, Slice};
 
-use super::{Expects, Heed, List, Op, ReadStep, Step, Wanted, WriteStep};
+use super::{Caller, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted, WriteStep};
 
 /// Few, so that steps meet; each could be taken for something else.
 const KEYS: [&str; 12] = [
@@ -59,6 +59,10 @@ const AMOUNTS: [i64; 9] = [
     4_611_686_018_427_387_904,
 ];
 
+const OWNERS: [&str; 2] = ["ann", "bob"];
+/// Turns last this long: 5 s away from every sum of [`pause`]s.
+const TURN_SECONDS: [u64; 2] = [25, 65];
+
 pub(crate) fn list() -> impl Strategy<Value = List> {
     (policy(), vec(step(), 1..24)).prop_map(|(policy, steps)| List { policy, steps })
 }
@@ -103,16 +107,75 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         14 => op().prop_map(|op| Step::Write(WriteStep::of(vec![op]))),
         14 => write().prop_map(Step::Write),
-        2 => (option::weighted(0.3, wanted()), option::weighted(0.4, 0u8..3)).prop_map(
-            |(precondition, idempotency)| Step::Destroy { precondition, idempotency }
-        ),
+        2 => destroy(),
+        2 => turn(),
         3 => any::<usize>().prop_map(Step::Again),
-        5 => read().prop_map(Step::Read),
+        5 => (read(), caller()).prop_map(|(read, caller)| Step::Read(read, caller)),
         3 => pause().prop_map(Step::Advance),
         1 => Just(Step::Watch),
         1 => Just(Step::Reap),
         1 => option::weighted(0.3, 0usize..6).prop_map(Step::Restore),
     ]
+}
+
+fn destroy() -> impl Strategy<Value = Step> {
+    (
+        option::weighted(0.3, wanted()),
+        option::weighted(0.4, 0u8..3),
+        caller(),
+        a_turn(),
+    )
+        .prop_map(|(precondition, idempotency, caller, turn)| Step::Destroy {
+            precondition,
+            idempotency,
+            caller,
+            turn,
+        })
+}
+
+fn turn() -> impl Strategy<Value = Step> {
+    let ttl = || select(&TURN_SECONDS[..]).prop_map(Duration::from_secs);
+    let take = (
+        0u8..3,
+        any::<bool>(),
+        ttl(),
+        option::weighted(0.3, 0u8..3),
+        caller(),
+    );
+    prop_oneof![
+        3 => take.prop_map(|(turn, exclusive, ttl, idempotency, caller)| Step::TakeTurn {
+            turn,
+            exclusive,
+            ttl,
+            idempotency,
+            caller,
+        }),
+        1 => (0u8..3, ttl(), caller())
+            .prop_map(|(turn, ttl, caller)| Step::RenewTurn { turn, ttl, caller }),
+        2 => (0u8..3, caller()).prop_map(|(turn, caller)| Step::EndTurn { turn, caller }),
+    ]
+}
+
+/// Most callers may use all threads.
+fn caller() -> impl Strategy<Value = Caller> {
+    prop_oneof![
+        12 => Just(Caller::BackEnd),
+        1 => Just(Caller::Unnamed),
+        2 => select(&OWNERS[..]).prop_map(Caller::Owner),
+    ]
+}
+
+fn owner() -> impl Strategy<Value = OwnerStep> {
+    let owner = || select(&OWNERS[..]).prop_map(|name| Owner::new(name).unwrap());
+    prop_oneof![
+        3 => owner().prop_map(OwnerStep::Bind),
+        2 => owner().prop_map(OwnerStep::Set),
+        1 => Just(OwnerStep::Clear),
+    ]
+}
+
+fn a_turn() -> impl Strategy<Value = Option<u8>> {
+    option::weighted(0.1, 0u8..3)
 }
 
 fn pause() -> impl Strategy<Value = Duration> {
@@ -144,6 +207,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
         ],
         option::weighted(0.3, 0u8..3),
         any::<bool>(),
+        (caller(), option::weighted(0.1, owner()), a_turn()),
     )
         .prop_map(
             |(
@@ -155,6 +219,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
                 tombstone,
                 idempotency,
                 describe,
+                (caller, owner, turn),
             )| WriteStep {
                 operations,
                 guards,
@@ -164,6 +229,9 @@ fn write() -> impl Strategy<Value = WriteStep> {
                 tombstone,
                 idempotency,
                 describe: describe && (ttl.is_some() || idempotency.is_some()),
+                caller,
+                owner,
+                turn,
             },
         )
 }

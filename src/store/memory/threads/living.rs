@@ -90,6 +90,10 @@ impl Living {
     pub(crate) fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
         self.document.check(write.guards)?;
         self.check_metadata(write)?;
+        let owner = write.owner.apply(self.owner.as_ref());
+        if !write.has_place && owner.is_some() && owner != self.owner.as_ref() {
+            return Err(Refusal::NoPlace);
+        }
         // the last step that can refuse, and it changes nothing if it does
         let answers = self.document.apply(write.operations, write.policy)?;
         if let Some(change) = write.metadata {

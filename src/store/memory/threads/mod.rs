@@ -7,5 +7,6 @@ pub(super) mod finals;
 pub(super) mod listed;
 pub(super) mod living;
 mod owners;
+pub(super) mod places;
 pub(super) mod records;
 pub(super) mod turns;

@@ -1,13 +1,16 @@
 //! Lists of threads.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::memory::MemoryStore;
+use crate::store::memory::budget::Held;
+use crate::store::memory::shard::Shard;
 use crate::store::merged::{Run, merge};
-use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+use crate::store::{Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage};
 
 /// Ids that are looked at under one lock for each thread wanted: most ids of a shard can be those of ended threads.
 const LOOKED_AT: usize = 8;
@@ -90,6 +93,29 @@ impl Owners for MemoryStore {
             }
         }
         Ok(owned)
+    }
+
+    async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError> {
+        let listed = |shard: Held<'_, Shard>| {
+            let places = shard.owned_before(owner, ThreadOrder::Created, None);
+            places.count() as u64
+        };
+        Ok(self.0.each().map(listed).sum())
+    }
+
+    async fn reserve_place(
+        &self,
+        owner: OwnerTag,
+        place: PlaceToken,
+        lasts: Duration,
+    ) -> Result<u64, StoreError> {
+        let now_ms = self.0.clock.now_ms();
+        Ok(self.0.places().reserve(owner, place, lasts, now_ms))
+    }
+
+    async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError> {
+        self.0.places().release(owner, place);
+        Ok(())
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
         .arg(old)
         .arg(tombstone(write.tombstone))
         .arg(turn(write.turn))
-        .arg(owner(write.owner));
+        .arg(owner(write.owner, write.has_place));
     operations::add(cmd, write.guards, write.operations);
 }
 
@@ -66,10 +66,16 @@ pub(crate) struct Fast<'a> {
 
 /// The fast script that may do a write, if it is one operation without conditions.
 pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
-    let is_plain = write.guards.is_empty()
+    // the script leaves a thread that is yet to be bound, which it knows by the caller's owner
+    let is_bound = match write.owner {
+        OwnerChange::None => true,
+        OwnerChange::Bind(owner) => write.access == Access::Of(owner.tag()),
+        OwnerChange::Set(_) | OwnerChange::Clear => false,
+    };
+    let is_plain = is_bound
+        && write.guards.is_empty()
         && write.metadata.is_none()
         && write.ttl.is_none()
-        && matches!(write.owner, OwnerChange::None | OwnerChange::Bind(_))
         && write.precondition.is_none()
         && !matches!(write.tombstone, Tombstone::HeededAfter(_))
         && write.turn.is_none()
@@ -193,8 +199,9 @@ pub(crate) fn who(access: Access) -> String {
     }
 }
 
-fn owner(change: OwnerChange<'_>) -> String {
-    let with = |kind, owner: &Owner| format!("{kind}{}{}", owner.tag(), owner.as_str());
+fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
+    let place = if has_place { '+' } else { '-' };
+    let with = |kind, owner: &Owner| format!("{kind}{place}{}{}", owner.tag(), owner.as_str());
     match change {
         OwnerChange::None => String::new(),
         OwnerChange::Bind(owner) => with("B", owner),

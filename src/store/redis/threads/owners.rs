@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::Value;
@@ -15,7 +16,9 @@ use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
-use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+use crate::store::{
+    Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage, millis,
+};
 
 /// Threads of a bucket that one script counts: it takes less than a millisecond.
 const MEASURED: u64 = 400;
@@ -134,6 +137,36 @@ impl Owners for RedisStore {
             from += MEASURED;
         }
         Ok(owned)
+    }
+
+    async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError> {
+        let cmds = self.names.buckets().iter().map(|bucket| {
+            let mut cmd = command("ZCARD");
+            cmd.arg(bucket.owned(owner, ThreadOrder::Created));
+            cmd
+        });
+        let counts = self.link.calls().read_many(cmds).await?;
+        counts.iter().map(integer).sum()
+    }
+
+    async fn reserve_place(
+        &self,
+        owner: OwnerTag,
+        place: PlaceToken,
+        lasts: Duration,
+    ) -> Result<u64, StoreError> {
+        let mut cmd = Script::ReservePlace.call(1);
+        cmd.arg(self.names.places(owner))
+            .arg(self.ahead())
+            .arg(&place.0)
+            .arg(millis(lasts));
+        integer(&self.link.calls().write(cmd).await?)
+    }
+
+    async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError> {
+        let mut cmd = command("ZREM");
+        cmd.arg(self.names.places(owner)).arg(&place.0);
+        self.link.calls().write(cmd).await.map(drop)
     }
 }
 

@@ -11,7 +11,7 @@
 --       8 tombstone: nothing when it is heeded, `I` ignored, `A` heeded after that life
 --       9 token of a turn, or nothing
 --       10 what becomes of the owner: nothing, `C` it has none any more, or tag and text behind `B` for a thread
---         without one or `S` for any
+--         without one or `S` for any, and `+` if the owner has a place for one more thread, else `-`
 --       11 how many fields it is about, then these, each once: below they go by their numbers, from 1
 --         then guards `E` first count text..., `N` first count, of fields that follow each other
 --         then operations `S` first count text... and `D` first count, of such fields too,
@@ -282,17 +282,19 @@ local total = keys > 0 and bytes + 1 or 2
 if total > max_bytes then return {'R', 'state_too_large', total, before} end
 if keys > max_keys then return {'R', 'too_many_keys'} end
 
-if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
-
--- and only now the writing ------------------------------------------------------------------
 local its_owner, change = owner, ARGV[10]
 if change == 'C' then
   its_owner = ''
 elseif change ~= '' and (owner == '' or byte(change) == 83) then
-  its_owner = sub(change, 2, 33)
+  its_owner = sub(change, 3, 34)
+  if its_owner ~= owner and byte(change, 2) == 45 then return {'R', 'no_place'} end
 else
   change = ''
 end
+
+if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
+
+-- and only now the writing ------------------------------------------------------------------
 if is_new or cleared or its_owner ~= owner then settle(key) end
 if is_new then created = now(ahead) end
 local logged, changed = is_new or log_all == 1 or watched > now(ahead), {}
@@ -335,7 +337,7 @@ for f = 1, n_fields do
   end
 end
 if its_owner ~= '' and change ~= '' then
-  add('O', sub(change, 34))
+  add('O', sub(change, 35))
 elseif its_owner ~= owner then
   gone[#gone + 1] = 'O'
 end

@@ -1,0 +1,60 @@
+//! The threads of an owner in an app.
+
+use crate::domain::Owner;
+use crate::service::{MetadataFilter, OwnerService};
+use crate::store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
+use crate::web::ApiError;
+
+/// Threads on a page.
+const LIMIT_MAX: usize = 100;
+
+/// The threads of an owner: see [`Threads::owned_by`](super::Threads::owned_by).
+#[derive(Debug, Clone)]
+pub struct OwnedThreads {
+    owners: Option<OwnerService>,
+    owner: Owner,
+}
+
+impl OwnedThreads {
+    pub(super) fn new(owners: Option<OwnerService>, owner: Owner) -> Self {
+        Self { owners, owner }
+    }
+
+    /// Up to `limit` threads, 1 to 100, the newest first, after the place where a page before has ended. A page may be
+    /// short before the end. A thread that exists all the while and is not written to is on exactly one page. Listing
+    /// does not extend the life of a thread.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] for another limit, or [`ApiError::Service`].
+    pub async fn list(
+        &self,
+        order: ThreadOrder,
+        after: Option<OwnedPlace>,
+        limit: usize,
+    ) -> Result<ThreadPage<OwnedPlace>, ApiError> {
+        if !(1..=LIMIT_MAX).contains(&limit) {
+            let detail = "A page has 1 to 100 threads";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        let filter = MetadataFilter::default();
+        let page = self
+            .service()?
+            .list_owned(&self.owner, order, after, limit, &filter);
+        Ok(page.await?)
+    }
+
+    /// How many there are, and the bytes of their states. It takes time in proportion to their number.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`].
+    pub async fn measure(&self) -> Result<Owned, ApiError> {
+        Ok(self.service()?.measure(&self.owner).await?)
+    }
+
+    fn service(&self) -> Result<&OwnerService, ApiError> {
+        self.owners.as_ref().ok_or(ApiError::Internal {
+            what: "the middleware `Threads` has no back end",
+            source: None,
+        })
+    }
+}
