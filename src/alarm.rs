@@ -1,4 +1,4 @@
-//! A timer for deadlines that are hardly ever missed.
+//! A timer for deadlines that are rarely missed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that is moved on with each thing that is waited for. It costs next to nothing, as the
-/// runtime hears of it only when it goes off, at a time that was once meant, or has to go off sooner.
+/// A timer whose deadline moves often. Moving it costs next to nothing: it tells the runtime only
+/// when it fires, at a deadline that may have moved since, or when it must fire sooner.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     sleep: Option<Pin<Box<Sleep>>>,
@@ -15,7 +15,7 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// Whether that time has come. Until then, the last caller is woken at that time or earlier, and has to poll
+    /// Whether this time has come. If not, the last caller is woken at this time or earlier, and must poll
     /// again.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, end: Instant) -> Poll<()> {
         loop {

@@ -172,11 +172,12 @@ came_back() {
     is_healthy "$1" && [ "$(docker inspect --format '{{.State.Pid}}' "$1")" != "$2" ]
 }
 
-# start_load NAME [ARGUMENT...]: in the background, until pushes are acknowledged.
+# start_load NAME [ARGUMENT...]: in the background, until pushes are acknowledged. It ends with end_load, and runs long
+# enough for a busy machine.
 start_load() {
     name=$1
     shift
-    "$load_test" --host "$base" --api-key "$api_key" --users 10 --pause-ms 20 \
+    "$load_test" --host "$base" --api-key "$api_key" --users 10 --pause-ms 20 --seconds 900 \
         --report "$dir/report-$name" "$@" >"$dir/$name.log" 2>&1 &
     load=$!
     until_it 60 grep -q 'pushes acknowledged' "$dir/$name.log"

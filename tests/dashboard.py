@@ -2,9 +2,9 @@
 
     dashboard.py DASHBOARD PROMETHEUS REPLICA...
 
-Each panel has to have a description. Each metric that a panel asks for has to be on the page of metrics of a replica, with each label that
-is named, and each label's value where it has to be equal. The Prometheus, which scrapes these
-replicas, then has to answer each query with something, and with the labels of its legend.
+Each panel must have a description of its own. Each metric in a query must be on the page of metrics of a replica, with
+each label that the query names, and with the value of the label where the query requires one. Prometheus, which scrapes
+these replicas, must then answer each query with something, and with the labels of its legend.
 """
 
 import json
@@ -109,8 +109,12 @@ def queries(dashboard):
     for variable in dashboard["templating"]["list"]:
         metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()
         yield f"${variable['name']}", f"count by ({label}) ({metric})", f"{{{{{label}}}}}"
+    described = {}
     for panel in dashboard["panels"]:
-        assert panel["type"] == "row" or panel["description"], panel["title"]
+        if panel["type"] != "row":
+            assert panel["description"], panel["title"]
+            other = described.setdefault(panel["description"], panel["title"])
+            assert other == panel["title"], f"{other} and {panel['title']} have the same description"
         for target in panel.get("targets", ()):
             assert target["datasource"]["uid"] == "prometheus", panel["title"]
             yield panel["title"], target["expr"], target["legendFormat"]

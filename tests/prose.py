@@ -26,6 +26,12 @@ RULES = [
     (r"\bon (?:its|their) way\b", "in flight"),
     (r"\bas (?:good|many|much) as it likes\b", "without a limit"),
     (r"\bgoes? by\b", "uses, follows"),
+    (r"\b(?:to|not) be had\b", "is available"),
+    (r"\b[Ll]ooks? (?:how|whether)\b", "checks whether"),
+    (r"\bgets? on\b", "makes progress"),
+    (r"\bas it came\b", "unchanged"),
+    (r"\b(?:is|are) got\b", "you can read ..."),
+    (r"\bif need be\b", "if necessary, or the condition"),
     (r"\b[Ww]ho(?:m|ever)\b", "the noun: callers that, clients that"),
     (r"(?<!nyone )(?<!veryone )(?<!people )(?<!readers )(?<!reporters )\bwho\b(?![^.|]*\?)", "the noun: callers that, clients that"),
     (r"\b(?:some|any)body\b", "the noun: another client, any replica"),
@@ -39,7 +45,16 @@ RULES = [
         "the noun",
     ),
 ]
-PAGES = ["*.md", "docs/**/*.md", "load/*.md", "benches/**/*.md", "src/config/default.toml", "src/http/openapi/*.json"]
+PAGES = [
+    "*.md",
+    "docs/**/*.md",
+    "load/*.md",
+    "benches/**/*.md",
+    "src/config/default.toml",
+    "src/http/openapi/*.json",
+    "deploy/grafana/dashboards/*.json",
+    "deploy/alerts.yml",
+]
 # of these, the comments and texts
 PROGRAMS = [
     "src/**/*.rs",
@@ -70,7 +85,7 @@ def prose(path):
             is_code ^= line.startswith("```")
             if not is_code:
                 yield number, re.sub(r"`[^`]*`", "``", line)
-        elif path.suffix == ".toml":
+        elif path.suffix == ".toml" or path.name == "alerts.yml":
             yield number, line.lstrip("# ")
         else:
             comment = re.search(r"(?:^|\s)(?://[/!]?|--|#) (.*)", line)

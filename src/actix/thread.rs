@@ -67,8 +67,8 @@ impl Thread {
         Ok(self.0.owner().await?)
     }
 
-    /// Gives the thread to an owner, or to none, at once, whichever it has. Creates the thread if it does not exist. It is
-    /// for the app to decide who may ask for this; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
+    /// Gives the thread to an owner, or to none, at once, whichever it has. Creates the thread if it does not exist.
+    /// Decide in your app which callers may ask for it; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
     ///
     /// # Errors
     /// [`ApiError::Service`].

@@ -7,7 +7,8 @@ use actix_web::http::header::{
 
 use crate::config::CorsOrigins;
 
-/// How long a browser may keep the answer to a preflight; more than two hours no browser keeps it.
+/// How long a browser may keep the answer to a preflight. No browser keeps it for more than two
+/// hours.
 const MAX_AGE_SECONDS: usize = 7_200;
 
 /// The middleware for those origins.
@@ -40,7 +41,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
             header("x-total-count"),
         ])
         .max_age(MAX_AGE_SECONDS)
-        // the API's own answers say what they vary by
+        // the answers of the API set `Vary` themselves
         .disable_vary_header();
     match origins {
         CorsOrigins::None => cors,

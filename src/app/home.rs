@@ -31,7 +31,7 @@ fn wants_json(request: &HttpRequest) -> bool {
         .is_some_and(|accept| accept.contains("application/json") && !accept.contains("text/html"))
 }
 
-/// All that is in it is of this program: nothing has to be escaped.
+/// All texts come from this program, so nothing needs to be escaped.
 fn page(info: &ServerInfo) -> String {
     let title = info.title();
     let mut rows = String::new();
@@ -46,7 +46,7 @@ fn page(info: &ServerInfo) -> String {
         "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\
          <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;\
          padding:0 1em}}dt{{font-weight:bold}}dd{{margin:0 0 1em}}</style>\
-         <h1>{title}</h1><p>Conversation state as a service is running here.</p>\
+         <h1>{title}</h1><p>The server is running. It keeps the state of conversations.</p>\
          <dl>{rows}</dl></html>"
     )
 }

@@ -15,10 +15,10 @@ use crate::http::read_only;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Connections at once: those of a few collectors, with room for the broken ones among them.
+/// Most connections at once: enough for a few collectors, with room for broken ones.
 const CONNECTIONS: usize = 64;
 
-/// Listens on an address where nothing but metrics is served; also tells the port that it took.
+/// Listens on an address that serves only metrics; also returns the port.
 ///
 /// # Errors
 /// [`io::Error`].

@@ -1,4 +1,4 @@
-//! The server, put together from settings.
+//! Assembles the server from settings.
 
 mod connections;
 mod cors;
@@ -41,14 +41,14 @@ use connections::{ConnectionSettings, Listener};
 pub use server_info::ServerInfo;
 use worker::Shared;
 
-/// The interval of checks whether the remaining clients are served.
+/// The interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A server that listens and does not answer yet.
+/// A server that listens but does not answer yet.
 pub struct Application {
     server: Server,
     address: SocketAddr,
-    /// Where metrics are served, if not there.
+    /// The address that serves metrics, if it is another one.
     metrics: Option<(SocketAddr, Server)>,
     events: Events,
     sockets: Arc<SocketCounters>,
@@ -57,22 +57,22 @@ pub struct Application {
     shutdown: Duration,
 }
 
-/// Why a server does not run.
+/// Errors that keep a server from running.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// The store does not answer, or refuses to be used so.
+    /// The store does not answer, or rejects these settings.
     #[error("cannot open the store")]
     Store(#[from] StoreError),
-    /// Something of the operating system failed.
+    /// A call of the operating system failed.
     #[error("the server failed")]
     Run(#[from] io::Error),
 }
 
 impl Application {
-    /// Opens the store and listens, but answers nobody before it runs.
+    /// Opens the store and listens, but answers no client before it runs.
     ///
     /// # Errors
     /// [`AppError`].
@@ -102,7 +102,7 @@ impl Application {
         register_sockets(own, &sockets);
         let identity = identity(&settings);
         let ring = identity.ring();
-        // a process with a store of its own has nobody to agree with
+        // a process with a store of its own has no replicas to agree with
         let status = match settings.store.redis_url {
             Some(_) => {
                 events
@@ -165,7 +165,7 @@ impl Application {
         let largest_body_bytes = BODY_MAX_BYTES.max(settings.entries.max_bytes);
         let served = ConnectionSettings {
             workers: settings.workers.map(NonZeroUsize::get),
-            most: settings.max_connections,
+            max_connections: settings.max_connections,
             body_memory: (settings.max_body_memory_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
             shutdown: settings.shutdown,
@@ -182,7 +182,8 @@ impl Application {
         })
     }
 
-    /// Where it listens, with the port that was taken if any was asked for.
+    /// The address that the server listens on, with the port that it got if the settings asked for
+    /// a free one.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -204,9 +205,9 @@ impl Application {
         self.run_until_stopped(stop).await
     }
 
-    /// Serves until `stop` is done; then says for a while that requests are to go elsewhere, takes no
-    /// more connections, ends the streams, and ends itself when the running requests have, or when
-    /// their time is up.
+    /// Serves until `stop` is done. Then it reports for a while that it is not ready, stops accepting
+    /// connections, ends the streams, and returns when the running requests have ended or their time
+    /// is up.
     ///
     /// # Errors
     /// [`AppError::Run`].
@@ -231,7 +232,7 @@ impl Application {
         // clients that arrive before the load balancer has noticed are still served
         self.readiness.leave();
         sleep(self.drain).await;
-        // which would else run for as long as they are waited for
+        // which would otherwise run for as long as clients listen
         self.events.end_streams();
         timeout(self.shutdown, until_none_is_left(&self.sockets))
             .await
@@ -254,8 +255,8 @@ impl fmt::Debug for Application {
     }
 }
 
-/// Waits until the requests of sockets are done whose connection has ended: a worker without
-/// connections ends at once, and what it does with it.
+/// Waits for the requests of sockets whose connection has ended: a worker without connections ends
+/// at once, and its tasks with it.
 async fn until_none_is_left(sockets: &SocketCounters) {
     while sockets.left() > 0 {
         sleep(POLL_INTERVAL).await;

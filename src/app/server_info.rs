@@ -1,4 +1,4 @@
-//! The words in which a server introduces itself, at its start and at `/`.
+//! The texts that describe a server at its start and at `/`.
 
 use serde::Serialize;
 

@@ -44,7 +44,7 @@ async fn open_redis(
     Ok(Arc::new(store))
 }
 
-/// The settings refuse an address already, with a better word.
+/// The settings already reject such an address, with a better message.
 #[cfg(not(feature = "redis"))]
 fn open_redis(
     _url: &RedisUrl,

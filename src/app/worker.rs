@@ -43,7 +43,7 @@ pub(super) struct Worker {
 }
 
 impl Shared {
-    /// To be called on the worker's thread.
+    /// Call it on the thread of the worker.
     pub(super) fn worker(&self) -> Worker {
         let backend = self.backend.for_worker();
         let api = self.api(&backend);
@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// Threads and scopes, limited in how often clients write if the settings say so.
+    /// Threads and scopes, behind the rate limits of the settings, if there are any.
     fn stores(&self, backend: &Arc<dyn Backend>) -> (Arc<dyn Store>, Arc<dyn Scopes>) {
         if self.settings.rates.are_off() {
             return (Arc::clone(backend) as _, Arc::clone(backend) as _);

@@ -30,9 +30,9 @@ pub(super) enum Command {
         is_markdown: bool,
     },
     /// Asks a running server.
-    Ask {
+    Remote {
         server: Option<String>,
-        asked: RemoteCommand,
+        command: RemoteCommand,
     },
 }
 
@@ -50,7 +50,7 @@ impl Invocation {
     ) -> Result<Self, clap::Error> {
         let settings = Setting::all();
         let matches = command(&settings).try_get_matches_from(args)?;
-        // a flag that is global is found with the innermost command
+        // clap passes global flags on to the innermost command
         let (mut inner, mut names) = (&matches, Vec::new());
         while let Some((name, next)) = inner.subcommand() {
             names.push(name);
@@ -80,9 +80,9 @@ impl Invocation {
             ["settings"] => Command::Settings {
                 is_markdown: inner.get_flag("markdown"),
             },
-            [group, action] => Command::Ask {
+            [group, action] => Command::Remote {
                 server: text("server"),
-                asked: remote_command::read(group, action, inner),
+                command: remote_command::read(group, action, inner),
             },
             _ => Command::Serve,
         };
@@ -96,7 +96,7 @@ fn command(settings: &[Setting]) -> clap::Command {
         .value_name("PATH")
         .value_parser(ValueParser::path_buf())
         .global(true)
-        .help("The settings file; else THREADKEEP_CONFIG, else threadkeep.toml if it exists");
+        .help("Read this settings file [default: THREADKEEP_CONFIG, or else threadkeep.toml if it exists]");
     clap::Command::new("threadkeep")
         .version(env!("CARGO_PKG_VERSION"))
         .about(env!("CARGO_PKG_DESCRIPTION"))
@@ -109,38 +109,48 @@ fn command(settings: &[Setting]) -> clap::Command {
         .subcommands([
             clap::Command::new("serve").about("Run the server (the default)"),
             clap::Command::new("sign")
-                .about("Sign a thread id, as for the header x-thread-id")
-                .arg(Arg::new("id").value_name("THREAD ID").required(true)),
+                .about("Sign a thread id, and print it as the header x-thread-id carries it")
+                .arg(
+                    Arg::new("id")
+                        .value_name("THREAD ID")
+                        .required(true)
+                        .help("Id to sign, such as thrd_6f1c..."),
+                ),
             clap::Command::new("verify")
-                .about("Verify a signed id of a header or cookie; tells the id and the key's name")
-                .arg(Arg::new("signed").value_name("SIGNED ID").required(true)),
+                .about("Verify a signed id, and print the id and the name of its key")
+                .arg(
+                    Arg::new("signed")
+                        .value_name("SIGNED ID")
+                        .required(true)
+                        .help("Value of the header x-thread-id or of the cookie"),
+                ),
             clap::Command::new("keygen")
-                .about("Make a random secret of 32 bytes")
+                .about("Print a new random secret of 32 bytes")
                 .arg(
                     Arg::new("name")
                         .long("name")
                         .value_name("NAME")
-                        .help("Make a key of that name, for signing_keys or api_keys"),
+                        .help("Print it as `NAME:secret`, for signing_keys or api_keys"),
                 ),
             clap::Command::new("config")
-                .about("Show every setting, where it is from, and whether all can be used"),
+                .about("Print the value of each setting and its source, and check them all"),
             clap::Command::new("settings")
                 .about("List all settings with their flags, variables and defaults")
                 .arg(
                     Arg::new("markdown")
                         .long("markdown")
                         .action(ArgAction::SetTrue)
-                        .help("Print them as a page of Markdown"),
+                        .help("Print the list as a page of Markdown"),
                 )
-                // only when it is asked for: other commands need no list
+                // made only for `help settings`: other commands do not need it
                 .defer(|settings| settings.override_help(settings_list::text())),
             clap::Command::new("openapi").about("Print the OpenAPI document"),
         ])
         .subcommands(remote_command::commands())
 }
 
-/// A setting as a flag. The help of a command is about the command, so flags are listed by
-/// [`settings_list`] alone.
+/// The flag of a setting. The help of a command shows its own options only; [`settings_list`]
+/// lists these flags.
 fn flag(setting: &Setting) -> Arg {
     Arg::new(setting.name)
         .long(setting.flag())

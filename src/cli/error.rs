@@ -1,4 +1,4 @@
-//! Why a command was not done.
+//! Errors of commands.
 
 use std::io;
 use std::process::ExitCode;
@@ -12,15 +12,15 @@ use crate::telemetry::LogError;
 pub(super) enum CliError {
     #[error(transparent)]
     Usage(#[from] clap::Error),
-    #[error("the variable {0} is not UTF-8")]
+    #[error("the value of {0} is not UTF-8")]
     Environment(String),
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error("no signing key is set: set signing_keys or signing_keys_file")]
     NoSigningKey,
-    #[error("invalid thread id")]
+    #[error("invalid thread id: use `thrd_` with 27 to 59 letters and digits")]
     ThreadId(#[from] ThreadIdError),
-    #[error("the name of a key must be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`")]
+    #[error("the name of a key must have 1 to 64 characters of A-Z, a-z, 0-9, `.`, `_` and `-`")]
     KeyName,
     #[error("the signature is wrong")]
     NotVerified,
@@ -40,7 +40,7 @@ pub(super) enum CliError {
         code: String,
         detail: String,
     },
-    #[error("the server has another version: its answer cannot be read")]
+    #[error("cannot read the answer: the server has another version")]
     Answer(#[source] serde_json::Error),
     #[error("cannot write the output")]
     Output(#[source] io::Error),

@@ -20,10 +20,9 @@ use crate::telemetry::Chain;
 use args::{Command, Invocation};
 use error::CliError;
 
-/// Runs the command that the arguments ask for, and tells errors on stderr.
+/// Runs the command that the arguments name, and prints errors to stderr.
 ///
-/// The exit code is 0 when it was done, 1 when it failed and 2 when arguments or settings cannot
-/// be used.
+/// The exit code is 0 for success, 1 for a failure, and 2 for invalid arguments or settings.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -31,7 +30,7 @@ pub fn run(
     match try_run(args, environment) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::Usage(error)) => {
-            // a reader that is gone has read enough
+            // if the reader has closed the pipe, it has read enough
             drop(error.print());
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
         }
@@ -54,9 +53,9 @@ fn try_run(
             return print(settings_list::markdown().trim_end());
         }
         Command::Settings { is_markdown: false } => return print(settings_list::text().trim_end()),
-        Command::Ask { server, asked } => {
+        Command::Remote { server, command } => {
             let settings = ClientSettings::parse(&layers)?;
-            return remote::ask(settings, server.as_deref(), asked);
+            return remote::ask(settings, server.as_deref(), command);
         }
         Command::Serve | Command::Sign { .. } | Command::Verify { .. } | Command::Config => {}
     }
@@ -73,11 +72,11 @@ fn try_run(
         | Command::Keygen { .. }
         | Command::Openapi
         | Command::Settings { .. }
-        | Command::Ask { .. } => Ok(()),
+        | Command::Remote { .. } => Ok(()),
     }
 }
 
-/// Our part of the environment, as text.
+/// The variables of the environment that are ours, as text.
 fn read(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<BTreeMap<String, String>, CliError> {

@@ -20,7 +20,7 @@ pub(super) fn commands() -> [clap::Command; 3] {
         .long("server")
         .value_name("URL")
         .global(true)
-        .help("The server to ask; else that of THREADKEEP_URL, or the one that these settings start on this machine");
+        .help("Ask this server [default: THREADKEEP_URL, or else the server that these settings start here]");
     let group = |name: &'static str| {
         clap::Command::new(name)
             .subcommand_required(true)
@@ -33,50 +33,58 @@ pub(super) fn commands() -> [clap::Command; 3] {
             .value_name(value)
             .action(ArgAction::Append)
     };
-    let id = |value: &'static str| Arg::new("id").value_name(value).required(true);
+    let id = |value: &'static str, help: &'static str| {
+        Arg::new("id").value_name(value).required(true).help(help)
+    };
     let life = Arg::new("life")
         .long("life")
         .value_name("LIFE")
-        .help("Which life of it, as in its event; else the last one that ended");
+        .help("Life of the thread, as in its event [default: the one that ended last]");
     let of_thread = |name: &'static str| {
         clap::Command::new(name)
-            .arg(id("THREAD ID"))
+            .arg(id("THREAD ID", "Id of the ended thread"))
             .arg(life.clone())
     };
     let since = Arg::new("since")
         .long("since")
         .value_name("TIME")
-        .help("Only what was archived from then on; RFC 3339");
+        .help("Print only archives made at or after this time (RFC 3339)");
     [
         group("events")
-            .about("Ask a running server for events")
+            .about("Print the events of a running server")
             .subcommand(
                 clap::Command::new("tail")
-                    .about("Print events as they come, a CloudEvent a line")
-                    .arg(many("type", "TYPE").help("Only events of this type; can be repeated")),
+                    .about("Print events as they happen, one CloudEvent per line")
+                    .arg(
+                        many("type", "TYPE")
+                            .help("Print only events of this type; repeat it for more types"),
+                    ),
             ),
         group("archive")
-            .about("Ask a running server for threads that are over")
+            .about("List, show and restore ended threads of a running server")
             .subcommand(of_thread("get").about("Print how a thread ended, with its final state"))
             .subcommand(
                 clap::Command::new("list")
-                    .about("Print all archives without their states, one a line")
+                    .about("Print all archives without their states, one per line")
                     .arg(since),
             )
-            .subcommand(of_thread("restore").about("Bring a thread back, and print it")),
+            .subcommand(of_thread("restore").about("Restore a thread, and print it")),
         group("webhooks")
-            .about("Ask a running server for its webhook endpoints")
-            .subcommand(clap::Command::new("list").about("Print the endpoints, one a line"))
+            .about("List webhook endpoints of a running server, and replay failed deliveries")
+            .subcommand(clap::Command::new("list").about("Print the endpoints, one per line"))
             .subcommand(
                 clap::Command::new("failed")
-                    .about("Print the events that were given up, one a line")
-                    .arg(id("WEBHOOK ID")),
+                    .about("Print events that could not be delivered for a day, one per line")
+                    .arg(id("WEBHOOK ID", "Id of the endpoint, as `list` prints it")),
             )
             .subcommand(
                 clap::Command::new("replay")
-                    .about("Send the events that were given up once more")
-                    .arg(id("WEBHOOK ID"))
-                    .arg(many("event", "EVENT ID").help("Only this event; can be repeated")),
+                    .about("Deliver these events again, all or some")
+                    .arg(id("WEBHOOK ID", "Id of the endpoint, as `list` prints it"))
+                    .arg(
+                        many("event", "EVENT ID")
+                            .help("Deliver only this event; repeat it for more events"),
+                    ),
             ),
     ]
 }

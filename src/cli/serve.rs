@@ -19,7 +19,7 @@ pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
     actix_web::rt::System::new().block_on(async {
         let application = Application::build(settings).await?;
         if let Some(info) = info {
-            // a terminal that is gone is no reason not to serve
+            // serves even if the terminal is closed
             drop(io::stderr().write_all(greeting(&application, &info).as_bytes()));
         }
         Ok(application.run_until_signal().await?)

@@ -3,10 +3,10 @@
 use crate::config::Setting;
 
 const TEXT: &str = "\
-Settings and their defaults, as they stand in threadkeep.toml or in the file that --config names.
+Settings with their defaults, in the form of threadkeep.toml or of the file that --config names.
 An environment variable overrides the file, and a flag overrides the variable.
 
-`threadkeep config` shows the value that each has now, and where it comes from.
+`threadkeep config` shows the current value of each, and its source.
 ";
 
 const MARKDOWN: &str = "\

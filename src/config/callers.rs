@@ -13,14 +13,14 @@ use crate::identity::{
     TrustedHeader,
 };
 
-/// How callers are known.
+/// How the server identifies callers.
 #[derive(Debug, Clone, Default)]
 pub struct Callers {
     /// The provider that replaces signed ids, if there is one.
     pub provider: Option<Arc<dyn ThreadIdProvider>>,
-    /// Where owners come from, if they are asked for.
+    /// The source of owners, if the settings ask for them.
     pub owners: Option<Owners>,
-    /// The key set that verifies tokens, which is to be kept fresh.
+    /// The key set that verifies tokens; a task keeps it fresh.
     pub jwks: Option<Jwks>,
 }
 
@@ -39,7 +39,8 @@ enum Keys {
     Set(Jwks),
 }
 
-/// How callers are known by these settings. `has_proxies`: whether any is trusted.
+/// The identification of callers by these settings. `has_proxies`: whether the server trusts any
+/// proxy.
 pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, SettingsError> {
     let rules = [
         (

@@ -3,10 +3,10 @@
 /// The documented default file, which is also the defaults.
 pub const DEFAULT_FILE: &str = include_str!("default.toml");
 
-/// A setting as the default file documents it.
+/// A setting, as the default file documents it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The heading that it stands under.
+    /// The heading above it.
     pub group: &'static str,
     /// Its name, as in a file.
     pub name: &'static str,

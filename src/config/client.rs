@@ -8,7 +8,7 @@ use super::keys::named_secrets;
 use super::layers::Layers;
 use super::listen;
 
-/// Where a server of these settings is, and how a back end asks it.
+/// The URL of a running server, and the key for its API.
 #[derive(Clone)]
 pub struct ClientSettings {
     /// The URL of the server.

@@ -1,4 +1,4 @@
-//! The origins of pages that may call.
+//! The origins of pages that may call the API.
 
 use actix_web::http::Uri;
 
@@ -8,19 +8,19 @@ use super::given::Given;
 const RULE: &str = "`*`, or origins as browsers send them: `scheme://host[:port]` in lower case, \
                     without a path and without the scheme's own port";
 
-/// Origins that CORS lets in.
+/// Origins that CORS allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CorsOrigins {
     /// None, so that no answer has a CORS header.
     None,
-    /// All, but none with credentials.
+    /// All origins, without credentials.
     Any,
     /// These, with credentials.
     Named(Vec<String>),
 }
 
 impl CorsOrigins {
-    /// The origins that are named.
+    /// These origins.
     #[must_use]
     pub fn named(&self) -> &[String] {
         match self {
@@ -42,7 +42,7 @@ impl CorsOrigins {
     }
 }
 
-/// Whether a browser would send that. Origins are compared as text, so that any other form would
+/// Whether a browser would send this text. Origins are compared as text, so any other form would
 /// never match.
 fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else {

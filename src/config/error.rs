@@ -1,21 +1,20 @@
-//! Why settings are refused.
+//! Errors of settings.
 
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// Settings that cannot be used. The source of the error says what is wrong; no text holds a
-/// secret.
+/// Invalid settings. The source of the error names the fault; no text contains a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// No setting has that name.
     #[error("unknown setting `{name}` in {origin}{}", suggestion(nearest.as_deref()))]
     Unknown {
-        /// The name as it was given.
+        /// The given name.
         name: String,
-        /// Where it was given.
+        /// The source of the setting.
         origin: String,
-        /// The setting that was probably meant.
+        /// The setting with the most similar name.
         nearest: Option<String>,
     },
     /// A setting has a value that cannot be used.
@@ -44,19 +43,19 @@ fn suggestion(nearest: Option<&str>) -> String {
 /// An error in a setting or a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// It is not what it has to be.
+    /// The value is invalid.
     #[error("it must be {0}")]
     Expected(&'static str),
-    /// Two settings say the same thing.
+    /// Two settings exclude each other.
     #[error("`{0}` is set too; remove one of them")]
     Both(&'static str),
-    /// Another setting asks for it.
+    /// Another setting requires this one.
     #[error("it is required {0}")]
     Needed(&'static str),
     /// A key in a list of keys is wrong.
     #[error("key {number}: {rule}")]
     Key {
-        /// Its place, from 1; its text may hold a secret.
+        /// Its number in the list, from 1. The text is left out, since it may contain a secret.
         number: usize,
         /// The broken rule.
         rule: &'static str,

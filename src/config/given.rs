@@ -1,4 +1,4 @@
-//! One setting as it was given, and how it is read.
+//! The text of one setting, and how it is parsed.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::error::{Fault, SettingsError};
 
-/// A setting's text and where it is from.
+/// The text of a setting, and its source.
 #[derive(Clone)]
 pub(super) struct Given {
     pub(super) name: &'static str,
@@ -62,7 +62,8 @@ impl Given {
         Ok(*choice)
     }
 
-    /// This setting, or else what is in the file that another one names; both are too many.
+    /// This setting, or else the content of the file that another one names. Setting both is an
+    /// error.
     pub(super) fn or_file(self, file: Self) -> Result<Self, SettingsError> {
         let Some(path) = file.filled() else {
             return Ok(self);
@@ -85,7 +86,7 @@ impl Given {
             .transpose()
     }
 
-    /// The error that this setting has that fault.
+    /// The error for a fault of this setting.
     pub(super) fn refuse(&self, fault: Fault) -> SettingsError {
         SettingsError::Invalid {
             name: self.name.into(),

@@ -55,7 +55,7 @@ pub(super) fn signing_keys(
     }
 }
 
-/// Bytes of an api key that nobody guesses over a network: 128 bits, if they are random.
+/// Bytes of an API key that cannot be guessed over a network: 128 bits, if they are random.
 const API_KEY_BYTES: usize = 16;
 
 /// The keys of back ends. Only on a loopback address may one be short enough to guess.

@@ -13,7 +13,7 @@ use super::nearest::nearest;
 use super::values::Values;
 use super::{CONFIG, DEFAULT, PREFIX};
 
-/// Variables for clients, which are no settings of a server.
+/// Variables for clients. They are not settings of a server.
 const CLIENT_URL: &str = "THREADKEEP_URL";
 const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
 
@@ -22,19 +22,19 @@ const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
 pub struct Layers {
     /// The file that a flag names.
     pub file: Option<PathBuf>,
-    /// The file that is taken when neither a flag nor the environment names one, if it exists.
+    /// The file to read if neither a flag nor the environment names one. It need not exist.
     pub fallback_file: Option<PathBuf>,
-    /// The environment, of which `THREADKEEP_*` counts.
+    /// The environment; only `THREADKEEP_*` is used.
     pub environment: BTreeMap<String, String>,
-    /// The flags that were given, by the names of their settings.
+    /// The given flags, by the names of their settings.
     pub flags: BTreeMap<String, String>,
 }
 
 impl Layers {
-    /// Merges the layers: every setting with the value of the strongest, and where that is from.
+    /// Merges the layers: each setting gets the value of the strongest layer, and its source.
     ///
     /// # Errors
-    /// When a layer holds something that is not a setting, or the file cannot be read.
+    /// If a layer contains an unknown setting, or the file cannot be read.
     pub fn merge(&self) -> Result<Values, SettingsError> {
         let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
         let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The filter of the log: [`EnvFilter`]'s syntax, without what it takes and then never matches.
+//! The filter of the log: the syntax of [`EnvFilter`], without directives that would never match.
 //!
 //! `EnvFilter` reads any word that is not a level as a target, so a misspelt level switches the log off
 //! without an error. It also takes white space and semicolons for parts of a target.
@@ -19,7 +19,7 @@ const CRATES: [&str; 8] = [
     "threadkeep",
 ];
 
-/// A filter that would not log what it was meant to.
+/// A filter with a directive that never matches.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LogFilterError {
     #[error(
@@ -70,7 +70,7 @@ fn check(directive: &str) -> Result<(), LogFilterError> {
     }
 }
 
-/// Whether something can log under that target: the path of a module, or one that was made up like it.
+/// Whether a target is possible: the path of a module, or a name of that form.
 fn is_target(text: &str) -> bool {
     let is_legal = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
     text.split("::")

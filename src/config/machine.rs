@@ -1,9 +1,9 @@
-//! How much memory this machine, or the container that the process is in, has.
+//! The memory of this machine, or of the container of this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes if nothing tells: what a small machine has.
+/// Bytes to assume if the system does not report its memory: those of a small machine.
 const UNKNOWN: u64 = 4 << 30;
 
 /// Bytes of memory that the process may use: the machine's, or fewer where a cgroup of the process

@@ -12,7 +12,7 @@ pub(super) fn mask(name: &str, text: &str) -> String {
     } else if name == "webhooks" {
         mask_webhooks(text)
     } else if name == "signing_key" && text.contains(':') {
-        // a key where only its name belongs
+        // a secret in a setting that names a key
         mask_keys(text)
     } else if name.ends_with("_secret") {
         MASK.into()
@@ -48,18 +48,18 @@ fn mask_webhooks(text: &str) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// A URL without what stands before the host but a user's name, and without the password that a
-/// socket's URL or the sentinels' has in its query.
+/// A URL without its passwords: the one before the host, where the user name stays, and those in
+/// the query of a socket's URL or of sentinels.
 pub(super) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return MASK.into();
     };
-    // all that comes after it may be of that password
+    // all text behind it may be part of the password
     let (rest, hidden) = match rest.split_once("sentinel_password=") {
         Some((rest, _)) => (rest, format!("sentinel_password={MASK}")),
         None => (rest, String::new()),
     };
-    // An unescaped `/`, `?` or `@` in a password must not bring the rest of it to light.
+    // An unescaped `/`, `?` or `@` in a password must not reveal the rest of it.
     let (credentials, rest) = match rest.rsplit_once('@') {
         Some((credentials, rest)) => (Some(credentials), rest),
         None => (None, rest),

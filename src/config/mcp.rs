@@ -1,7 +1,7 @@
-//! Under which hosts the MCP endpoint may be called, and by whose pages.
+//! The hosts under which clients may call the MCP endpoint, and the origins of pages that may.
 //!
-//! A page whose host name was made to lead here ("DNS rebinding") is stopped by the name that it
-//! calls us by, which the browser tells in `Host`.
+//! In a DNS rebinding attack, the host name of a page resolves to this server. The browser sends
+//! that name in `Host`, so such a page is rejected.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use super::given::Given;
 
 const RULE: &str = "`*`, or hosts with or without a port, such as threads.example.com";
 
-/// The names of this host for itself.
+/// Names of this machine that always lead to itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// The callers that may use the MCP endpoint.
@@ -26,8 +26,8 @@ pub struct McpSettings {
     pub allowed_origins: Vec<String>,
 }
 
-/// Reads the hosts. That of the public URL is always one of them, and pages of an allowed host may
-/// call it as may those of the origins that CORS lets in.
+/// Reads the hosts. The host of the public URL is always allowed. Pages of allowed hosts may call
+/// the endpoint, as may pages of the origins that CORS allows.
 pub(super) fn read(
     given: &Given,
     public_url: &str,

@@ -43,8 +43,8 @@ pub use warning::Warning;
 /// The prefix of environment variables.
 pub const PREFIX: &str = "THREADKEEP_";
 
-/// The variable that names the settings file, and is no setting.
+/// The variable that names the settings file. It is not a setting.
 pub const CONFIG: &str = "THREADKEEP_CONFIG";
 
-/// The origin of a value that nobody has set.
+/// The source of a default value.
 const DEFAULT: &str = "default";

@@ -1,9 +1,9 @@
-//! The setting that a misspelt name was probably meant to be.
+//! Finds the setting that a misspelt name probably means.
 
 /// The similarity from which a name is suggested, from 0 to 1, as in the parser of flags.
 const ALIKE: f64 = 0.7;
 
-/// The known name that is most like this one, if any is.
+/// The most similar known name, if any is similar enough.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |known| strsim::jaro(name, known);
     let alike = known.map(|known| (likeness(known), known));

@@ -1,4 +1,4 @@
-//! Under which address clients reach the service.
+//! The address under which clients reach the service.
 
 use actix_web::http::Uri;
 

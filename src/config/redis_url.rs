@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use super::mask::mask_url;
 
-/// The address of a deployment of Redis, which may hold a password that its debug form does not show.
+/// The address of a deployment of Redis. It may contain a password, which its debug form hides.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl(String);
 
-/// A text that is no such address, and what it has to be.
+/// An invalid address, with a description of the valid forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RedisUrlError(pub(super) &'static str);
 

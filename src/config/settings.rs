@@ -25,7 +25,7 @@ use crate::webhooks::Endpoint;
 pub struct Settings {
     /// Address and port to listen on.
     pub listen: SocketAddr,
-    /// Where metrics are served instead of there.
+    /// Address and port that serve metrics, instead of `listen`.
     pub metrics_listen: Option<SocketAddr>,
     /// Threads that serve requests, by default one for each core.
     pub workers: Option<NonZeroUsize>,
@@ -37,7 +37,7 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// How long running requests may take to finish after SIGTERM.
     pub shutdown: Duration,
-    /// How long requests are still served before that, while `/readyz` says no.
+    /// How long the server still accepts requests before that, while `/readyz` answers 503.
     pub drain: Duration,
     /// Where threads are kept.
     pub store: StoreSettings,
@@ -67,11 +67,11 @@ pub struct Settings {
     pub api_keys: ApiKeys,
     /// How the cookie is set.
     pub cookie: CookieSettings,
-    /// How callers are known.
+    /// How the server identifies callers.
     pub callers: Callers,
-    /// The proxies whose headers about scheme and client count.
+    /// The proxies whose headers about scheme and client are trusted.
     pub proxies: TrustedProxies,
-    /// The origins of pages that may call.
+    /// The origins of pages that may call the API.
     pub cors: CorsOrigins,
     /// The callers that may use the MCP endpoint.
     pub mcp: McpSettings,
@@ -90,15 +90,15 @@ pub struct StoreSettings {
     pub key_prefix: String,
     /// How long a call may take.
     pub timeout: Duration,
-    /// How many calls each connection to Redis that requests share takes at a time.
+    /// Calls in flight on each shared connection to Redis.
     pub max_in_flight: usize,
-    /// How many calls wait there for their turn at most.
+    /// Calls that may wait for a permit there.
     pub max_waiting: usize,
     /// Lifetimes of ended threads and their events.
     pub retention: Retention,
     /// Bytes that the embedded store may take.
     pub memory_max_bytes: u64,
-    /// Replicas of Redis that must have a write before it is answered; 0: none.
+    /// Replicas of Redis that must have a write before it is acknowledged.
     pub wait_replicas: u16,
 }
 
@@ -190,7 +190,7 @@ impl Settings {
     }
 }
 
-/// More than a machine has for a worker; far from what sums overflow at.
+/// More than a machine has for a worker, and far below an overflow of sums.
 const MEMORY_BYTES_MAX: u64 = 1 << 40;
 
 fn signing_key_wait(values: &mut Values) -> Result<Duration, SettingsError> {
@@ -283,7 +283,7 @@ fn scopes(values: &mut Values) -> Result<ScopePolicies, SettingsError> {
     })
 }
 
-/// More than a store should hold for one conversation, and far from what sums overflow at.
+/// More than a store should hold for one conversation, and far below an overflow of sums.
 const HISTORY_BYTES_MAX: u64 = 1 << 30;
 
 fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
@@ -302,7 +302,7 @@ fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
     })
 }
 
-/// Some thirty years: what a thread's packed TTL has room for, and no sum of times overflows.
+/// About thirty years: the packed TTL of a thread has room for it, and no sum of times overflows.
 const SECONDS_MAX: u64 = 1_000_000_000;
 
 fn seconds(given: &Given, min: u64) -> Result<Duration, SettingsError> {

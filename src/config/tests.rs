@@ -1,4 +1,4 @@
-//! Layers, refusals and masks, through the front door of the room.
+//! Layers, errors and masks, through the public interface of the module.
 
 use std::error::Error;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::domain::scope::ScopePolicies;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// A file of a test's own, gone with it.
+/// A temporary file of one test.
 struct TempFile(PathBuf);
 
 impl TempFile {

@@ -1,4 +1,4 @@
-//! All settings as text, and where each is from.
+//! All settings as text, each with its source.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::mask::mask;
 #[derive(Clone)]
 pub struct Values(Vec<Given>);
 
-/// Every setting with its value and where that came from, one a line. Secrets are masked.
+/// Every setting with its value and its source, one per line. Secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance(Vec<[String; 3]>);
 
@@ -35,7 +35,7 @@ impl Values {
         given.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Where every value came from.
+    /// The source of each value.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         let row = |given: &Given| {
@@ -45,17 +45,17 @@ impl Values {
         Provenance(self.0.iter().map(row).collect())
     }
 
-    /// Takes a setting out, so that what is left over shows in a test.
+    /// Takes a setting out, so that a test can find settings that nothing reads.
     ///
     /// # Panics
-    /// When it is not there: the default file has every setting, and each is read once.
+    /// If it is missing: the default file has every setting, and each is read once.
     pub(super) fn take(&mut self, name: &str) -> Given {
         let index = self.0.iter().position(|given| given.name == name);
         self.0
             .remove(index.expect("the default file has every setting, and each is read once"))
     }
 
-    /// Whether a setting that is still to be read says anything.
+    /// Whether a setting that was not read yet has a value.
     pub(super) fn is_filled(&self, name: &str) -> bool {
         let given = self.0.iter().find(|given| given.name == name);
         given.is_some_and(|given| given.filled().is_some())

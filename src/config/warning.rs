@@ -1,4 +1,4 @@
-//! Settings that work and should not stay.
+//! Settings that work but should be changed.
 
 /// Settings that may be used on a loopback address, but should not be elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

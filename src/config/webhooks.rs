@@ -1,4 +1,4 @@
-//! Settings on where events go.
+//! Settings of webhook endpoints.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::webhooks::{Endpoint, EndpointUrl, Secret};
 
 const FORM: &str = "it must be a name, a URL and event types, with spaces between";
 
-/// An endpoint as the list has it.
+/// An endpoint, as in the list.
 struct Item<'a> {
     name: &'a str,
     url: EndpointUrl,
@@ -49,7 +49,7 @@ fn items(given: &Given, allow_private: bool) -> Result<Vec<Item<'_>>, SettingsEr
     Ok(items)
 }
 
-/// One endpoint, or what it has to be.
+/// Reads one endpoint.
 fn item(text: &str, allow_private: bool) -> Result<Item<'_>, &'static str> {
     let mut words = text.split_ascii_whitespace();
     let (Some(name), Some(url)) = (words.next(), words.next()) else {

@@ -10,13 +10,13 @@ use super::scope::ScopeId;
 use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
 
-/// Keys that an event names at most; a change of more says only that there were many.
+/// Most keys that an event names. A change of more keys names none.
 pub const MOST_KEYS_NAMED: usize = 1_000;
 /// Bytes of their names, as JSON strings, at most.
 pub const MOST_KEY_BYTES_NAMED: usize = 65_536;
 
-/// The place of an event in the log of its bucket: milliseconds, and a number within them. It only
-/// grows, also when the clock goes back.
+/// The position of an event in the log of its bucket: milliseconds, and a number within them.
+/// Positions only grow, even when the clock goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
     /// Milliseconds of the Unix epoch, by the clock of the log.
@@ -41,13 +41,13 @@ pub struct Event {
     pub id: EventId,
     /// The thread, or for a change of keys or tasks any scope.
     pub subject: ScopeId,
-    /// When it happened, in milliseconds of the Unix epoch. An end that was found late has the time
-    /// at which the thread was over.
+    /// When it happened, in milliseconds of the Unix epoch. The end of an expired thread has the
+    /// time of its expiry.
     pub time_ms: u64,
-    /// In which life of the thread; zero for a request about a thread that does not exist.
+    /// The life of the thread; zero for a request about a thread that does not exist.
     pub life: Life,
-    /// The thread's version afterwards; of an end, the last one; of a change of keys or tasks, that of
-    /// the scope, which is another one.
+    /// The version of the thread afterwards. For an end, the last version; for a change of keys or
+    /// tasks, the version of the scope, which is separate.
     pub version: u64,
     /// Counts the events of a subject that were logged, from 1; 0 for a request about a thread that
     /// does not exist.
@@ -61,7 +61,7 @@ pub struct Event {
 pub enum EventKind {
     /// A first write, or a restoration from the archive.
     Created {
-        /// The keys that it has, as a JSON array of strings; none if they are too many to name.
+        /// Its keys, as a JSON array of strings; `None` if they are too many to name.
         keys: Option<Json>,
         /// Whether it came back from the archive.
         restored: bool,
@@ -69,7 +69,7 @@ pub enum EventKind {
     /// A write to a thread that was watched.
     Updated {
         /// The keys that were set, pushed to, incremented or deleted, as a JSON array of strings;
-        /// none: too many to name.
+        /// `None` if they are too many to name.
         keys: Option<Json>,
         /// Whether the metadata was set.
         metadata: bool,
@@ -78,8 +78,7 @@ pub enum EventKind {
     Destroyed {
         /// Why.
         reason: EndReason,
-        /// Whether the state was gone when the end was noticed, because nobody looked for longer
-        /// than the grace.
+        /// Whether the state was lost, because no server ran for longer than the grace.
         state_lost: bool,
     },
     /// The end of a request.
@@ -108,7 +107,7 @@ pub struct Completed {
 /// Why a thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// Nobody used it for as long as its TTL, or its absolute lifetime was over.
+    /// It was not used for its TTL, or its absolute lifetime was over.
     Expired,
     /// Somebody destroyed it.
     Destroyed,

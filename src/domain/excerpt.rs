@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-/// A text that came with a request, as it may stand in a message or in a line of the log.
+/// A text from a request, in a form that is safe in a message or in a line of the log.
 ///
 /// Characters that start a new line, move the cursor or show nothing are escaped, as in Rust's strings, and
 /// the end of a long text is left out.
@@ -10,7 +10,7 @@ use std::fmt::{self, Write};
 pub struct Excerpt<'a>(pub &'a str);
 
 impl Excerpt<'_> {
-    /// As many bytes are shown; all names of the API are shorter.
+    /// Most bytes that are shown; all names of the API are shorter.
     pub const MAX_BYTES: usize = 64;
 }
 

@@ -1,4 +1,4 @@
-//! How much memory values take in this process, for stores that bound it.
+//! Estimates the memory that values take in this process, for stores that limit it.
 //!
 //! These are estimates from lengths and capacities, in constant time. They err on the high side: a client can never
 //! make the allocator hold more than the estimate.

@@ -7,16 +7,16 @@ use sha2::{Digest, Sha256};
 
 /// How long each answer is remembered at least.
 pub(crate) const REMEMBERED: Duration = Duration::from_secs(60);
-/// How many answers are remembered for longer, as long as the thread.
+/// The number of answers that are remembered for longer, as long as the thread.
 pub(crate) const NEWEST: u64 = 64;
 /// How long answers are remembered at most, however long the thread lives.
 pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
-/// How many answers are remembered at most; then a write with a new key waits.
+/// Most answers that are remembered. Beyond it, writes with new keys are rejected for a while.
 pub(crate) const MOST: u64 = 65_536;
 /// The limit of remembered answers: the bytes of their metadata, and 8 for each result.
 pub(crate) const MOST_COST_BYTES: u64 = 16 * 1_048_576;
 
-/// A client's idempotency key and what the request was.
+/// The idempotency key of a client, with a fingerprint of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// The key, digested: keys are free text of up to 128 bytes.
@@ -30,7 +30,8 @@ pub struct IdempotencyKey {
 pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
-    /// The fingerprint of a list of parts, each with its length, so that borders count.
+    /// The fingerprint of a list of parts, each with its length, so that moving a border changes
+    /// it.
     #[must_use]
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();

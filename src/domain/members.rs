@@ -65,7 +65,7 @@ impl<K: Ord + Clone + Heap, V: Member<K>> Members<K, V> {
         }
     }
 
-    /// Does what a draft of these members came to.
+    /// Applies a draft of these members.
     pub(super) fn commit(&mut self, changes: Changes<K, V>) {
         if changes.is_cleared {
             self.values.clear();
@@ -87,7 +87,7 @@ impl<K: Ord + Clone + Heap, V: Member<K>> Members<K, V> {
         self.counted_bytes = changes.counted_bytes;
     }
 
-    /// Removes the members that are not to be kept.
+    /// Removes the members that `keep` rejects.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&V) -> bool) {
         let Self {
             values,

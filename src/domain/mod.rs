@@ -1,5 +1,5 @@
-//! Threads and the meaning of their operations. No async, no I/O: every rule that two stores must agree on lives here,
-//! and the embedded store runs it as it is.
+//! Threads and the meaning of their operations. No async, no I/O: every rule that two stores must agree on is here,
+//! and the embedded store runs this code itself.
 
 mod event;
 mod excerpt;

@@ -1,4 +1,4 @@
-//! How often something may be done.
+//! Rates: limits on how often clients act.
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ pub struct Rate {
     burst: u64,
 }
 
-/// A text that is no rate.
+/// The text is not a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate is a count and a period, such as `60/1m`, or `60/1m burst 10`")]
 pub struct RateError;
@@ -33,7 +33,7 @@ pub enum RateName {
     ThreadWrites,
 }
 
-/// A limit that is reached for now.
+/// A limit that is reached at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there are too many {} for now, the next one may come in {} s",
@@ -59,7 +59,7 @@ pub struct RateLimits {
 }
 
 impl Rate {
-    /// `count` in each `period_seconds`, of which `burst` may come at once.
+    /// `count` in each `period_seconds`, of which `burst` may happen at once.
     ///
     /// # Errors
     /// [`RateError`] of a count that is not 1 to 1,000,000, a period that is not a second to a day, or
@@ -90,13 +90,14 @@ impl Rate {
         self.interval_us * self.burst
     }
 
-    /// Takes one: the new time, or how long it takes until there is one, in microseconds.
+    /// Takes one: returns the new time, or the microseconds until one is available.
     ///
     /// # Errors
     /// How long to wait: at least a microsecond, at most an interval.
     pub fn take(&self, full_us: u64, now_us: u64) -> Result<u64, u64> {
         let most_us = now_us + self.tolerance_us();
-        // more than that is known only to a clock that has gone back, or a wider limit before
+        // a larger value comes only from a clock that has gone back, or from an earlier, wider
+        // limit
         let full_us = full_us.clamp(now_us, most_us) + self.interval_us;
         if full_us > most_us {
             Err(full_us - most_us)
@@ -105,7 +106,7 @@ impl Rate {
         }
     }
 
-    /// Gives one back that was taken.
+    /// Returns one that was taken.
     #[must_use]
     pub fn give_back(&self, full_us: u64) -> u64 {
         full_us.saturating_sub(self.interval_us)

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-/// How much longer than [`Retention::log`] an event stays that a durable consumer has not handled.
+/// The factor by which an event stays longer than [`Retention::log`] until all durable consumers
+/// have handled it.
 pub const LOG_HARD_FACTOR: u32 = 7;
 
 /// The lifetimes of a deployment's ended threads and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// How long an expired thread waits to be ended with its data. Kept with each thread, so that
-    /// a change of the setting revives nobody.
+    /// How long the data of an expired thread waits for the reaper. It is kept with each thread, so
+    /// that a change of the setting revives no thread.
     pub grace: Duration,
     /// How long the archive keeps a final state. With zero, a state stays only until its event has left the log.
     pub archive: Duration,

@@ -8,8 +8,8 @@ use time::macros::format_description;
 const FORMAT: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
 
-/// Milliseconds of the Unix epoch as text, in UTC; none when they are past the year 9999, which the
-/// form has no room for.
+/// Milliseconds of the Unix epoch as text, in UTC; `None` after the year 9999, which the form
+/// cannot express.
 #[must_use]
 pub fn rfc3339(ms: u64) -> Option<String> {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000).ok()?;

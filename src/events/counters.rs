@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lag::Lag;
 
-/// A number that is counted up, or set, by many.
+/// A number that many tasks count up, or set.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
@@ -19,8 +19,7 @@ pub struct EventCounters {
     pub threads_lost: Count,
     /// Threads that were used since they were due.
     pub threads_moved: Count,
-    /// For how many milliseconds there have been threads that are due and not ended; 0: there are
-    /// none.
+    /// Age in milliseconds of the oldest due thread that has not been ended; 0 without one.
     pub reaper_lag_ms: Count,
     /// Whether the reaper has stopped, as its clock and the store's differ by too much: 0 or 1.
     pub reaper_stopped: Count,

@@ -1,4 +1,4 @@
-//! The events of all threads, from now on or from where a reader was before.
+//! The events of all threads, from now on or from a cursor.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -21,14 +21,14 @@ use crate::store::{Backend, Heads, StoreError};
 const LOGS: usize = 16;
 /// Events of each that are read at once.
 const MOST: usize = 64;
-/// A reader that was at the end of all logs so few milliseconds ago is too near for them to be
-/// trimmed before it.
+/// A reader that was at the end of all logs within this many milliseconds cannot have missed events
+/// by trimming.
 const NEAR_MS: u64 = 2_000;
-/// When to ask again for what could not be had.
+/// The pause before a failed call is repeated.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
-/// How far a reader of all events is: a time of the log's clock. It knows all events of before, and
-/// perhaps some that came later.
+/// The position of a reader of all events: a time of the log's clock. It knows all earlier events,
+/// and perhaps some later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark(pub u64);
 
@@ -51,15 +51,15 @@ pub enum GlobalItem {
 
 /// The events of all threads, those of each thread in order.
 ///
-/// It reads no faster than it is asked for, and holds little.
+/// It reads only on demand, and holds few events.
 #[derive(Debug)]
 pub struct GlobalStream {
     log: Arc<dyn Backend>,
     types: EventTypes,
     follower: Follower,
-    /// How far each log is read, by its number.
+    /// The position in each log, by its number.
     positions: Vec<Position>,
-    /// How far the reader is when it has got all that is ready.
+    /// The position of the reader once it has received all events that are ready.
     reached: Watermark,
     ready: VecDeque<GlobalItem>,
     /// When all logs were last read to their end, by their clock.
@@ -72,7 +72,7 @@ pub struct GlobalStream {
     _open: Open,
 }
 
-/// That the changes of all threads are logged.
+/// The mark that keeps the changes of all threads in the log.
 #[derive(Debug)]
 struct Changes {
     /// Since when, without a break.
@@ -129,7 +129,7 @@ impl GlobalStream {
         let since = self.changes.as_ref().map_or(0, |changes| changes.since);
         let now = self.reached;
         if cursor > now {
-            // the log that it is of is gone, or its clock went back
+            // its log is gone, or the clock of the log went back
             self.ready.push_back(GlobalItem::Reset { cursor: now });
             return;
         }
@@ -146,7 +146,8 @@ impl GlobalStream {
         self.arrived_ms = 0;
     }
 
-    /// The next thing; none when this replica stops. May be dropped and called again.
+    /// The next item; `None` when this replica stops. It is safe to drop the future and call this
+    /// again.
     ///
     /// # Errors
     /// [`StoreError`] when the log cannot be read.
@@ -180,7 +181,7 @@ impl GlobalStream {
                 return Ok(item);
             }
             if self.read().await? {
-                // a store that need not wait would let nobody else have a turn
+                // a store that never waits would block the other tasks of this worker
                 yield_now().await;
                 continue;
             }
@@ -223,8 +224,8 @@ impl GlobalStream {
         }
     }
 
-    /// Reads on in the logs that are furthest behind. False: none is. Nothing has changed when this
-    /// is dropped before it ends.
+    /// Reads the logs that are furthest behind; returns false if none is behind. Dropping it before
+    /// its end changes nothing.
     async fn read(&mut self) -> Result<bool, StoreError> {
         let heads = self.follower.heads();
         let behind = self.behind(&heads);
@@ -268,7 +269,7 @@ impl GlobalStream {
         Ok(true)
     }
 
-    /// Works out how far the reader is with all that was read.
+    /// Computes the position of the reader after all events that were read.
     fn reach(&mut self, heads: &Heads) {
         let reached = match self.behind(heads).first() {
             // events logged after those heads have no smaller time
@@ -282,7 +283,7 @@ impl GlobalStream {
         self.reached = self.reached.max(Watermark(reached));
     }
 
-    /// The logs that are not read to those heads, and how far they are, the furthest behind first.
+    /// The logs that are not read to these heads, with their positions, the furthest behind first.
     fn behind(&self, heads: &Heads) -> Vec<(u16, Position)> {
         let logs = (0_u16..).zip(self.positions.iter().copied());
         let mut behind: Vec<_> = logs
@@ -320,7 +321,8 @@ mod tests {
         let now_ms = stream.reached.0;
         let at = |ms| Position { ms, seq: 0 };
 
-        // one log has gone on since all were looked at, and was read half way; another may have too
+        // one log has grown since the last look at all of them, and was read half way; another may
+        // have grown too
         let mut positions = vec![Position::default(); logs];
         positions[0] = at(now_ms + 500);
         stream.positions[0] = at(now_ms + 400);

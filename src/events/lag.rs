@@ -1,4 +1,4 @@
-//! For how long events have waited to be delivered.
+//! Measures how long events have waited to be delivered.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,12 +10,12 @@ const NOTHING: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub struct Lag(Mutex<Vec<Weak<Oldest>>>);
 
-/// When the oldest event was logged that waits in one share of the work.
+/// The time at which the oldest waiting event of one share was logged.
 #[derive(Debug)]
 pub(super) struct Oldest(AtomicU64);
 
 impl Lag {
-    /// One share more, until it is dropped.
+    /// Adds a share, until it is dropped.
     pub(super) fn share(&self) -> Arc<Oldest> {
         let share = Arc::new(Oldest(AtomicU64::new(NOTHING)));
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,7 +24,7 @@ impl Lag {
         share
     }
 
-    /// For how many milliseconds the oldest event has waited; 0: none does.
+    /// The milliseconds for which the oldest event has waited; 0 if none waits.
     #[must_use]
     pub fn ms_at(&self, now_ms: u64) -> u64 {
         let shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);

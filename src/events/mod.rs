@@ -57,7 +57,7 @@ pub use tail::{Follower, Tail};
 #[doc(hidden)]
 pub use thread_stream::{ThreadCursor, ThreadItem, ThreadStream};
 
-/// How the events of a replica are handled.
+/// The settings of a replica's events.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
     /// The beginning of links to this service, such as `https://threads.example.com`; if empty, links are paths.
@@ -67,10 +67,10 @@ pub struct EventSettings {
     /// The interval of reads of the log while a reader waits for it.
     #[doc(hidden)]
     pub poll_every: Duration,
-    /// How long a stream is silent at most.
+    /// The longest silence of a stream.
     #[doc(hidden)]
     pub heartbeat: Duration,
-    /// The times that durable consumers go by.
+    /// The times of durable consumers.
     #[doc(hidden)]
     pub timing: Timing,
     /// The clock.
@@ -113,7 +113,7 @@ struct Inner {
 }
 
 impl Events {
-    /// Starts what goes on in the background.
+    /// Starts the background work.
     ///
     /// # Panics
     /// Outside of a Tokio runtime: it runs on the one that this is called from.
@@ -149,7 +149,7 @@ impl Events {
         events
     }
 
-    /// Ends due threads and deletes what is past its retention, in the share of this replica.
+    /// Ends due threads and deletes data past its retention, in the share of this replica.
     fn start_upkeep(&self) {
         let pool = reaper::pool();
         let (share, held) = watch::channel(Vec::new());
@@ -169,7 +169,7 @@ impl Events {
         self.spawn(pool.hold(leases, holder, share, self.stopped().clone()));
     }
 
-    /// Ends all streams. Their readers come back to another replica, and go on there.
+    /// Ends all streams. Their readers reconnect to another replica, and resume there.
     #[doc(hidden)]
     pub fn end_streams(&self) {
         self.0.end_streams.cancel();
@@ -182,7 +182,7 @@ impl Events {
         self.0.end_streams.clone()
     }
 
-    /// Ends what goes on in the background, and gives the shares in common work back.
+    /// Ends the background work, and gives back the shares of this replica.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
@@ -226,8 +226,8 @@ impl Events {
         cloud_event(archives, &self.0.settings.public_url, event).await
     }
 
-    /// The events of a thread, after a cursor, or from now on. Its changes are logged for as long
-    /// as the stream is there, and a little longer; that moves no expiry.
+    /// The events of a thread, after a cursor, or from now on. Its changes are logged while the
+    /// stream is open, and a little longer. Listening moves no expiry.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -273,8 +273,8 @@ impl Events {
         GlobalStream::open(types, after, parts).await
     }
 
-    /// Has the end of a request logged, if the settings say so. It waits for nothing: when there
-    /// are too many, some are dropped and counted.
+    /// Logs the end of a request, if session events are on. It never waits: if there are too many,
+    /// some are dropped and counted.
     #[doc(hidden)]
     pub fn session_completed(&self, id: &ThreadId, completed: impl FnOnce() -> Completed) {
         if let Some(sessions) = &self.0.sessions {
@@ -289,20 +289,20 @@ impl Events {
         &self.0.settings.public_url
     }
 
-    /// How long a stream is silent at most.
+    /// The longest silence of a stream.
     #[doc(hidden)]
     #[must_use]
     pub fn heartbeat(&self) -> Duration {
         self.0.settings.heartbeat
     }
 
-    /// Runs something in the background. It has to end soon after [`Self::stopped`], and must not
+    /// Runs a task in the background. The task must end soon after [`Self::stopped`], and must not
     /// hold a clone of this, or it would never stop by itself.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(task);
     }
 
-    /// Runs something in the background that may be dropped at any point where it waits.
+    /// Runs a task in the background that may be dropped at any await.
     pub(crate) fn spawn_until_stopped(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.0.stop.clone();
         self.spawn(async move {

@@ -1,10 +1,10 @@
-//! Events as the code of an app gets them.
+//! Events, as an app receives them.
 
 use super::cloud_event::final_state;
 use crate::domain::{Event, EventKind};
 use crate::store::{Archive, Archives, StoreError};
 
-/// An event, with what belongs to it.
+/// An event, with its archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The event.

@@ -1,4 +1,4 @@
-//! Background work that fails at times: one line in the log, and retries with growing pauses.
+//! Handles failures of background work: one line in the log, and retries with growing pauses.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Ends the threads that nobody used in time, so that each end has its event.
+//! Ends expired threads, so that each end has its event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::shares::Pool;
 use crate::domain::ThreadId;
 use crate::store::{StoreError, Upkeep};
 
-/// Threads of one bucket that are ended in one step: the store stands still meanwhile.
+/// Threads of one bucket that are ended in one step, which blocks the store.
 const MOST: usize = 50;
 /// The number of buckets in one query for expired threads.
 const AT_ONCE: usize = 16;
 /// Pauses while nothing is due.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How far the store's clock and this process' may differ. Past that one of them is wrong, and
-/// threads that are still used might be ended.
+/// How far the store's clock and this process' may differ. Beyond that, one of them is wrong, and
+/// threads in use might be ended.
 const MOST_SKEW: Duration = Duration::from_secs(60);
 
 /// The shares that the replicas have in this.
@@ -33,17 +33,17 @@ pub(super) fn pool() -> Pool {
     }
 }
 
-/// Ends what is due in the buckets that this replica has a share in.
+/// Ends due threads in the buckets of this replica's slots.
 #[derive(Debug)]
 pub(super) struct Reaper {
     pub(super) upkeep: Arc<dyn Upkeep>,
     pub(super) counters: Arc<EventCounters>,
     pub(super) pool: Pool,
-    /// How many buckets there are in all.
+    /// The number of all buckets.
     pub(super) buckets: u16,
     /// The slots that this replica holds.
     pub(super) held: watch::Receiver<Vec<u16>>,
-    /// Since when something has been due that is not ended.
+    /// The time since which a due thread has waited for its end.
     pub(super) behind_since: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Reaper {
 enum Round {
     /// Nothing was due.
     Idle,
-    /// All that was due is ended.
+    /// All due threads were ended.
     Done,
     /// More is due.
     More,
@@ -60,7 +60,7 @@ enum Round {
 }
 
 impl Reaper {
-    /// Goes on until it is dropped.
+    /// Runs until it is dropped.
     pub(super) async fn run(mut self) {
         let mut outage = Outage::new("ending expired threads");
         let mut pause = SHORTEST_PAUSE;
@@ -92,7 +92,7 @@ impl Reaper {
         }
     }
 
-    /// Ends what is due in all buckets of the share, or begins to.
+    /// Ends due threads in all buckets of the share, as far as one round gets.
     async fn round(&mut self) -> Result<Round, StoreError> {
         let buckets = {
             let slots = self.held.borrow_and_update();

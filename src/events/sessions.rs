@@ -14,11 +14,11 @@ use super::outage::Outage;
 use crate::domain::{Completed, ThreadId};
 use crate::store::{EventLog, StoreError};
 
-/// Those of one thread go one after the other, those of others side by side.
+/// The writers. Events of one thread are written in order, those of different threads concurrently.
 const WRITERS: usize = 8;
 /// Ends of requests that wait for one writer at most.
 const ROOM: usize = 512;
-/// How long the last ones may take when all stops.
+/// How long the last writes may take at shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Takes the ends of requests.
@@ -53,7 +53,7 @@ impl Sessions {
         }
     }
 
-    /// Has it logged, unless too many wait. Never waits itself.
+    /// Queues it for the log, unless too many wait. Never waits itself.
     pub(super) fn log(&self, id: ThreadId, completed: Completed) {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
@@ -95,8 +95,8 @@ impl Writer {
         let _ = timeout(FAREWELL, last).await;
     }
 
-    /// Waits for an unavailable store; the queue fills meanwhile. An event that may have been written is not written
-    /// again: it would count twice.
+    /// Waits while the store is unavailable; the queue fills meanwhile. An event that may have been written is not
+    /// written again: it would count twice.
     async fn write(&mut self, id: &ThreadId, completed: &Completed, stop: &CancellationToken) {
         loop {
             match self.log.log_completed(id, completed).await {

@@ -1,4 +1,4 @@
-//! The share of a replica in a kind of work that all do together.
+//! The share of a replica in work that all replicas do together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::outage::Outage;
 use crate::store::Leases;
 
-/// The time limit of giving back at the end; without it, others wait for the lease to run out.
+/// The time limit for giving slots back at the end. If it fails, the others wait for the lease to
+/// expire.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A kind of work that is cut into slots; slot `s` has the buckets `b` with `b % slots == s`.

@@ -1,4 +1,4 @@
-//! How much of an answer an event takes.
+//! The share of an event in the size of an answer.
 
 use crate::domain::{Event, EventKind};
 

@@ -1,4 +1,4 @@
-//! Code of an app that gets every event, on whichever replica it happened.
+//! Subscribers: code of an app that receives every event of all replicas.
 
 use std::fmt;
 use std::future::Future;

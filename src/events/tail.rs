@@ -16,13 +16,13 @@ use crate::store::{Backend, Heads, StoreError};
 
 /// Events of one log that are read at once.
 const MOST: usize = 128;
-/// How often it is asked where all logs end, which costs more than to look whether they go on.
+/// The interval at which the ends of all logs are read, which costs more than reading new events.
 const HEADS_EVERY: Duration = Duration::from_secs(1);
 
 /// The end of the log, as this replica knows it. Clones share it.
 ///
-/// There are two ways to wait. A reader of the log follows it from a place of its own, and is woken when the log goes
-/// on. A listener wants the events of a single thread, and receives them.
+/// There are two ways to wait. A reader of the log follows it from its own position, and is woken when the log grows.
+/// A listener wants the events of a single thread, and receives them.
 #[derive(Debug, Clone)]
 pub struct Tail(Arc<Shared>);
 
@@ -141,7 +141,7 @@ impl Poller<'_> {
 }
 
 impl Shared {
-    /// Adds the logs that nobody listens to, after where they ended.
+    /// Adds the logs without listeners, from their ends.
     fn add_others(&self, wanted: &mut Vec<(u16, Position)>) {
         let heads = Arc::clone(&self.heads.borrow());
         let listened: HashSet<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
@@ -149,7 +149,7 @@ impl Shared {
         wanted.extend(all.filter(|(bucket, _)| !listened.contains(bucket)));
     }
 
-    /// Reads on in these logs, for listeners and followers.
+    /// Reads new events of these logs, for listeners and followers.
     async fn read(
         &self,
         wanted: &[(u16, Position)],
@@ -182,7 +182,7 @@ impl Shared {
         Ok(seen)
     }
 
-    /// Wakes the followers if anything is new; the time goes on in any case.
+    /// Wakes the followers if there is anything new, and updates the time in any case.
     fn publish(&self, heads: Heads) {
         self.heads.send_if_modified(|known| {
             let is_new = known.positions != heads.positions;
@@ -192,8 +192,8 @@ impl Shared {
     }
 }
 
-/// Of each of these logs, up to where events may be gone that nobody has read: a store that is full drops even
-/// new ones, while others keep them for longer than any reader that is up to date needs.
+/// For each of these logs, the position up to which events may be gone that no reader has read: a store that
+/// is full drops even new ones, while others keep them for longer than any reader that is up to date needs.
 pub(super) async fn horizons(
     backend: &dyn Backend,
     buckets: &[u16],

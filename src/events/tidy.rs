@@ -1,4 +1,4 @@
-//! Deletes what is past its retention, from time to time.
+//! Deletes data past its retention, at intervals.
 
 use std::sync::Arc;
 use std::time::Duration;

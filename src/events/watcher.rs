@@ -10,15 +10,15 @@ use super::outage::Outage;
 use super::tail::Tail;
 use crate::store::{EventLog, StoreError};
 
-/// How long a thread is watched without being asked for again. With the pause between it is
-/// watched for at least 60 s after its last listener has gone.
+/// How long a thread is watched without a renewal. Together with the interval, it is watched for at
+/// least 60 s after its last listener has gone.
 pub(super) const WATCH_LASTS: Duration = Duration::from_secs(90);
-/// How often it is asked for.
+/// The interval of renewals.
 pub(super) const WATCH_AGAIN: Duration = Duration::from_secs(20);
-/// Threads that are asked for at once.
+/// Threads that are renewed in one call.
 const AT_ONCE: usize = 100;
 
-/// Asks for all threads that are listened to, until it is dropped.
+/// Renews the watch of all threads that have listeners, until it is dropped.
 pub(super) async fn run(log: Arc<dyn EventLog>, tail: Tail, counters: Arc<EventCounters>) {
     let mut outage = Outage::new("watching threads with listeners");
     loop {

@@ -39,30 +39,30 @@ impl Bound {
     /// If the code costs more than the bound, or panics.
     pub(crate) fn hold<T>(self, input_bytes: usize, code: impl Fn() -> T) -> T {
         let input_bytes = input_bytes as u64;
-        let most = CONSTANT_TIME + Duration::from_nanos(self.nanos * input_bytes);
+        let limit = CONSTANT_TIME + Duration::from_nanos(self.nanos * input_bytes);
         let mut attempts = 1;
         let (result, memory) = loop {
             let (result, memory, time) = measured(&code);
-            if time <= most {
+            if time <= limit {
                 break (result, memory);
             }
             assert!(
                 attempts < ATTEMPTS,
-                "{time:?} for {input_bytes} bytes, not {most:?}"
+                "{time:?} for {input_bytes} bytes, not {limit:?}"
             );
             attempts += 1;
         };
-        let most = |per_byte: u64| CONSTANT_BYTES + per_byte * input_bytes;
+        let limit = |per_byte: u64| CONSTANT_BYTES + per_byte * input_bytes;
         let (held, allocated) = (memory.bytes_max, memory.bytes_total);
         assert!(
-            held <= most(self.held),
+            held <= limit(self.held),
             "{held} bytes held for {input_bytes}, not {}",
-            most(self.held)
+            limit(self.held)
         );
         assert!(
-            allocated <= most(self.allocated),
+            allocated <= limit(self.allocated),
             "{allocated} bytes allocated for {input_bytes}, not {}",
-            most(self.allocated)
+            limit(self.allocated)
         );
         result
     }

@@ -1,4 +1,4 @@
-//! Which side of a connection is to send next.
+//! Tracks which side of a connection must send next.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -9,8 +9,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Kept with a connection: whether its client is expected to send the head of a request. The stream of the connection
-/// cannot tell, and clients may take their time only between requests.
+/// The state of a connection: whether its client is expected to send the head of a request. The stream of the
+/// connection cannot tell, and clients may take their time only between requests.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 
@@ -23,23 +23,23 @@ struct State {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
-    /// The client is to send a head.
+    /// The server waits for a head.
     #[default]
     Head,
     /// A request waits for more of its body.
     Body,
-    /// A request has all that it waits for.
+    /// A request was read to its end.
     Answer,
     /// The connection speaks another protocol.
     Switched,
 }
 
-/// A request that is answered; with its end it is the client's turn again.
+/// A request in progress. When it is dropped, the server waits for the client again.
 #[derive(Debug)]
 pub(super) struct Taken(Option<ConnectionState>);
 
 impl ConnectionState {
-    /// How many requests have begun, if the client is to send a head.
+    /// The number of requests so far, if the server waits for a head.
     #[must_use]
     pub fn of_client(&self) -> Option<u64> {
         let state = self.0.get();
@@ -53,7 +53,7 @@ impl ConnectionState {
         self.0.get().phase != Phase::Answer
     }
 
-    /// Whether the last request was given up before there was an answer to it.
+    /// Whether the last request was given up before it had an answer.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.0.get().is_abandoned
@@ -74,7 +74,7 @@ impl ConnectionState {
         Taken(connection)
     }
 
-    /// The request waits for more of its body, or has it.
+    /// Notes whether the request waits for more of its body.
     pub(super) fn want_body(&self, is_wanted: bool) {
         self.enter(match is_wanted {
             true => Phase::Body,
@@ -102,12 +102,12 @@ impl Taken {
         }
     }
 
-    /// That of an answer which goes on as a stream: it is over with it.
+    /// Keeps the request in progress until its streamed answer ends.
     pub(super) fn with(self, body: BoxBody) -> BoxBody {
         BoxBody::new(Streamed { body, _taken: self })
     }
 
-    /// That of an answer with which another protocol begins.
+    /// Notes that another protocol begins with this answer.
     pub(super) fn switched(self, body: BoxBody) -> BoxBody {
         if let Some(connection) = &self.0 {
             connection.enter(Phase::Switched);

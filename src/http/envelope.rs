@@ -21,9 +21,9 @@ use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
 
-/// The pages at `/` and `/docs` may load and do this: its own files, calls of this server, and the styles and
-/// images that Swagger UI writes into its elements. No other page may show it in a frame, where a
-/// visitor could be led to click on something else.
+/// The policy of the pages at `/` and `/docs` allows: its own files, calls of this server, and the styles and
+/// images that Swagger UI writes into its elements. No other page may show it in a frame, where a visitor
+/// could be led to click on something else.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -93,7 +93,7 @@ pub async fn envelope<B: MessageBody + 'static>(
 }
 
 /// Holds a large answer in the memory for answers. If that has no room for an answer to a read, the client
-/// is to ask again; what a write tells is done, and is never refused.
+/// is to ask again; the receipt of a write is never rejected, because the write is done.
 async fn fit(response: ServiceResponse) -> ServiceResponse {
     let is_large = matches!(
         response.response().body().size(),
@@ -121,7 +121,7 @@ async fn fit(response: ServiceResponse) -> ServiceResponse {
     }
 }
 
-/// A browser shows the page only answers that say that the page's origin may have them.
+/// A browser passes an answer to a page only if the answer allows the page's origin.
 fn keep_cors(from: &HeaderMap, to: &mut HeaderMap) {
     for (name, value) in from {
         if name.as_str().starts_with("access-control-") {
@@ -135,7 +135,7 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let status = response.status();
     let headers = response.headers_mut();
     headers.insert(SESSION_ID, session.to_header());
-    // answers repeat what clients have sent: none is a page, whatever a browser makes of it
+    // answers repeat text of clients, so a browser must not take one for a page
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let path = request.match_info().as_str();
     if !is_ours(path) {
@@ -163,7 +163,7 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     }
 }
 
-/// Has the end of a request about a thread logged, if that is wanted.
+/// Logs the end of a request about a thread, if session events are on.
 fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     let request = response.request();
     let extensions = request.extensions();

@@ -1,7 +1,7 @@
 //! Routes for a method.
 //!
-//! Those of actix note for each request, on the heap, which methods a resource has, to tell them when it
-//! refuses another. A resource of these has to have a [refusal of ours](super::fallback).
+//! The routes of actix collect the methods of a resource on the heap at each request, in case they must
+//! list them in a 405. A resource of these routes needs a [refusal of ours](super::fallback).
 
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, guard, web};
@@ -32,7 +32,7 @@ pub(super) fn delete() -> Route {
     on(Method::DELETE)
 }
 
-/// A path that only GET and HEAD are for.
+/// A path that supports only GET and HEAD.
 pub(crate) fn read_only<A, F>(path: &str, answer: F) -> Resource
 where
     A: FromRequest + 'static,

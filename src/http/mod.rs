@@ -69,7 +69,7 @@ pub struct Api {
     pub identity: Identity,
     /// Keys of callers that may name any thread.
     pub api_keys: ApiKeys,
-    /// Whether requests are still wanted here.
+    /// Whether a load balancer may send requests to this replica.
     pub readiness: Readiness,
 }
 

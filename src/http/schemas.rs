@@ -1,5 +1,4 @@
-//! Shapes of bodies and answers for the OpenAPI document. Their values are opaque text, which other modules read and
-//! write.
+//! Shapes of bodies and answers for the OpenAPI document. Other modules read and write their values as opaque text.
 
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};

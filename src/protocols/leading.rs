@@ -1,4 +1,4 @@
-//! Lists in bodies that are not read further than they may be long.
+//! Reads lists in bodies only up to their longest valid length.
 
 use std::fmt;
 use std::marker::PhantomData;

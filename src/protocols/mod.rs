@@ -1,5 +1,5 @@
-//! Protocols of others, put into calls of the services and back. A protocol owns no state and no
-//! rules.
+//! Protocols of others, translated into calls of the services and back. A protocol owns no state
+//! and no rules.
 
 pub mod agentuity;
 mod leading;

@@ -13,7 +13,7 @@ impl fmt::Display for Chain<'_> {
         f.write_str(&told)?;
         let mut source = self.0.source();
         while let Some(error) = source {
-            // an error that shows its source in its own text has said it
+            // skips a source that the text of the error already contains
             let text = error.to_string();
             if !told.ends_with(&text) {
                 write!(f, ": {text}")?;

@@ -1,4 +1,4 @@
-//! How many connections clients have open.
+//! Counts the open connections of clients.
 
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 #[derive(Debug, Clone, Default)]
 pub struct Connections(Gauge);
 
-/// A connection, which is counted until it is dropped.
+/// A connection; it counts until it is dropped.
 #[derive(Debug)]
 pub struct OpenConnection(Gauge);
 

@@ -15,7 +15,7 @@ use super::labels::{Consumer, Delivery, Outcome, Stream};
 use crate::events::{Count, DeliveryCounters, EventCounters};
 use crate::store::Clock;
 
-/// Shows the counters of the events room.
+/// Exports the counters of the events module.
 #[derive(Debug)]
 struct EventMetrics(Arc<EventCounters>);
 

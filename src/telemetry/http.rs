@@ -107,7 +107,7 @@ impl RouteSeries {
     }
 }
 
-/// A pattern without the expressions of its parts: `/{key:[^/]*}` is `/{key}` to people.
+/// A pattern without the expressions of its parameters: `/{key:[^/]*}` becomes `/{key}`.
 fn label(pattern: &str) -> String {
     let mut label = String::with_capacity(pattern.len());
     let mut is_expression = false;

@@ -15,8 +15,8 @@ use crate::identity::Jwks;
 #[derive(Debug)]
 struct JwksMetrics(Option<Jwks>);
 
-/// Adds the metrics of a key set to a registry. They are 0 without one, so that an alert asks every
-/// replica for the same.
+/// Adds the metrics of a key set to a registry. They are 0 without one, so that every replica
+/// exports them.
 pub fn register_jwks(registry: &mut Registry, jwks: Option<Jwks>) {
     registry.register_collector(Box::new(JwksMetrics(jwks)));
 }

@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use super::labels::Reason;
 use crate::store::{Links, Store};
 
-/// Shows what the store tells of its connections.
+/// Exports the state of the store's connections.
 struct LinkMetrics<C>(C);
 
 /// Adds the metrics of the store's connections to a registry, if it has any.

@@ -48,15 +48,16 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
 /// The most that these libraries may log, so that requests do not fill the log. A filter that names the library lets
 /// everything through.
 const QUIET: [(&str, &str, LevelFilter); 3] = [
-    // it reports each malformed request as an error of the server
+    // it logs each malformed request as an error
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
-    // it logs four lines at the start and two at the end, which say less than the server's own
+    // it logs four lines at the start and two at the end, with less information than the server's
+    // own
     ("actix_server", "actix_server", LevelFilter::WARN),
     // it logs whole messages, with the values in them, and warns of each request that it refuses
     ("rmcp", "rmcp", LevelFilter::ERROR),
 ];
 
-/// Lets through what [`QUIET`] does; the filter of the settings then decides.
+/// Lets through the levels of [`QUIET`]; the filter of the settings then decides.
 fn quiet(filter: &str) -> Targets {
     let unnamed = QUIET
         .into_iter()

@@ -13,11 +13,11 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::Kind;
 use crate::store::{MemoryUse, Store};
 
-/// Shows what the store tells of its memory.
+/// Exports the memory use of the store.
 struct MemoryMetrics<C>(C);
 
-/// Adds the metrics of the store's memory to a registry. They are 0 where that is not of this process, so
-/// that a dashboard asks every replica for the same.
+/// Adds the metrics of the store's memory to a registry. They are 0 if the store is another process, so
+/// that every replica exports them.
 pub fn register_memory(registry: &mut Registry, store: Arc<dyn Store>) {
     let memory_use = move || store.memory_use().unwrap_or_default();
     registry.register_collector(Box::new(MemoryMetrics(memory_use)));

@@ -42,7 +42,7 @@ pub struct Observer {
     callers: RefCell<Vec<CallerSeries>>,
 }
 
-/// How many were found in one way.
+/// The requests whose thread was found in one way.
 #[derive(Debug)]
 struct CallerSeries {
     source: Source,
@@ -111,7 +111,7 @@ impl Observer {
         log(request, &route, status, duration, cause, self.logs_all);
     }
 
-    /// Counts a request, and tells the label of its route.
+    /// Counts a request, and returns the label of its route.
     fn count(
         &self,
         pattern: &str,
@@ -199,7 +199,7 @@ fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
         .or_else(|| known::<RelayError>(error))
 }
 
-/// Whether the store did not even ask.
+/// Whether the call was rejected before it was sent.
 fn is_of_a_call_that_was_not_sent(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut errors = std::iter::successors(Some(error), |error| error.source());
     errors.any(<dyn std::error::Error>::is::<NotAsked>)

@@ -1,4 +1,4 @@
-//! The process itself, under the names that Prometheus' own client libraries give it.
+//! Metrics of the process, under the names that Prometheus' client libraries use.
 
 use std::time::SystemTime;
 use std::{fmt, fs};

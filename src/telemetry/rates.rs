@@ -13,7 +13,7 @@ use super::labels::Limit;
 use crate::domain::RateName;
 use crate::service::rates::RateCounters;
 
-/// Shows what the limits came to.
+/// Exports the counts of requests over a limit.
 #[derive(Debug)]
 struct RateMetrics(Arc<RateCounters>);
 

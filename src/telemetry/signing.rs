@@ -13,7 +13,7 @@ use super::labels::Key;
 use crate::domain::KeyRing;
 use crate::events::SigningStatus;
 
-/// Shows which key signs, and how far the replicas agree on it.
+/// Exports which key signs, and how many replicas lack it.
 #[derive(Debug)]
 struct SigningMetrics {
     ring: KeyRing,

@@ -15,7 +15,7 @@ use super::labels::{Basis, SocketRequest};
 use crate::events::Count;
 use crate::protocols::agentuity::{BasisCounters, RequestCounters, SocketCounters};
 
-/// Shows the counters of the sockets.
+/// Exports the counters of the sockets.
 #[derive(Debug)]
 struct SocketMetrics(Arc<SocketCounters>);
 

@@ -7,7 +7,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::domain::Written;
 use crate::store::Destroyed;
 
-/// From an empty state to the most that one may have.
+/// From an empty state to the maximum.
 const BUCKETS: [f64; 10] = [
     256.0,
     1_024.0,
@@ -21,7 +21,7 @@ const BUCKETS: [f64; 10] = [
     1_048_576.0,
 ];
 
-/// Threads that were made and destroyed, and the sizes that writes have left.
+/// Threads created and destroyed, and the sizes of states after writes.
 #[derive(Debug)]
 pub(super) struct ThreadMetrics {
     made: Counter,

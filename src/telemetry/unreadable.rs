@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use crate::events::EventCounters;
 use crate::store::Store;
 
-/// Shows the number of records that the store and readers of events have skipped.
+/// Exports the number of records that the store and readers of events have skipped.
 #[derive(Debug)]
 struct UnreadableMetrics {
     store: Arc<dyn Store>,

@@ -1,14 +1,14 @@
-//! Which addresses deliveries may go to.
+//! Checks the addresses that deliveries may go to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one of the public internet: none of this host, of private networks, of
-/// links, of carriers' translation, of groups, and none that is reserved.
+/// Whether an address belongs to the public internet: not to this host, a private network, a link,
+/// a carrier's translation or a multicast group, and not reserved.
 ///
 /// By the registries of special addresses of IANA
 /// ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
-/// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)). An IPv6 address that stands
-/// for an IPv4 one is what that one is.
+/// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)). For an IPv6 address that
+/// stands for an IPv4 one, the IPv4 address decides.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

@@ -16,7 +16,7 @@ const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// Delivers to an endpoint, which may be changed meanwhile.
+/// Delivers to an endpoint, which may change meanwhile.
 #[derive(Debug)]
 pub(super) struct Delivery {
     endpoint: RwLock<Arc<Endpoint>>,
@@ -45,7 +45,7 @@ impl Delivery {
         Arc::clone(&endpoint.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes the endpoint as it is from now on.
+    /// Replaces the endpoint by its changed form.
     pub(super) fn set(&self, endpoint: Endpoint) {
         let mut place = self
             .endpoint
@@ -73,7 +73,7 @@ impl Handler for Delivery {
     }
 }
 
-/// The headers that Standard Webhooks asks for.
+/// The headers that Standard Webhooks requires.
 fn headers(endpoint: &Endpoint, id: &str, now_ms: u64, body: &[u8]) -> HeaderMap {
     let signatures = endpoint.secrets.signatures(id, now_ms, body);
     let value = |text: String| HeaderValue::try_from(text).expect("it is visible ASCII");

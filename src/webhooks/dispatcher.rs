@@ -1,4 +1,5 @@
-//! Which endpoints this replica delivers to. All of them: the replicas share the work of each.
+//! Starts and ends the deliveries of this replica. Each replica delivers to all endpoints: the
+//! replicas share the work of each one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, Weak};
@@ -12,7 +13,8 @@ use super::shared::{Inner, KIND};
 use crate::events::{Outage, Purpose};
 use crate::store::StoreError;
 
-/// Looks again and again which endpoints there are, until it is dropped or nobody has them.
+/// Reads the list of endpoints at intervals, until it is dropped or nothing else refers to the
+/// list.
 pub(super) async fn run(webhooks: Weak<Inner>) {
     let mut outage = Outage::new("looking up webhook endpoints");
     let mut unreadable = HashSet::new();
@@ -27,7 +29,7 @@ pub(super) async fn run(webhooks: Weak<Inner>) {
             }
             Err(error) => outage.goes_on(&error),
         };
-        // when the time is up, that was all
+        // no notification came: this is the regular check
         let _ = timeout(pause, inner.changed.notified()).await;
     }
 }
@@ -48,7 +50,7 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
     }
     for endpoint in &inner.settings.endpoints {
         if inner.delivery(&endpoint.id).is_none() {
-            // one that is made by the API begins before its answer
+            // deliveries to an endpoint that the API creates begin before the answer
             let consumer = endpoint.id.consumer();
             inner.events.open_consumer(&consumer).await?;
         }
@@ -58,7 +60,8 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
     Ok(())
 }
 
-/// Begins and ends deliveries as endpoints come and go, and tells the others what has changed.
+/// Begins and ends deliveries as endpoints appear and disappear, and passes changes on to the
+/// others.
 fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
     let running = inner.running.lock();
     let mut running = running.unwrap_or_else(PoisonError::into_inner);

@@ -8,18 +8,19 @@ use super::secrets::{Secrets, StoredSecrets};
 use super::url::EndpointUrl;
 use crate::domain::{EventType, EventTypes};
 
-/// Where events go, and which.
+/// The target of events, and their types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Its id.
     pub id: WebhookId,
-    /// Its name, if it is one of the settings.
+    /// Its name, if the settings define it.
     pub name: Option<Box<str>>,
     /// Where they go.
     pub url: EndpointUrl,
     /// Which go there.
     pub types: EventTypes,
-    /// When it was made, in milliseconds of the Unix epoch; of the settings: not known.
+    /// The time of its creation in milliseconds of the Unix epoch; unknown for an endpoint of the
+    /// settings.
     pub created_ms: Option<u64>,
     pub(super) secrets: Secrets,
 }
@@ -38,7 +39,7 @@ struct Stored {
 const FORMAT: u32 = 1;
 
 impl Endpoint {
-    /// A new one of the API.
+    /// A new endpoint, created by the API.
     pub(super) fn new(url: EndpointUrl, types: EventTypes, secret: Secret, now_ms: u64) -> Self {
         Self {
             id: WebhookId::random(),
@@ -50,7 +51,7 @@ impl Endpoint {
         }
     }
 
-    /// One of the settings; none without a secret. All of its secrets sign.
+    /// An endpoint of the settings; `None` without a secret. All of its secrets sign.
     #[must_use]
     pub fn configured(
         name: &str,
@@ -86,7 +87,7 @@ impl Endpoint {
         serde_json::to_vec(&stored).expect("text and numbers always serialize")
     }
 
-    /// From the store; none when it is not what this version writes.
+    /// Reads the stored form; `None` if it is not in the format of this version.
     pub(super) fn read(name: &str, record: &[u8]) -> Option<Self> {
         let stored: Stored = serde_json::from_slice(record).ok()?;
         if stored.format != FORMAT {

@@ -18,9 +18,9 @@ use super::url::{EndpointUrl, EndpointUrlError};
 use crate::domain::{EventId, EventTypes};
 use crate::events::{Events, ParkedPage};
 
-/// Endpoints of the API at most.
+/// Most endpoints that the API creates.
 const MOST: usize = 100;
-/// How often a change is tried while others change the same endpoint.
+/// Most attempts at a change while others change the same endpoint.
 const ATTEMPTS: usize = 10;
 /// The time for which the changes of threads are logged for a new endpoint that wants them; deliveries renew it.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
@@ -59,7 +59,7 @@ impl Webhooks {
         Self(inner)
     }
 
-    /// Makes an endpoint, to which all goes that happens from now on.
+    /// Creates an endpoint, which receives all events from now on.
     ///
     /// # Errors
     /// [`WebhookError`].
@@ -157,7 +157,7 @@ impl Webhooks {
         }
         let events = &self.0.events;
         let was_there = events.backend().delete_record(KIND, id.as_str()).await?;
-        // also when it is not there: an earlier attempt may have come no further
+        // also if the endpoint is missing: an earlier attempt may have stopped here
         events.drop_consumer(&id.consumer()).await?;
         self.0.changed.notify_one();
         match was_there {
@@ -174,14 +174,14 @@ impl Webhooks {
         &self,
         id: &WebhookId,
         after: Option<EventId>,
-        most: usize,
+        limit: usize,
     ) -> Result<ParkedPage, WebhookError> {
         self.get(id).await?;
         let consumer = id.consumer();
-        Ok(self.0.events.parked(&consumer, after, most).await?)
+        Ok(self.0.events.parked(&consumer, after, limit).await?)
     }
 
-    /// Delivers what could not be: these events, or all. Answers how many that are.
+    /// Delivers failed events again, these or all. Returns their number.
     ///
     /// # Errors
     /// [`WebhookError`].
@@ -208,7 +208,7 @@ impl Webhooks {
         Ok((endpoint, record.into()))
     }
 
-    /// An address in the URL is checked here, so that the creator learns of it; names are checked at each delivery.
+    /// An address in the URL is checked here, so that the caller gets an error; names are checked at each delivery.
     fn check(&self, url: &EndpointUrl) -> Result<(), EndpointUrlError> {
         if url.is_private() && !self.0.settings.allow_private {
             return Err(EndpointUrlError::Private);
@@ -216,7 +216,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Has the changes of threads logged at once if they are wanted.
+    /// Starts to log changes of threads at once, if the endpoint wants them.
     async fn watch(&self, types: EventTypes) -> Result<(), WebhookError> {
         if types.has_changes() {
             self.0.events.backend().watch_all(WATCH_LASTS).await?;

@@ -1,4 +1,4 @@
-//! Why something was not done with an endpoint.
+//! Errors of changes to endpoints.
 
 use super::url::EndpointUrlError;
 use crate::store::StoreError;
@@ -9,16 +9,16 @@ pub enum WebhookError {
     /// There is no such endpoint.
     #[error("the endpoint does not exist")]
     NotFound,
-    /// It is one of the settings, which alone can change it.
+    /// The settings define it, and only they can change it.
     #[error("only the server's settings can change the endpoint")]
     Configured,
-    /// There are as many as there may be.
+    /// The maximum of endpoints exists already.
     #[error("there are {0} endpoints already")]
     TooMany(usize),
-    /// Deliveries may not go there.
+    /// Deliveries may not go to this address.
     #[error("invalid URL: {0}")]
     Url(#[from] EndpointUrlError),
-    /// Others change it all the time.
+    /// Too many concurrent changes of the endpoint.
     #[error("the endpoint is changing; retry later")]
     Contended,
     /// The store failed.

@@ -24,7 +24,7 @@ impl WebhookId {
         Self::of(&rand::random::<[u8; DIGITS / 2]>())
     }
 
-    /// That of the configured endpoint of that name, the same on each replica and at each start.
+    /// The id of the configured endpoint of that name: the same on each replica and at each start.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
         let digest = Sha256::new()

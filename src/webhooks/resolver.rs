@@ -1,4 +1,4 @@
-//! Names to addresses, at each connection.
+//! Resolves names at each connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct PublicResolver {
     lookup: Lookup,
 }
 
-/// A host has none but private or reserved addresses.
+/// A host has only private or reserved addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host has a private or reserved address")]
 pub(super) struct PrivateAddress;
@@ -30,7 +30,7 @@ impl PublicResolver {
         Self { lookup }
     }
 
-    /// By the means of the operating system.
+    /// Uses the resolver of the operating system.
     pub(super) fn system() -> Self {
         Self::new(Arc::new(|host| {
             Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.collect()) })

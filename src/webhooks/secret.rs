@@ -37,7 +37,7 @@ impl Secret {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// The signature, in base64, of a message of that id that is sent at that second.
+    /// The signature, in base64, of a message with this id that is sent at this second.
     pub(super) fn sign(&self, id: &str, timestamp_s: u64, body: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key");
         mac.update(format!("{id}.{timestamp_s}.").as_bytes());

@@ -1,12 +1,12 @@
-//! The secrets of an endpoint while one takes the place of another.
+//! The secrets of an endpoint, during and after a change.
 
 use serde::{Deserialize, Serialize};
 
 use super::secret::Secret;
 
-/// How long a former secret signs too, for receivers that do not know the new one yet.
+/// How long a former secret also signs, for receivers that do not know the new one yet.
 const FORMER_LASTS_MS: u64 = 86_400_000;
-/// Former secrets that sign at most: each makes the header longer.
+/// Most former secrets that sign: each makes the header longer.
 const FORMER_MOST: usize = 4;
 
 /// The secret of an endpoint, and former ones that are still in use.
@@ -45,7 +45,7 @@ impl Secrets {
         }
     }
 
-    /// Secrets that all sign; none if the list is empty.
+    /// Secrets that all sign; `None` if the list is empty.
     pub(super) fn configured(secrets: Vec<Secret>) -> Option<Self> {
         let mut secrets = secrets.into_iter();
         let current = secrets.next()?;
@@ -63,7 +63,7 @@ impl Secrets {
         &self.current
     }
 
-    /// Puts a new one in the place of the current one, which signs on for a while.
+    /// Replaces the current secret, which also signs for a while.
     pub(super) fn rotate(&mut self, new: Secret, now_ms: u64) {
         if new == self.current {
             return;
@@ -124,7 +124,7 @@ mod tests {
 
     const DAY_MS: u64 = 86_400_000;
 
-    /// Which of these sign at that time.
+    /// The secrets that sign at this time.
     fn signing(secrets: &Secrets, known: &[&Secret], now_ms: u64) -> Vec<usize> {
         let header = secrets.signatures("evt", now_ms, b"{}");
         let index = |signature: &str| {

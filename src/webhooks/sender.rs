@@ -11,7 +11,7 @@ use super::resolver::{PrivateAddress, PublicResolver};
 use super::url::EndpointUrl;
 use crate::tls::install_tls_provider;
 
-/// How long an endpoint may take to answer, its name, connection and handshake included.
+/// How long an endpoint may take to answer, including name resolution, connection and handshake.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
@@ -43,7 +43,8 @@ pub(super) enum SendError {
 }
 
 impl Sender {
-    /// A sender, to the public internet alone unless private addresses are allowed.
+    /// Creates a sender that reaches only the public internet, unless private addresses are
+    /// allowed.
     pub(super) fn new(allow_private: bool) -> Self {
         let resolver = (!allow_private).then(PublicResolver::system);
         Self::with(allow_private, resolver, TIMEOUT)
@@ -78,7 +79,7 @@ impl Sender {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<(), SendError> {
-        // an address in the URL never gets to the resolver
+        // an address in the URL never reaches the resolver
         if !self.allow_private && url.is_private() {
             return Err(SendError::Private);
         }
@@ -89,7 +90,7 @@ impl Sender {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .body(body);
-        // the body of the answer is never read: it goes with the response
+        // the body of the answer is never read: it is dropped with the response
         let status = request.send().await.map_err(SendError::of)?.status();
         match status.as_u16() {
             200..=299 => Ok(()),
@@ -99,7 +100,7 @@ impl Sender {
     }
 }
 
-/// A machine without certificate authorities can still deliver by http.
+/// On a machine without certificate authorities, http still works.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,
@@ -176,7 +177,7 @@ mod tests {
         for (answer, result) in [
             ("HTTP/1.1 204 No Content\r\n\r\n", Ok(())),
             ("HTTP/1.1 200 OK\r\n\r\n", Ok(())),
-            // the body never comes, and nobody waits for it
+            // the body never arrives, and nothing waits for it
             ("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n", Ok(())),
             (
                 "HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n",

@@ -20,10 +20,10 @@ pub struct EndpointUrl {
     url: Url,
 }
 
-/// Why a text is not the address of an endpoint.
+/// Errors of the address of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointUrlError {
-    /// It is no URL with a host, or too long.
+    /// It is too long, or not a URL with a host.
     #[error("it must be an absolute URL of at most 2,048 bytes")]
     Malformed,
     /// It has another scheme.
@@ -44,8 +44,7 @@ impl EndpointUrl {
         &self.text
     }
 
-    /// Whether its host is an address that is private or reserved. Of a name that is not known
-    /// before it is looked up.
+    /// Whether its host is a private or reserved address. A name counts only when it is resolved.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.address().is_some_and(|address| !is_public(address))

@@ -136,6 +136,49 @@ fn the_readme_is_short() {
     assert!(committed("README.md").lines().count() <= 200);
 }
 
+/// Each proof is a file, or a filter of tests that matches one: a part of a function's name, or modules.
+#[test]
+fn each_proof_in_the_readme_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = files_below(root, &["tests/it"]);
+    let sources: Vec<_> = sources
+        .iter()
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect();
+    let readme = committed("README.md");
+    let table = readme
+        .split("| proof: ")
+        .nth(1)
+        .unwrap()
+        .split("\n\n")
+        .next()
+        .unwrap();
+    // the heading and the line below it come first
+    let proofs: Vec<_> = table
+        .lines()
+        .skip(2)
+        .map(|row| row.rsplit('`').nth(1).unwrap())
+        .collect();
+
+    assert!(proofs.len() > 10);
+    for proof in proofs {
+        let exists = match proof.strip_suffix("::") {
+            Some(modules) => modules.split("::").all(|module| {
+                sources
+                    .iter()
+                    .any(|text| text.contains(&format!("mod {module};")))
+            }),
+            None => {
+                root.join(proof).exists()
+                    || sources
+                        .iter()
+                        .any(|text| text.contains(&format!("fn {proof}")))
+            }
+        };
+        assert!(exists, "{proof}");
+    }
+}
+
 #[test]
 fn each_example_is_on_the_front_page() {
     let page = committed("src/lib.rs");

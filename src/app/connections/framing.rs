@@ -1,17 +1,17 @@
-//! Where each request of a connection ends.
+//! Finds the end of each request of a connection.
 
-/// Bytes that the head of a request may have. actix panics on a header name of 65,536 bytes, and a head costs
-/// memory before anyone is asked for it. Heads over the documented 32 KiB that are smaller than this get a problem
+/// Most bytes of the head of a request. actix panics on a header name of 65,536 bytes, and a head takes memory
+/// before any limit of ours applies. Heads over the documented 32 KiB that are smaller than this get a problem
 /// object.
 const HEAD_BYTES: usize = 65_535;
-/// Bytes that a header field may have which says where a request ends. Only the beginning of an unfinished
+/// Most bytes of a header field that determines the end of a request. Only the beginning of an unfinished
 /// line is kept, so a longer one could not be read.
 const FIELD_BYTES: usize = 256;
 
 /// Follows the bytes of a connection through its requests, by the rules of actix.
 ///
-/// actix reads them again, and rejects what is malformed. Where the two disagree, bytes are held back, and
-/// the request or the connection runs into its deadline.
+/// actix reads them again, and rejects malformed requests. Where the two disagree, bytes are held back,
+/// and the request or the connection runs into its deadline.
 #[derive(Debug)]
 pub(super) enum Framing {
     Head(Head),
@@ -30,14 +30,14 @@ pub(super) enum Framing {
 #[error("the head of a request has more than {HEAD_BYTES} bytes")]
 pub(super) struct HeadTooLarge;
 
-/// A head, as far as it has come.
+/// The part of a head that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     bytes: usize,
     has_begun: bool,
     /// The beginning of an unfinished line.
     line: Vec<u8>,
-    /// How much of that line has come.
+    /// The bytes of that line that have arrived.
     line_bytes: usize,
     body: DeclaredBody,
 }
@@ -50,7 +50,7 @@ struct DeclaredBody {
     is_connect: bool,
 }
 
-/// A body in chunks, as far as it has come.
+/// The part of a chunked body that has arrived.
 #[derive(Debug)]
 pub(super) enum Chunks {
     Size {
@@ -118,7 +118,7 @@ impl Framing {
 }
 
 impl Head {
-    /// Counts bytes up to the end of the head, and tells whether that is there.
+    /// Counts bytes up to the end of the head, and returns whether it has arrived.
     fn advance(&mut self, bytes: &[u8]) -> Result<(usize, bool), HeadTooLarge> {
         let mut start = 0;
         let mut is_whole = false;
@@ -143,7 +143,7 @@ impl Head {
         }
     }
 
-    /// Reads a line that ends with these bytes, and tells whether the head ends with it.
+    /// Reads a line that ends with these bytes, and returns whether the head ends with it.
     fn end_line(&mut self, bytes: &[u8]) -> Result<bool, HeadTooLarge> {
         if self.line_bytes == 0 {
             return self.read(bytes, bytes.len());
@@ -216,7 +216,7 @@ impl Chunks {
         is_after_return: false,
     };
 
-    /// Counts bytes of one part of the body, and tells what follows if that part ends.
+    /// Counts bytes of one part of the body, and returns the next part if this one ends.
     fn advance(&mut self, bytes: &[u8]) -> (usize, Option<Framing>) {
         match self {
             Self::Data { left_bytes } => {
@@ -287,7 +287,7 @@ mod tests {
 
     const NEXT: &[u8] = b"HEAD / HTTP/1.1\r\n\r\n";
 
-    /// How many bytes the first request has, of bytes that come in parts of this size.
+    /// The size of the first request, of bytes that arrive in parts of this size.
     fn end(bytes: &[u8], part_bytes: usize) -> Result<usize, HeadTooLarge> {
         let mut framing = Framing::default();
         let mut end = 0;

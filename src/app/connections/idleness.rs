@@ -1,4 +1,4 @@
-//! For how long a client may take its time.
+//! Limits how long the server waits for a client.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -12,10 +12,10 @@ use crate::http::ConnectionState;
 /// How long the head of a request may take, from its first byte on.
 pub(super) const HEAD: Duration = Duration::from_secs(5);
 
-/// Watches a connection while it is its client's turn.
+/// Watches a connection while the server waits for its client.
 ///
-/// Between requests actix looks after it, but forgets it when a part of a head has come together
-/// with the request before; so there is an end to that here too.
+/// Between requests, actix does this too, but not if part of a head arrived together with the
+/// previous request.
 #[derive(Debug)]
 pub(super) struct Idleness {
     connection_state: ConnectionState,
@@ -27,7 +27,7 @@ pub(super) struct Idleness {
 /// The reasons to wait for a client.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    /// How many requests there were before.
+    /// The number of earlier requests.
     requests: u64,
     has_begun: bool,
     since: Instant,
@@ -52,17 +52,17 @@ impl Idleness {
         self.connection_state.wants_bytes()
     }
 
-    /// Whether the client is to send a head.
+    /// Whether the server waits for a head.
     pub(super) fn wants_head(&self) -> bool {
         self.connection_state.of_client().is_some()
     }
 
-    /// Whether the last request was given up before there was an answer to it.
+    /// Whether the last request was given up before it had an answer.
     pub(super) fn is_abandoned(&self) -> bool {
         self.connection_state.is_abandoned()
     }
 
-    /// Notes that something came.
+    /// Notes that bytes have arrived.
     pub(super) fn heard(&mut self) {
         self.wait(true);
     }
@@ -72,10 +72,10 @@ impl Idleness {
         self.waiting = None;
     }
 
-    /// Notes that nothing has come.
+    /// Notes that nothing has arrived.
     ///
     /// # Errors
-    /// When that has gone on for too long.
+    /// If the client was silent for too long.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.wait(false);
         let Some(waiting) = self.waiting else {

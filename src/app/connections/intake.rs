@@ -1,4 +1,4 @@
-//! How much of the bytes that a client sends is passed on at a time.
+//! Limits how many bytes of a client are passed on at a time.
 
 use actix_web::web::Bytes;
 use bytes::Buf as _;
@@ -6,11 +6,11 @@ use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Bytes that are passed on in a round at most. Large bodies lose little, and actix' dispatcher, whose buffer grows
-/// with each round's bytes and never shrinks while the connection lasts, keeps little.
+/// Most bytes that are passed on in a round. This hardly slows large bodies, and bounds the buffer of actix'
+/// dispatcher, which grows with the bytes of a round and never shrinks while the connection lasts.
 const ROUND_BYTES: usize = 16_384;
 
-/// Passes on what a client sends in rounds, and one request at a time.
+/// Passes on the bytes of a client in rounds, one request at a time.
 ///
 /// The dispatcher decodes all that it has read before it answers, so a client that pipelines could have it
 /// keep thousands of requests. It also encodes an answer for the method, the version and the `connection` of the
@@ -24,7 +24,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// Whether nothing more is passed on in this round.
+    /// Whether this round is over.
     pub(super) fn is_full(&self) -> bool {
         self.room() == 0
     }
@@ -43,7 +43,7 @@ impl Intake {
         self.round_bytes = 0;
     }
 
-    /// Goes on to the next request, if one was passed on whole.
+    /// Continues with the next request, if the current one was passed on whole.
     pub(super) fn begin_request(&mut self) {
         if self.framing.is_whole() {
             self.framing = Framing::default();

@@ -26,8 +26,8 @@ use crate::telemetry::Connections;
 
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 1_024;
-/// How long a connection that is closed before a request was read to its end is still read from, so
-/// that the answer is not lost with it.
+/// How long the server still reads from a connection that it closes before the end of a request.
+/// Without this, the answer would be lost with the connection.
 const LINGERING: Duration = Duration::from_secs(5);
 
 /// The service of connections.
@@ -35,8 +35,8 @@ const LINGERING: Duration = Duration::from_secs(5);
 pub(crate) struct ConnectionSettings {
     /// The number of threads, by default one for each core.
     pub(crate) workers: Option<usize>,
-    /// How many each of them serves at once.
-    pub(crate) most: usize,
+    /// Most connections that each of them serves at once.
+    pub(crate) max_connections: usize,
     /// How many bytes of requests' bodies each of them holds at once, and as many of answers, and how many
     /// a body has at most.
     pub(crate) body_memory: (u64, u64),
@@ -61,7 +61,7 @@ impl Listener {
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-        // a port whose last server has just ended can be taken again
+        // allows a port whose last server has just ended
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
@@ -98,14 +98,14 @@ impl Listener {
     {
         let ConnectionSettings {
             workers,
-            most,
+            max_connections,
             body_memory: (memory_bytes, body_bytes),
             keep_alive,
             shutdown,
         } = settings.clone();
         let mut builder: ServerBuilder = Server::build()
             .disable_signals()
-            .max_concurrent_connections(most)
+            .max_concurrent_connections(max_connections)
             .shutdown_timeout(shutdown.as_secs());
         if let Some(workers) = workers {
             builder = builder.workers(workers);
@@ -136,7 +136,8 @@ impl Listener {
                 .finish(map_config(app, |()| AppConfig::default()));
             let outbox = Outbox::start();
             let paced = fn_service(move |stream: TcpStream| {
-                // a client that is gone has no address, and nothing of it may count for nobody
+                // a client that has gone has no address, and every connection must count for some
+                // address
                 let served = stream.peer_addr().map(|peer| {
                     let stream = prepare(stream, keep_alive, outbox.clone());
                     (stream, actix_http::Protocol::Http1, Some(peer))

@@ -1,9 +1,9 @@
-//! Serves connections through a stream that does not wait for its client for ever, and that sends small answers
-//! together with those of others.
+//! Serves connections through a stream that limits how long it waits for its client, and that sends small
+//! answers together with those of others.
 //!
 //! actix bounds the head of the first request of a connection and the time between requests. It bounds neither the
-//! head of a later request nor a client that takes its answer byte by byte, and [`HttpServer`] takes no stream but its
-//! own; so the server is put together here as `HttpServer` puts it together.
+//! head of a later request nor a client that takes its answer byte by byte, and [`HttpServer`] accepts only its own
+//! stream; so this module assembles the server in the same way as `HttpServer`.
 //!
 //! [`HttpServer`]: actix_web::HttpServer
 

@@ -15,11 +15,12 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Bytes held for one connection at most. More go to the system at once.
+/// Most bytes held for one connection. Larger writes go to the system at once.
 const HELD_BYTES: usize = 16_384;
 /// Time for writing the rest of a connection that is no longer served.
 const LAST: Duration = Duration::from_secs(5);
-/// With so much for all of them, it is time to send: nobody waits for a hundred others.
+/// With this many bytes for all connections, the outbox sends at once, so that no client waits for
+/// a hundred others.
 const FULL_BYTES: usize = 65_536;
 
 /// Connections of a worker that are no longer served but still read from. They do not count among the connections that
@@ -48,7 +49,7 @@ struct Held {
     left: Vec<Rc<Outlet>>,
 }
 
-/// Where a connection's writes leave.
+/// The way out for the writes of a connection.
 pub(super) struct Outlet {
     pub(super) stream: RefCell<TcpStream>,
     /// Bytes that are held for it.
@@ -60,7 +61,7 @@ pub(super) struct Outlet {
 }
 
 impl Outbox {
-    /// Sends, from now on, what a worker's connections have held.
+    /// Starts the task that sends the held bytes of a worker's connections.
     pub(super) fn start() -> Self {
         let outbox = Self::default();
         let sending = outbox.clone();
@@ -79,7 +80,7 @@ impl Outbox {
         outbox
     }
 
-    /// Holds these bytes, if they are few.
+    /// Holds these bytes, unless they are too many.
     pub(super) fn hold(&self, outlet: &Rc<Outlet>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
         let held_bytes = outlet.held.get() + bytes.len();
         if held_bytes > HELD_BYTES {
@@ -104,7 +105,7 @@ impl Outbox {
         true
     }
 
-    /// Notes that nobody writes to it any more.
+    /// Notes that the connection has no writer any longer.
     pub(super) fn leave(&self, outlet: &Rc<Outlet>) {
         if outlet.is_held() || outlet.has_rest() {
             self.0.held.borrow_mut().left.push(Rc::clone(outlet));
@@ -145,19 +146,19 @@ impl Outlet {
         self.rest.take()
     }
 
-    /// Takes back what of it could not be written.
+    /// Takes back the bytes that could not be written.
     pub(super) fn put_rest(&self, rest: Vec<u8>) {
         self.rest.replace(rest);
     }
 
-    /// Whether something of it is still to be written.
+    /// Whether bytes are still to be written.
     pub(super) fn has_rest(&self) -> bool {
         !self.rest.borrow().is_empty()
     }
 
-    /// Writes it, if its client takes it, and reads until the client closes: a connection that is closed with bytes
-    /// unread is reset, and an answer that the client has not read yet is lost.
-    /// Without a place among those that may linger, it only writes.
+    /// Writes the rest, if the client takes it, and reads until the client closes: a connection that is closed with
+    /// bytes unread is reset, and an answer that the client has not read yet is lost. Without a place among those
+    /// that may linger, it only writes.
     async fn end(self: Rc<Self>, place: Option<OwnedSemaphorePermit>) -> io::Result<()> {
         self.write_rest().await?;
         let Some(_place) = place else {

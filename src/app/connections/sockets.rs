@@ -7,12 +7,12 @@ use actix_web::rt::net::TcpStream;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
 
-/// How long sent data may wait for a client that takes nothing. A stream of events has no end at
-/// which that would show, and its buffers would be held for as long as the client likes.
+/// How long sent data may wait for a client that takes nothing. A stream of events has no end that
+/// would reveal such a client, and its buffers would stay in use without a limit.
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Has the system end a connection whose client takes nothing for too long
+/// Tells the system to end a connection whose client takes nothing for too long
 /// (`TCP_USER_TIMEOUT`, `tcp(7)`).
 #[cfg(target_os = "linux")]
 pub(super) fn give_up_on_silence(stream: &TcpStream) {
@@ -21,7 +21,7 @@ pub(super) fn give_up_on_silence(stream: &TcpStream) {
     }
 }
 
-/// There is no such option elsewhere.
+/// Other systems have no such option.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn give_up_on_silence(_: &TcpStream) {}
 

@@ -17,7 +17,7 @@ pub(super) async fn list(remote: &Remote, since: Option<&str>) -> Result<(), Cli
     print_all(remote, &["archives"], "archives", &since).await
 }
 
-/// Brings a thread back, and prints it.
+/// Restores a thread, and prints it.
 pub(super) async fn restore(remote: &Remote, id: &str, life: Option<&str>) -> Result<(), CliError> {
     let path = ["archives", id, "restore"];
     let request = remote.request(Method::POST, &path, &of_life(life));

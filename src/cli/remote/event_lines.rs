@@ -1,8 +1,8 @@
 //! A stream of server-sent events, line by line
 //! ([the HTML standard, section 9.2.6](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation)).
 
-/// Reads a stream as it comes in. It knows the form that our server sends: lines that end with a
-/// line feed, one line of data.
+/// Reads a stream as it arrives, in the form that our server sends: lines that end with a line
+/// feed, and one line of data per event.
 #[derive(Debug, Default)]
 pub(super) struct EventLines {
     buffer: Vec<u8>,
@@ -22,8 +22,8 @@ pub(super) struct Sent {
 }
 
 impl EventLines {
-    /// Goes on with another stream, which begins after the last cursor: an event that was cut off
-    /// comes once more.
+    /// Continues with another stream, which begins after the last cursor: an event that was cut off
+    /// arrives again.
     pub(super) fn begin_anew(&mut self) {
         *self = Self {
             id: self.id.take(),
@@ -31,7 +31,7 @@ impl EventLines {
         };
     }
 
-    /// Takes the next bytes, and gives the events that are whole.
+    /// Takes the next bytes, and returns the events that are complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Sent> {
         self.buffer.extend_from_slice(bytes);
         let buffer = std::mem::take(&mut self.buffer);

@@ -1,4 +1,4 @@
-//! The events of all threads as they come.
+//! Prints the events of all threads as they happen.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::event_lines::EventLines;
 use super::{Remote, print_line, send};
 use crate::cli::error::CliError;
 
-/// Before a stream that has broken is opened again.
+/// The pause before a broken stream is opened again.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Prints events until it is interrupted. A stream that breaks is taken up where it was; one that
-/// cannot be opened at first is an error.
+/// Prints events until it is interrupted. A stream that breaks resumes from its last cursor;
+/// failing to open the first one is an error.
 pub(super) async fn tail(remote: &Remote, types: &[String]) -> Result<(), CliError> {
     let mut lines = EventLines::default();
     let mut is_open = false;

@@ -17,22 +17,22 @@ use super::error::CliError;
 use super::remote_command::RemoteCommand;
 use crate::config::ClientSettings;
 
-/// How long a server may take to connect, or to say more of an answer; a stream of events says
-/// something every 15 seconds.
+/// How long a server may take to accept a connection, or to send more of an answer; a stream of
+/// events sends something every 15 seconds.
 const CONNECT: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// Items of a list that are asked for at once.
+/// Items on each page of a list.
 const PAGE: &str = "1000";
 
-/// A server, and the right to ask it anything.
+/// A server, and the API key for it.
 struct Remote {
     client: Client,
     server: Url,
     api_key: HeaderValue,
 }
 
-/// Asks a server, and prints what it answers: JSON, an object a line.
+/// Asks a server, and prints its answer: JSON, one object per line.
 pub(super) fn ask(
     settings: ClientSettings,
     server: Option<&str>,
@@ -100,7 +100,7 @@ impl Remote {
     }
 }
 
-/// Sends a request; a refusal is an error with the words of the server.
+/// Sends a request. A refusal is an error with the text of the server.
 async fn send(request: RequestBuilder) -> Result<Response, CliError> {
     let response = request.send().await.map_err(CliError::Unreachable)?;
     if response.status().is_success() {

@@ -20,7 +20,7 @@ pub(super) async fn list(remote: &Remote) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the events that were given up.
+/// Prints the failed deliveries.
 pub(super) async fn failed(remote: &Remote, id: &str) -> Result<(), CliError> {
     print_all(remote, &["webhooks", id, "failed"], "failed", &[]).await
 }
@@ -30,7 +30,7 @@ struct Replayed {
     replayed: u64,
 }
 
-/// Sends parked events again, all or some, and prints how many.
+/// Delivers parked events again, all or some, and prints their number.
 pub(super) async fn replay(remote: &Remote, id: &str, events: &[String]) -> Result<(), CliError> {
     let request = || remote.request(Method::POST, &["webhooks", id, "replay"], &[]);
     if events.is_empty() {

@@ -43,7 +43,7 @@ fn item(line: &str) -> Option<HistoryItem> {
     })
 }
 
-/// The model is what was added of late, the oldest first, with the places.
+/// The model: the items that were added last, the oldest first, with their numbers.
 fn append(
     history: &mut History,
     model: &mut Vec<(u64, HistoryItem)>,

@@ -1,4 +1,4 @@
-//! The scanner, and what finds members and elements in its output.
+//! The scanner, and the readers of members and elements in its output.
 
 use serde_json::value::RawValue;
 

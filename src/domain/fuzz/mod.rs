@@ -1,4 +1,4 @@
-//! Fuzz targets of what reads, merges and keeps JSON.
+//! Fuzz targets for code that reads, merges and keeps JSON.
 
 mod histories;
 mod json;

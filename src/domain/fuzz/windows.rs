@@ -10,15 +10,15 @@ const BATCH: Bound = Bound {
     nanos: 5_000,
 };
 
-/// Room for any input, so that no limit refuses what the model does.
+/// Room for any input, so that no limit refuses a step of the model.
 const POLICY: Policy = Policy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
     ..Policy::THREAD
 };
 
-/// The first line is the array that is there before; each one after that is the window of a push, or
-/// `-` for none, and an element.
+/// The first line is the initial array; each further line is the window of a push, or `-` for none,
+/// and an element.
 #[test]
 fn pushes_with_a_window_keep_the_newest_elements_as_a_plain_list_does() {
     fuzz("windows", |input| {

@@ -1,4 +1,4 @@
-//! Arrays that grow at one end and are cut at the other without touching what lies between.
+//! Arrays that grow at one end and are cut at the other without touching the elements between.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub const CHUNK_BYTES: usize = 2016;
 
 /// A JSON array as chunks of element text.
 ///
-/// Cloning shares the chunks, so a batch can work on a copy and be thrown away.
+/// Cloning shares the chunks, so a batch can work on a copy that is dropped if the batch fails.
 #[derive(Clone, Default, Debug)]
 pub struct Array {
     chunks: VecDeque<Arc<Chunk>>,
@@ -37,7 +37,7 @@ struct Chunk {
 }
 
 impl Array {
-    /// Reads elements that are parted by line feeds.
+    /// Reads elements that are separated by line feeds.
     pub(super) fn from_elements(text: &str) -> Self {
         let mut array = Self::default();
         if !text.is_empty() {
@@ -234,7 +234,7 @@ impl Chunk {
         self.len += 1;
     }
 
-    /// Drops the first elements, fewer than all, and answers their bytes.
+    /// Drops the first elements, fewer than all, and returns their bytes.
     fn cut(&mut self, count: usize) -> usize {
         let gone = self.border(count);
         self.text.drain(..gone);
@@ -245,7 +245,7 @@ impl Chunk {
         gone
     }
 
-    /// Drops the last elements, fewer than all, and answers their bytes.
+    /// Drops the last elements, fewer than all, and returns their bytes.
     fn cut_end(&mut self, count: usize) -> usize {
         let kept = self.border(self.len - count);
         let gone = self.text.len() - kept;

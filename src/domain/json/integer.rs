@@ -1,24 +1,24 @@
 //! Exact counters on number text.
 
-/// Why a value cannot be counted up.
+/// Errors of an increment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerError {
     /// A number that is not `-?` and digits, such as `1.0` or `1e2`, or a string.
     NotAnInteger,
-    /// The value or the sum is past 64 bits signed.
+    /// The value or the sum does not fit in 64 bits with a sign.
     Overflow,
 }
 
-/// Adds to the integer that a JSON text is.
+/// Adds to an integer in JSON text.
 ///
 /// # Errors
-/// When the text is no integer, or it or the sum does not fit.
+/// If the text is not an integer, or it or the sum does not fit.
 pub fn add(text: &str, by: i64) -> Result<i64, IntegerError> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(IntegerError::NotAnInteger);
     }
-    // the text has the form, so what does not parse does not fit
+    // the text has the form of an integer, so it does not parse only if it does not fit
     let value: i64 = text.parse().map_err(|_| IntegerError::Overflow)?;
     value.checked_add(by).ok_or(IntegerError::Overflow)
 }

@@ -11,7 +11,7 @@ use crate::domain::threads::key::{Key, KeyError};
 /// Keys with their values, each key once.
 pub type KeyedValues = Vec<(Key, Value)>;
 
-/// A body that is no object of legal keys.
+/// A body that is not an object with legal keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectFault {
     /// Not JSON, or no object.
@@ -63,7 +63,7 @@ fn keyed_by(
         .collect()
 }
 
-/// Keys, as they stand with their quotes, and values of a compact object, in order.
+/// Keys with their quotes, and values of a compact object, in order.
 pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut cursor = Cursor::new(object);
     let mut more = cursor.enter();
@@ -78,13 +78,13 @@ pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The value of a member of a compact object, of one given twice the last.
+/// The value of a member of a compact object; of repeated members, the last one.
 pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let named = members(object).filter(|(key, _)| is_named(key, name));
     named.last().map(|(_, value)| value)
 }
 
-/// Whether a key, as it stands with its quotes, is that name.
+/// Whether a key with its quotes is this name.
 pub(crate) fn is_named(key: &str, name: &str) -> bool {
     if !key.contains('\\') {
         return key[1..key.len() - 1] == *name;
@@ -106,8 +106,8 @@ pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether compact JSON text has more values than `most`, those inside others included.
-pub(crate) fn has_more_values(text: &str, most: usize) -> bool {
+/// Whether compact JSON text has more values than `limit`, those inside others included.
+pub(crate) fn has_more_values(text: &str, limit: usize) -> bool {
     let mut cursor = Cursor::new(text);
     let mut count = 1;
     while let Some(byte) = cursor.peek() {
@@ -120,11 +120,11 @@ pub(crate) fn has_more_values(text: &str, most: usize) -> bool {
             }
             _ => cursor.at += 1,
         }
-        if count > most {
+        if count > limit {
             return true;
         }
     }
-    count > most
+    count > limit
 }
 
 /// A place in compact JSON text, which is valid by construction.

@@ -21,7 +21,7 @@ pub(crate) fn unescaped(quoted: &str) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// Appends what an escape stands for, and answers what is behind it.
+/// Appends the character of an escape, and returns the text behind it.
 fn unescape<'a>(escape: &'a str, plain: &mut Vec<u8>) -> &'a str {
     let (kind, rest) = escape.split_at(1.min(escape.len()));
     let byte = match kind {

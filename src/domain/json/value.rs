@@ -1,4 +1,4 @@
-//! A value of a state, in the form in which it is kept.
+//! A value of a state, as the store keeps it.
 
 use std::fmt;
 
@@ -15,14 +15,14 @@ pub enum Value {
     Array(Array),
 }
 
-/// Which part of an array is asked for.
+/// The requested part of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
     /// The newest elements, at most this many.
     Tail(u64),
     /// At most `limit` elements from the one at `offset` on.
     Range {
-        /// From 0; past the end is an empty part.
+        /// The first index, from 0; beyond the end, the part is empty.
         offset: u64,
         /// None: to the end.
         limit: Option<u64>,
@@ -44,7 +44,7 @@ impl Slice {
 }
 
 impl Value {
-    /// Checks a text that holds one JSON value and takes it apart for keeping.
+    /// Checks a text with one JSON value, and converts it for the store.
     ///
     /// # Errors
     /// [`JsonError`] when it is not JSON, or nested deeper than the limit.

@@ -1,31 +1,31 @@
 //! The type and encoding of an entry's bytes, in the terms of HTTP.
 
-/// The media type of an entry's body, which is kept as it came: `type/subtype` (RFC 9110, section
-/// 8.3.1) with whatever parameters, at most 255 bytes of printable ASCII.
+/// The media type of an entry's body, kept unchanged: `type/subtype` (RFC 9110, section 8.3.1) with
+/// any parameters, at most 255 bytes of printable ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentType(Box<str>);
 
-/// How an entry's body is encoded, such as `gzip`, which is kept as it came: names with commas (RFC
-/// 9110, section 8.4), at most 64 bytes.
+/// The encoding of an entry's body, such as `gzip`, kept unchanged: names with commas (RFC 9110,
+/// section 8.4), at most 64 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentEncoding(Box<str>);
 
-/// Why a text does not say what a body is.
+/// Errors of content types and encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
-    /// No media type, or too long.
+    /// Not a media type, or too long.
     #[error("a content type is `type/subtype` with optional parameters, at most 255 bytes")]
     Type,
-    /// No list of names, or too long.
+    /// Not a list of names, or too long.
     #[error("a content encoding is a list of names of at most 64 bytes")]
     Encoding,
-    /// A header with other bytes than text has, or more than one.
+    /// A header that is not text, or a repeated one.
     #[error("content type and encoding must be printable ASCII, given once")]
     Header,
 }
 
 impl ContentType {
-    /// The media type that `text` says.
+    /// Parses a media type.
     ///
     /// # Errors
     /// [`ContentError::Type`].
@@ -55,7 +55,7 @@ impl ContentType {
 }
 
 impl ContentEncoding {
-    /// The encoding that `text` says.
+    /// Parses an encoding.
     ///
     /// # Errors
     /// [`ContentError::Encoding`].

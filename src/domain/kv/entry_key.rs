@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 1_024;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntryKey(Arc<str>);
 
-/// Why a text is no key of an entry.
+/// Errors of keys of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EntryKeyError {
     /// Empty, or over 1,024 bytes.
@@ -28,10 +28,10 @@ pub enum EntryKeyError {
 }
 
 impl EntryKey {
-    /// The key that `text` is.
+    /// Parses a key.
     ///
     /// # Errors
-    /// When the length or a character is outside the rule.
+    /// If the length or a character breaks the rule.
     pub fn new(text: &str) -> Result<Self, EntryKeyError> {
         if text.is_empty() || text.len() > MAX_BYTES {
             return Err(EntryKeyError::Length);

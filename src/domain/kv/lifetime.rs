@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long an entry lives after it was put.
+/// The lifetime of an entry after it was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
     /// Until it is deleted.
@@ -21,10 +21,10 @@ pub struct EntryPolicy {
 }
 
 impl Lifetime {
-    /// The longest that is not for ever: a year.
+    /// The longest limited lifetime: a year.
     pub const LONGEST: Duration = Duration::from_secs(31_536_000);
 
-    /// So many seconds, of which 0 are for ever.
+    /// A lifetime in seconds; 0 means forever.
     #[must_use]
     pub fn from_seconds(seconds: u64) -> Self {
         match seconds {
@@ -33,8 +33,8 @@ impl Lifetime {
         }
     }
 
-    /// A lifetime of that many seconds, rounded into the bounds: 0 means for ever, less than a minute becomes a
-    /// minute, more than [`Self::LONGEST`] becomes that. None if the number is not finite.
+    /// A lifetime in seconds, rounded into the bounds: 0 means forever, less than a minute becomes a minute,
+    /// more than [`Self::LONGEST`] becomes that. `None` if the number is not finite.
     #[must_use]
     pub fn clamped(seconds: f64) -> Option<Self> {
         let longest = Self::LONGEST.as_secs_f64();
@@ -58,7 +58,7 @@ impl Lifetime {
 }
 
 impl EntryPolicy {
-    /// The documented defaults: 1 MiB, and for ever.
+    /// The documented defaults: 1 MiB, and forever.
     pub const DEFAULT: Self = Self {
         max_bytes: 1_048_576,
         lifetime: Lifetime::Forever,

@@ -10,7 +10,7 @@ const MAX_CHARACTERS: usize = 64;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Namespace(Arc<str>);
 
-/// Why a text names no namespace.
+/// Errors of names of namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NamespaceError {
     /// Empty, or over 64 characters.
@@ -25,10 +25,10 @@ pub enum NamespaceError {
 }
 
 impl Namespace {
-    /// The namespace that `text` names.
+    /// Parses the name of a namespace.
     ///
     /// # Errors
-    /// When the length or a character is outside the rule.
+    /// If the length or a character breaks the rule.
     pub fn new(text: &str) -> Result<Self, NamespaceError> {
         if !(1..=MAX_CHARACTERS).contains(&text.chars().count()) {
             return Err(NamespaceError::Length);

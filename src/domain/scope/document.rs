@@ -41,7 +41,7 @@ pub struct Applied {
     pub answers: Vec<KvAnswer>,
     /// One for each item of the history.
     pub appended: Vec<Appended>,
-    /// Keys that were set, deleted or counted up.
+    /// Keys that were set, deleted or incremented.
     pub keys: BTreeSet<ScopeKey>,
     /// Whether the write has made another version of the scope. A write that [only adds] what is there
     /// already has not.
@@ -102,7 +102,7 @@ impl ScopeDocument {
         self.record.as_ref()
     }
 
-    /// The list that is only added to.
+    /// The append-only history.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
@@ -114,8 +114,8 @@ impl ScopeDocument {
         self.is_sealed
     }
 
-    /// Does what a write says, or nothing. `stamp` is what the scope is; its next version is one
-    /// higher.
+    /// Applies a write whole, or not at all. `stamp` is the current one of the scope; the next
+    /// version is one higher.
     ///
     /// # Errors
     /// [`Refusal`]: nothing has changed.
@@ -151,7 +151,7 @@ impl ScopeDocument {
             self.tasks_version = stamp.version + 1;
         }
         if let Some(record) = write.record {
-            // a copy of its own: the other may be a part of something larger
+            // a copy of its own: the original may be a part of something larger
             self.record = Some(Bytes::copy_from_slice(&record.new));
         }
         if let Some(emptied) = emptied {

@@ -1,6 +1,6 @@
 //! Errors of scopes, keys and tasks.
 
-/// A text that is no scope, or no part of one.
+/// A text that is not a scope, or not a valid part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// No such kind of scope.

@@ -1,4 +1,4 @@
-//! Lists that are only added to.
+//! Append-only lists.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct ItemId(Box<str>);
 /// Something to be added.
 #[derive(Debug, Clone)]
 pub struct HistoryItem {
-    /// Its id, which stands for this value alone.
+    /// Its id, which belongs to this value only.
     pub id: ItemId,
     /// Any JSON.
     pub value: Json,
@@ -59,15 +59,15 @@ pub struct HistoryLimit {
 /// How much there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistorySummary {
-    /// The place of the oldest item that is kept.
+    /// The number of the oldest item.
     pub first_seq: u64,
-    /// The place that the next one gets.
+    /// The number of the next item.
     pub next_seq: u64,
     /// Bytes of all items, as [`HistoryLimit`] counts them.
     pub bytes: u64,
 }
 
-/// A list that is only added to.
+/// An append-only list.
 #[derive(Debug, Clone)]
 pub struct History {
     items: VecDeque<Kept>,
@@ -163,7 +163,7 @@ impl Heap for History {
     }
 }
 
-/// Heap bytes of an item: its id twice, of which one recognizes it.
+/// Heap bytes of an item. Its id counts twice, since an index holds a copy.
 fn held_bytes(id: &ItemId, value: &Json) -> u64 {
     2 * heap::block(id.0.len()) + value.heap_bytes()
 }
@@ -175,21 +175,21 @@ impl History {
         self.summary
     }
 
-    /// Up to `limit` items after a place, or before it, nearest first.
+    /// Up to `limit` items after a position, or before it, nearest first.
     #[must_use]
-    pub fn read(&self, from: u64, backwards: bool, most: usize) -> Vec<Kept> {
+    pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<Kept> {
         let place =
             |seq: u64| (seq.saturating_sub(self.summary.first_seq) as usize).min(self.items.len());
         if backwards {
             let before = self.items.range(..place(from));
-            before.rev().take(most).cloned().collect()
+            before.rev().take(limit).cloned().collect()
         } else {
             let after = self.items.range(place(from.saturating_add(1))..);
-            after.take(most).cloned().collect()
+            after.take(limit).cloned().collect()
         }
     }
 
-    /// The history without its items. Their places are not given again.
+    /// The history without its items. Their numbers are not used again.
     #[must_use]
     pub fn emptied(&self) -> Self {
         Self {
@@ -250,7 +250,7 @@ impl History {
         Ok(appended)
     }
 
-    /// Adds items as they were planned.
+    /// Appends the planned items.
     pub fn append(
         &mut self,
         items: &[HistoryItem],

@@ -10,7 +10,7 @@ use super::name::ScopeName;
 use crate::domain::ThreadId;
 use crate::domain::heap::{self, Heap};
 
-/// Where something is kept, or that it is gone with the response.
+/// The place of data: a scope, or the request, whose data ends with the response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// `request`: for one response.
@@ -30,9 +30,9 @@ pub enum ScopeId {
     Session(ScopeName),
     /// `run:<uuid>`: must have been made.
     Run(Uuid),
-    /// `tool:<name>`: what one tool keeps to itself.
+    /// `tool:<name>`: private data of one tool.
     Tool(ScopeName),
-    /// `personality:<id>`: what all tools of a personality share.
+    /// `personality:<id>`: data that all tools of a personality share.
     Personality(ScopeName),
 }
 

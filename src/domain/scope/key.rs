@@ -6,7 +6,7 @@ use std::fmt;
 use super::error::ScopeError;
 use crate::domain::heap::{self, Heap};
 
-/// Bytes of a value at most.
+/// Most bytes of a value.
 pub const VALUE_MAX_BYTES: usize = 32_768;
 const NAMESPACED_MAX_BYTES: usize = 128;
 const FREE_MAX_BYTES: usize = 1_024;
@@ -14,7 +14,7 @@ const FREE_MAX_BYTES: usize = 1_024;
 /// The rule of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRule {
-    /// At most 128 bytes: segments of `[A-Za-z0-9][A-Za-z0-9_.-]*`, parted by `/`.
+    /// At most 128 bytes: segments of `[A-Za-z0-9][A-Za-z0-9_.-]*`, separated by `/`.
     Namespaced,
     /// At most 1,024 bytes of any text, even none.
     Free,
@@ -53,7 +53,7 @@ fn is_segment(text: &str) -> bool {
 }
 
 impl ScopeKey {
-    /// The key that `text` is.
+    /// Parses a key.
     ///
     /// # Errors
     /// [`ScopeError::KeyTooLong`] or [`ScopeError::KeyFormat`].
@@ -102,7 +102,7 @@ impl fmt::Debug for ScopeKey {
 }
 
 impl ScopeValue {
-    /// The value that `text` is.
+    /// Parses a value.
     ///
     /// # Errors
     /// [`ScopeError::ValueTooLarge`].

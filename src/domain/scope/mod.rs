@@ -1,5 +1,4 @@
-//! Scopes: where models, their tools and applications keep small state, and what it means to write
-//! there.
+//! Scopes: small state of models, their tools and applications, and the meaning of writes to it.
 
 mod document;
 mod error;

@@ -15,7 +15,7 @@ pub enum KvOperation {
         value: ScopeValue,
         /// The lifetime, at least a second; by default that of the scope.
         ttl: Option<Duration>,
-        /// Leaves a key that is there as it is.
+        /// Leaves an existing key unchanged.
         if_absent: bool,
     },
     /// Deletes a key; deleting an absent one is no error.
@@ -37,7 +37,7 @@ pub enum KvOperation {
 /// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KvAnswer {
-    /// Of set: whether it was set; false only of one that was to be set if absent.
+    /// Of set: whether it was set; false only for a key that exists and was to be set if absent.
     Set(bool),
     /// Of delete: whether there was such a key.
     Deleted(bool),
@@ -48,7 +48,7 @@ pub enum KvAnswer {
 }
 
 impl KvOperation {
-    /// The key that it affects; none if all.
+    /// The key that it affects; `None` for all.
     #[must_use]
     pub fn key(&self) -> Option<&ScopeKey> {
         match self {

@@ -20,9 +20,9 @@ pub const TASKS_MAX_BYTES: usize = 131_072;
 pub enum Lifetime {
     /// As long as its thread.
     Thread,
-    /// So long after the last use.
+    /// This long after the last use.
     Idle(Duration),
-    /// Until it is ended, or as long as was asked for when it was made.
+    /// Until it is ended, or for the time that its creator chose.
     Kept,
 }
 
@@ -72,7 +72,7 @@ impl ScopePolicies {
             ScopeId::Run(_) => (KeyRule::Namespaced, Lifetime::Idle(self.run_ttl), true),
             ScopeId::Tool(_) | ScopeId::Personality(_) => (KeyRule::Free, Lifetime::Kept, false),
         };
-        // what a run tells of its state must not be what stops its tools
+        // the record of a run's state must not stop its tools
         let drops_oldest = self.history.drops_oldest || matches!(scope, ScopeId::Run(_));
         ScopePolicy {
             keys,

@@ -12,7 +12,7 @@ use crate::domain::heap::{self, Heap};
 
 const ID_MAX_BYTES: usize = 64;
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -40,14 +40,14 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether nothing of it is left to do.
+    /// Whether it is completed.
     #[must_use]
     pub fn is_completed(&self) -> bool {
         self.status == TaskStatus::Completed
     }
 }
 
-/// A task as it is given: one without an id gets one.
+/// A new task: one without an id gets one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewTask {
     /// See [`Task::id`].
@@ -65,7 +65,7 @@ pub struct NewTask {
 pub enum TaskRef {
     /// That of this id.
     Id(String),
-    /// That at this place, from 0.
+    /// The task at this index, from 0.
     Index(usize),
 }
 
@@ -175,8 +175,8 @@ impl TaskList {
         Self(tasks).checked()
     }
 
-    /// Checks that new tasks drop none that is not completed: each of these must be among them, by
-    /// an id that is given or with the same content.
+    /// Checks that new tasks drop no unfinished task: each of these must be among them, by its id
+    /// or with the same content.
     ///
     /// # Errors
     /// [`TaskError::WouldDropUnfinished`].
@@ -211,7 +211,7 @@ impl TaskList {
         serde_json::to_string(&self.0).expect("tasks are text")
     }
 
-    /// The list that a JSON text is, as [`Self::to_json`] writes it; none of another text.
+    /// Parses the JSON text of [`Self::to_json`]; `None` for any other text.
     pub(crate) fn from_stored(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().map(Self)
     }

@@ -12,11 +12,11 @@ use crate::domain::{Access, IdempotencyKey, Precondition, Stamp, TurnToken};
 
 /// One atomic change of a scope, done whole or not at all.
 ///
-/// It is checked in this order: idempotency key, turn of its thread, whether there is such a scope and it takes writes,
+/// It is checked in this order: idempotency key, turn of its thread, whether the scope exists and accepts writes,
 /// precondition, record, tasks, operations, limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeWrite<'a> {
-    /// Whether it makes the scope, which must not exist then.
+    /// Whether it creates the scope, which must not exist.
     pub makes: bool,
     /// Steps on the keys, in order.
     pub operations: &'a [KvOperation],
@@ -28,7 +28,7 @@ pub struct ScopeWrite<'a> {
     pub clears_history: bool,
     /// The items to append to the history, at most 1,000.
     pub history: &'a [HistoryItem],
-    /// Whether this is the last write that the scope takes.
+    /// Whether this is the last write that the scope accepts.
     pub seals: bool,
     /// The new lifetime of a scope with the lifetime [`Kept`]; none leaves it unchanged.
     ///
@@ -105,21 +105,21 @@ impl<'a> ScopeWrite<'a> {
     }
 }
 
-/// A new task list, and what it was worked out from.
+/// A new task list, and the list that it is based on.
 #[derive(Debug, Clone)]
 pub struct TasksChange {
     /// The whole list.
     pub new: TaskList,
-    /// The stamp of the list that it is based on; none accepts any.
+    /// The stamp of that list; `None` accepts any.
     pub expected: Option<Stamp>,
 }
 
-/// A new record, and what it was worked out from.
+/// A new record, and the record that it is based on.
 #[derive(Debug, Clone)]
 pub struct RecordChange {
     /// The data that the creator of the scope keeps with it, at most 64 KiB.
     pub new: Bytes,
-    /// The record that it is based on; none accepts any.
+    /// The record that it is based on; `None` accepts any.
     pub expected: Option<Bytes>,
 }
 

@@ -16,7 +16,7 @@ const MAX_BYTES_OF_ANY: usize = 65_536;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Box<str>);
 
-/// Why a text is no key.
+/// Errors of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Empty, or over 256 bytes.
@@ -34,10 +34,10 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// The key that `text` is by the rule of `/v1`.
+    /// Parses a key by the rule of `/v1`.
     ///
     /// # Errors
-    /// When the length or a character is outside the rule.
+    /// If the length or a character breaks the rule.
     pub fn new(text: impl Into<Box<str>>) -> Result<Self, KeyError> {
         let text = text.into();
         if text.is_empty() || text.len() > MAX_BYTES {
@@ -49,7 +49,7 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// The key that `text` is, as stores take it.
+    /// Parses a key by the rule of stores.
     ///
     /// # Errors
     /// [`KeyError::TooLong`].
@@ -91,7 +91,7 @@ impl Key {
         self.0.len() + more + 3
     }
 
-    /// Appends the key as a JSON string, with no escapes but those that JSON asks for.
+    /// Appends the key as a JSON string, with only the escapes that JSON requires.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'"');
         if self.0.bytes().all(|byte| escape_bytes(byte) == 0) {

@@ -13,7 +13,7 @@ pub(crate) struct NamedSecret<'a> {
     pub(crate) secret: &'a str,
 }
 
-/// An item of a list that is no named secret. It does not show the item.
+/// An item of a list is not a named secret. The error does not show the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key {number} is invalid: {rule}")]
 pub struct NamedSecretError {

@@ -20,11 +20,11 @@ pub(super) struct Elements {
 /// The base of an array that the client changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Base {
-    /// It was given an array of that digest and length.
+    /// It received an array with this digest and length.
     Array(Fingerprint, usize),
-    /// It was given a state without this key, or with something else there.
+    /// It received a state without this key, or with another kind of value.
     None,
-    /// It was given no state that is known.
+    /// No state that it received is known.
     Unknown,
 }
 
@@ -73,15 +73,15 @@ impl Elements {
         newest
     }
 
-    /// A digest of one element, not 0. It need not resist a client that looks for collisions, which would
-    /// only have its own save compared with another state that it was given.
+    /// A digest of one element, not 0. It need not resist clients that look for collisions: such a client
+    /// would only have its own save compared with another state that it received.
     fn digest_of(&self, index: usize) -> u64 {
         let mut hash = DefaultHasher::new();
         hash.write(self.element(index));
         hash.finish().max(1)
     }
 
-    /// The first of these digests that is one of an element.
+    /// The first of these digests that belongs to an element.
     pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
         let found = |index| {
             let digest = self.digest_of(index);
@@ -95,7 +95,7 @@ impl Elements {
         Fingerprint::of_hash(Sha256::new_with_prefix(self.slice(0, len)))
     }
 
-    /// The digests of the first elements for each of these lengths that there is, in one pass.
+    /// The digests of the first elements, for each of these lengths that exists, in one pass.
     pub(super) fn digests(&self, lengths: &BTreeSet<usize>) -> BTreeMap<usize, Fingerprint> {
         let mut hash = Sha256::new();
         let mut from = 0;
@@ -107,7 +107,7 @@ impl Elements {
         lengths.range(..=self.len()).map(digest).collect()
     }
 
-    /// Whether a given array is how these begin.
+    /// Whether these elements begin with a given array.
     pub(super) fn goes_on_from(&self, seen: &Seen) -> bool {
         seen.len
             .is_some_and(|len| self.begins_with(seen.digest, len))
@@ -133,7 +133,7 @@ impl Elements {
             .unwrap_or(most)
     }
 
-    /// How many elements both end with, of those behind the first `from`.
+    /// The number of elements that both end with, among those behind the first `from`.
     pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
         let most = self.len().min(other.len()) - from;
         let differ = |back: &usize| {
@@ -149,7 +149,8 @@ impl Elements {
     /// is an end of the elements after the first one.
     fn slid(&self, len: usize, other: &Self) -> Option<usize> {
         let most = other.len().min(len.saturating_sub(1));
-        // of each beginning of `other`, how much of it the rest of it ends with
+        // for each beginning of `other`: the length of its longest proper end that is also a
+        // beginning
         let mut borders: Vec<usize> = Vec::with_capacity(most);
         let follow = |kept: usize, element: &[u8], borders: &[usize]| {
             let mut kept = kept;
@@ -167,10 +168,10 @@ impl Elements {
     }
 }
 
-/// Puts together what a client made of an array and what others have made of it since.
+/// Merges the client's changes of an array with those of others.
 ///
-/// Elements that both have added at the end are all kept, those of others first, be it that one of
-/// them has dropped old ones at the front. A change of another kind is the client's.
+/// Elements that both have added at the end are all kept, those of others first, even if one side
+/// has dropped old ones at the front. For any other change, the client wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
         Base::Array(digest, len) => with_base(digest, len, ours, theirs),

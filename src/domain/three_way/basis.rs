@@ -1,4 +1,4 @@
-//! Which of the states that a client was given it has made another one of.
+//! Finds the snapshot that a client's save is based on.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
-    /// Looks at a state, whose keys are sorted.
+    /// Compares a state, whose keys are sorted.
     #[must_use]
     pub fn new(state: &'a KeyedValues) -> Self {
         let array = |(key, value): &'a (Key, Value)| match value {
@@ -46,7 +46,7 @@ impl<'a> Sent<'a> {
             .unwrap_or(0)
     }
 
-    /// The place of the earlier state from which all arrays go on that do not do so from the last.
+    /// The index of the earlier state that all arrays continue which do not continue the last one.
     fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
         if broken.is_empty() {
@@ -59,7 +59,7 @@ impl<'a> Sent<'a> {
         kept.max_by_key(|(kept, _)| *kept).map(|(_, index)| index)
     }
 
-    /// The arrays that do not go on from the last state.
+    /// The arrays that do not continue the last state.
     fn broken<'s>(&'s self, last: &'s Snapshot, given: &[Option<&Snapshot>]) -> Vec<Broken<'s>> {
         let broken = |(key, elements): &'s (&Key, Elements)| match last.get(key) {
             Some(seen) if seen.len.is_some() && !elements.goes_on_from(seen) => {
@@ -70,9 +70,9 @@ impl<'a> Sent<'a> {
         self.arrays.iter().filter_map(broken).collect()
     }
 
-    /// How many given elements these arrays have kept, if all of them go on from there, and from
-    /// nothing that came later. One that has kept none and lacks a key is likelier of a client that
-    /// had nothing.
+    /// The number of elements of that state that these arrays have kept, if all of them continue it
+    /// and nothing later. If they have kept none and a key is missing, the client more likely had
+    /// no state.
     fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
@@ -81,7 +81,7 @@ impl<'a> Sent<'a> {
         (kept > 0 || self.has_all_of(given)).then_some(kept)
     }
 
-    /// Whether a value is still the given one, or a given array goes on.
+    /// Whether a value is unchanged, or continues the given array.
     fn has_any_of(&self, given: &Snapshot) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
             (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
@@ -112,7 +112,7 @@ struct Broken<'a> {
     len: usize,
     /// As it was in the last state.
     last_len: usize,
-    /// How many elements back, in the last state, the newest one is that it has.
+    /// The distance from the end of the last state to its newest element that this array has.
     newest: usize,
     /// Its beginnings that are as long as in a given state.
     beginnings: BTreeMap<usize, Fingerprint>,

@@ -49,7 +49,7 @@ fn a_save_changes_what_its_client_has_changed_and_no_more() {
         assert!(unchanged.is_empty(), "{unchanged:?}");
         // the client sends the stored state
         reads_as(&save(None, &written(&sent)), &sent);
-        // nothing that was stored is lost by a save of a client that knew nothing
+        // a save of a client that knew nothing loses no stored data
         let saved = save(None, &stored_text);
         for (key, _) in &stored {
             assert!(saved.get(key).is_some());

@@ -17,8 +17,8 @@ use crate::domain::json::unescaped::unescaped;
 /// few states are that deep, and a copy is cheaper than a digest.
 const LEVELS_IN_FULL: usize = 4;
 
-/// Appends what `JSON.parse` makes of a compact text: equal for two texts just when
-/// `JSON.stringify` writes the same for both (ECMA-262, sections 25.5.1 and 25.5.2).
+/// Appends the value that `JSON.parse` reads from a compact text: it is equal for two texts exactly
+/// if `JSON.stringify` writes the same for both (ECMA-262, sections 25.5.1 and 25.5.2).
 ///
 /// Each value ends where the next one begins without doubt, so a list of them is compared as one.
 pub(super) fn write(compact: &str, out: &mut Vec<u8>) {
@@ -48,8 +48,8 @@ fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Members in the order that the language has for them: keys that are array indices first, by their
-/// numbers, then the others as they came (section 10.1.11.1).
+/// Members in the order of the language: keys that are array indices first, by number, then the
+/// others in their order (section 10.1.11.1).
 fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();
@@ -77,8 +77,8 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The places of the members that are left, in order: a repeated key has the place of its first
-/// value and the value of its last.
+/// The indices of the remaining members, in order: a repeated key has the place of its first value
+/// and the value of its last.
 fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     let mut last = std::collections::HashMap::with_capacity(members.len());
     for (place, (key, _)) in members.iter().enumerate() {
@@ -91,7 +91,7 @@ fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     kept.into_iter().map(|(_, (_, last))| last).collect()
 }
 
-/// The array index that a key is: a whole number below 2^32 - 1 without leading zeros.
+/// The array index that a key spells: a whole number below 2^32 - 1 without leading zeros.
 fn index(key: &[u8]) -> Option<u64> {
     let is_canonical = key == b"0" || key.first().is_some_and(|digit| *digit != b'0');
     let is_index = is_canonical && key.len() <= 10 && key.iter().all(u8::is_ascii_digit);

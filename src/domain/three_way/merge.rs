@@ -1,4 +1,4 @@
-//! A whole state that a client saves, as the operations that it means.
+//! Converts a save of a whole state into operations.
 
 use super::arrays::{Base, Elements, Merged, merge};
 use super::seen::Seen;
@@ -30,7 +30,7 @@ struct Open {
 }
 
 impl ThreeWay {
-    /// Compares a state with what its sender was given, if that is known.
+    /// Compares a state with the client's snapshot, if there is one.
     #[must_use]
     pub fn new(given: Option<&Snapshot>, state: &KeyedValues) -> Self {
         let mut this = Self {
@@ -89,14 +89,14 @@ impl ThreeWay {
         });
     }
 
-    /// The keys whose stored values are to be known before the operations can be.
+    /// The keys whose stored values are needed to compute the operations.
     #[must_use]
     pub fn open_keys(&self) -> Vec<Key> {
         self.open.iter().map(|open| open.key.clone()).collect()
     }
 
-    /// The operations that the save means, given what is stored under the open keys: compact JSON
-    /// each, in their order.
+    /// The operations of the save, given the stored values of the open keys: compact JSON each, in
+    /// their order.
     #[must_use]
     pub fn operations(&self, stored: &[Option<&str>]) -> Vec<Operation> {
         let mut operations = self.settled.clone();
@@ -129,7 +129,7 @@ impl Open {
         match merge(self.base, &our, &their) {
             Merged::Theirs => {}
             Merged::Ours => {
-                // what both have keeps its text
+                // equal values keep the stored text
                 let begin = our.common_prefix(&their);
                 let end = our.common_suffix(&their, begin);
                 let list = elements(theirs)
@@ -149,7 +149,7 @@ impl Open {
         }
     }
 
-    /// Sets what is stored from a place on, and then the client's elements from another.
+    /// Sets the stored elements from one index on, and then the client's from another.
     fn joined(&self, theirs: &str, from: usize, ours: &Array, then: usize) -> Operation {
         let list = elements(theirs).skip(from);
         let list = list.chain(ours.elements().skip(then));

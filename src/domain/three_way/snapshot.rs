@@ -11,8 +11,8 @@ use crate::domain::{Fingerprint, Key};
 /// Bytes that a key takes up in addition to its text.
 const BYTES_OF_A_KEY: usize = 136;
 
-/// A state that a client was given: of each key a digest of its value, so that what it sends back
-/// shows what it has changed.
+/// A state that a client received, as a digest of each value, so that a save reveals the client's
+/// changes.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     values: HashMap<Key, Seen>,
@@ -35,7 +35,7 @@ impl Snapshot {
         given
     }
 
-    /// About what it takes up in memory.
+    /// The approximate memory that it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -10,7 +10,7 @@ use crate::events::counters::{DeliveryCounters, EventCounters};
 use crate::events::shares::Pool;
 use crate::store::{Backend, Clock};
 
-/// Shares that the work of a consumer is cut into.
+/// The number of slots that the work of a consumer is divided into.
 const SLOTS: u16 = 4;
 
 /// The kind of consumer.

@@ -13,7 +13,7 @@ use crate::store::LedgerChange;
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     moved: BTreeSet<u16>,
-    /// Whether more is lost with it than that nobody wanted an event.
+    /// Whether losing it would lose more than notes of unwanted events.
     is_urgent: bool,
     fates: BTreeMap<EventId, Fate>,
     note: Option<Bytes>,
@@ -31,17 +31,17 @@ impl Draft {
         self.moved.is_empty() && self.fates.is_empty() && self.note.is_none()
     }
 
-    /// Whether something became of that event.
+    /// Whether it has an outcome for this event.
     pub(super) fn has(&self, id: EventId) -> bool {
         self.fates.contains_key(&id)
     }
 
-    /// Whether it had better be written down soon.
+    /// Whether it should be stored soon.
     pub(super) fn is_urgent(&self) -> bool {
         self.is_urgent
     }
 
-    /// Events that nobody wanted were passed over.
+    /// Notes that unwanted events were skipped.
     pub(super) fn pass(&mut self, bucket: u16) {
         self.moved.insert(bucket);
     }

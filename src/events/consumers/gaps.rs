@@ -26,7 +26,7 @@ impl Gaps {
         }
     }
 
-    /// How many gaps to report now, if any.
+    /// The number of gaps to report now, if any.
     fn due(&mut self, gaps: usize) -> Option<usize> {
         self.found += gaps;
         let is_early = self

@@ -23,14 +23,14 @@ pub trait Handler: fmt::Debug + Send + Sync + 'static {
     async fn deliver(&self, event: &Event) -> Result<(), Failure>;
 }
 
-/// Why an event was not taken, in a short text, which is kept and shown: it must hold no secret
-/// and nothing of a thread.
+/// The reason why an event was not handled: a short text, which is stored and shown. It must
+/// contain no secret and no data of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Failure(String);
 
 impl Failure {
-    /// A failure of that text, of which the first 200 characters count.
+    /// A failure with this text, cut after 200 characters.
     #[must_use]
     pub fn new(text: impl fmt::Display) -> Self {
         Self(text.to_string().chars().take(MOST_CHARS).collect())

@@ -1,12 +1,12 @@
-//! Whether a consumer takes anything at all.
+//! Tracks whether a consumer accepts any events.
 
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Since when nothing that was tried has been taken, as far as this replica knows: all its slots
-/// share it, and the ledger keeps what the last of them has noted.
+/// The time since which every attempt has failed, as far as this replica knows. All its slots share
+/// it, and the ledger keeps the last note.
 #[derive(Debug, Default)]
 pub(super) struct Health(Mutex<Option<u64>>);
 
@@ -29,12 +29,12 @@ impl Health {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something was taken. The note of it, if that is new.
+    /// Notes a success. Returns the note for the ledger, if it is new.
     pub(super) fn succeed(&self) -> Option<Bytes> {
         self.change(|since| since.is_some().then_some(None))
     }
 
-    /// Something was not taken. The note of it, if that is new.
+    /// Notes a failure. Returns the note for the ledger, if it is new.
     pub(super) fn fail(&self, now_ms: u64) -> Option<Bytes> {
         self.change(|since| since.is_none().then_some(Some(now_ms)))
     }

@@ -1,7 +1,6 @@
-//! Which consumers there still are. One that no replica has had for a day, such as a configured
-//! endpoint that was taken out of the settings, is forgotten: it would hold the log up. A replica
-//! that does not know a consumer must not conclude that nobody does: others may be started with
-//! other settings.
+//! Deletes abandoned consumers. A consumer that no replica has had for a day, such as an endpoint
+//! that was removed from the settings, would hold up the log. A replica that does not know a
+//! consumer must not conclude that no replica does: others may have other settings.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,13 +10,13 @@ use tokio::time::sleep;
 use crate::events::outage::Outage;
 use crate::store::{Backend, Clock, StoreError, millis};
 
-/// Where the replicas note when they last had a consumer, by its name.
+/// The record in which the replicas note when they last had a consumer, by its name.
 const KIND: &str = "consumers";
 const MOST: usize = 10_000;
 const EVERY: Duration = Duration::from_secs(3_600);
 const ABANDONED_AFTER: Duration = Duration::from_secs(86_400);
 
-/// Notes again and again that this replica has a consumer, until it is dropped.
+/// Notes at intervals that this replica has a consumer, until it is dropped.
 pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
     let mut outage = Outage::new("recording that a consumer is alive");
     loop {
@@ -32,7 +31,7 @@ pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
     }
 }
 
-/// Forgets abandoned consumers again and again, until it is dropped.
+/// Deletes abandoned consumers at intervals, until it is dropped.
 pub(crate) async fn forget_abandoned(backend: &dyn Backend) {
     let mut outage = Outage::new("looking for abandoned consumers");
     loop {
@@ -46,7 +45,7 @@ pub(crate) async fn forget_abandoned(backend: &dyn Backend) {
     }
 }
 
-/// Forgets what was noted of a consumer.
+/// Deletes the note of a consumer.
 pub(super) async fn forget(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
     backend.delete_record(KIND, consumer).await?;
     Ok(())
@@ -57,7 +56,7 @@ async fn note(backend: &dyn Backend, consumer: &str, now_ms: u64) -> Result<(), 
     let known = records.iter().find(|(name, _)| name == consumer);
     let known = known.map(|(_, record)| &record[..]);
     let now = now_ms.to_string();
-    // when another replica was faster, it has noted the same
+    // if another replica was faster, it has noted the same
     backend
         .put_record(KIND, consumer, known, now.as_bytes(), MOST)
         .await?;

@@ -1,4 +1,4 @@
-//! How much memory events take that wait for their delivery.
+//! Limits the memory of events that wait for their delivery.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// limit a failing endpoint could hold 80 MiB for each slot.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
-/// Bytes that those of all slots of a replica take, at most before no slot reads more than its share of them, so
-/// that endpoints that fail do not stop the others. There may be a hundred endpoints of four slots. Slots that
-/// come late, and those that read at the same moment, may exceed it by as much again.
+/// The bytes of all slots of a replica from which on each slot reads only within its share, so that failing
+/// endpoints do not stop the others. There may be a hundred endpoints with four slots. Slots that start late, or
+/// read at the same moment, may together exceed this by as much again.
 const REPLICA_MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
 /// The bytes of all slots of a replica.
@@ -34,7 +34,7 @@ impl ReplicaBytes {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// The bytes that each slot may have whatever others have.
+    /// The bytes that each slot may always have.
     fn share(&self) -> u64 {
         REPLICA_MAX_BYTES / self.0.slots.load(Ordering::Relaxed).max(1)
     }
@@ -56,8 +56,8 @@ impl SlotBytes {
         self.replica.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// How many more events of that size there is room for. A slot with less than its share has room for at
-    /// least one, whatever others have, or it might wait for them forever.
+    /// The number of further events of this size that fit. A slot below its share always has room for one,
+    /// or it might wait for the others forever.
     pub(super) fn room(&self, event_bytes: u64) -> usize {
         let of_slot = SLOT_MAX_BYTES.saturating_sub(self.bytes);
         let left = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());

@@ -69,7 +69,7 @@ impl Consumers {
 }
 
 impl Events {
-    /// Makes a consumer in the store, unless it is known: all that happens from now on counts.
+    /// Creates a consumer in the store, unless it exists. It receives all events from now on.
     pub(crate) async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
         open::at_the_end(&**self.backend(), name).await
     }
@@ -106,14 +106,14 @@ impl Events {
         Ok(())
     }
 
-    /// Takes no part in the work of a consumer any more.
+    /// Stops taking part in the work of a consumer.
     pub(crate) fn end_consumer(&self, name: &str) {
         if let Some(running) = self.0.consumers.running().remove(name) {
             running.stop.cancel();
         }
     }
 
-    /// Forgets a consumer with all that is pending and parked.
+    /// Deletes a consumer with its pending and parked events.
     pub(crate) async fn drop_consumer(&self, name: &str) -> Result<(), StoreError> {
         self.end_consumer(name);
         let backend = &**self.backend();
@@ -134,7 +134,7 @@ impl Events {
         parked::page(self, consumer, after, limit).await
     }
 
-    /// Has parked events delivered after all: these, or all there are. Answers how many.
+    /// Delivers parked events again: these, or all. Returns their number.
     ///
     /// # Errors
     /// [`StoreError`]; some may have been replayed.

@@ -6,7 +6,7 @@ use super::consumer::Consumer;
 use crate::events::outage::Outage;
 use crate::store::{Backend, Ledger, StoreError};
 
-/// Makes a consumer, unless it is known, to which all counts that happens from now on.
+/// Creates a consumer, unless it exists. It receives all events from now on.
 pub(super) async fn at_the_end(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
     let heads = backend.log_heads().await?;
     backend.open_ledger(consumer, &heads.positions).await

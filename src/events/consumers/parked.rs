@@ -38,7 +38,7 @@ pub(super) async fn page(
     after: Option<EventId>,
     limit: usize,
 ) -> Result<ParkedPage, StoreError> {
-    // one more tells whether there are more
+    // one more shows whether there are more
     let mut found = events.backend().parked(consumer, after, limit + 1).await?;
     let has_more = found.len() > limit;
     found.truncate(limit);

@@ -1,10 +1,10 @@
-//! How far one log is handled.
+//! The progress of a consumer in one log.
 
 use std::collections::VecDeque;
 
 use crate::domain::Position;
 
-/// Up to where a log was read, and up to where all of it is handled.
+/// The position up to which a log was read, and the one up to which all events are handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LogProgress {
     read: Position,
@@ -28,13 +28,13 @@ impl LogProgress {
         self.read
     }
 
-    /// Up to where all is handled.
+    /// The position up to which all events are handled.
     pub(super) fn cursor(&self) -> Position {
         self.cursor
     }
 
-    /// Notes that an event was read, which is handled by that or not yet. False: it was read
-    /// before.
+    /// Notes that an event was read, and whether it is handled already. Returns false if it was
+    /// read before.
     pub(super) fn pass(&mut self, position: Position, is_handled: bool) -> bool {
         if position <= self.read {
             return false;

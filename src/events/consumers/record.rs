@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::stored::StoredEvent;
 use crate::domain::Event;
 
-/// An event and what came of it so far.
+/// An event, with the outcome of its attempts so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) event: Event,
@@ -14,7 +14,7 @@ pub(crate) struct Record {
     pub(crate) attempts: u32,
     /// The time of the first attempt; none before it, as an earlier event of its thread is pending too.
     pub(crate) first_attempt_ms: Option<u64>,
-    /// When it is to be tried next.
+    /// The time of the next attempt.
     pub(crate) next_attempt_ms: u64,
     /// The error of the last attempt.
     pub(crate) last_error: Option<String>,
@@ -39,7 +39,7 @@ struct Stored<'a> {
 const FORMAT: u32 = 1;
 
 impl Record {
-    /// That of an event that was never tried.
+    /// The record of an event that was never tried.
     pub(super) fn untried(event: Event) -> Self {
         Self {
             event,
@@ -51,7 +51,7 @@ impl Record {
         }
     }
 
-    /// That of a parked event which is to be delivered after all, with all the time of a new one.
+    /// The record of a parked event that is replayed, with all the time of a new one.
     pub(super) fn replayed(self) -> Self {
         Self {
             replayed: true,
@@ -75,7 +75,7 @@ impl Record {
             .into()
     }
 
-    /// From the ledger; none when it is not what this version writes.
+    /// Reads a record of the ledger; `None` if it is not in the format of this version.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let stored: Stored<'_> = serde_json::from_slice(bytes).ok()?;
         if stored.format != FORMAT {

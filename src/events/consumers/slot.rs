@@ -1,4 +1,4 @@
-//! The worker of a slot: reads its logs, delivers, and writes down what came of it.
+//! The worker of a slot: reads its logs, delivers, and stores the outcome.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::store::{Heads, Holding, Ledger, LedgerChange, StoreError};
 const AT_ONCE: usize = 16;
 /// Events of one log that are read at once.
 const MOST: usize = 64;
-/// Without anything to do, how long to sleep.
+/// How long to sleep without work.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A slot that this replica holds.
@@ -35,18 +35,18 @@ pub(super) struct Slot {
     number: u16,
     buckets: Vec<u16>,
     backlog: Backlog,
-    /// Replays that were asked for before the ledger was last read.
+    /// Replays that were requested before the last read of the ledger.
     replays: u64,
     deliveries: JoinSet<Result<(), Failure>>,
     subjects: HashMap<task::Id, Fingerprint>,
-    /// Since when something waits to be written down.
+    /// The time since which changes wait to be stored.
     changed: Option<Instant>,
     /// The changes that are being stored.
     unsent: Option<LedgerChange>,
     /// Logs that may have lost events before they were read.
     unsure: BTreeSet<u16>,
     gaps: Gaps,
-    /// Which log is read first, so that none is always last.
+    /// The log to read first, so that none is always last.
     turn: usize,
     oldest: Arc<Oldest>,
 }
@@ -149,7 +149,7 @@ impl Slot {
         }
     }
 
-    /// Lets what runs finish, and writes down what came of it.
+    /// Waits for running deliveries, and stores their outcome.
     async fn finish(&mut self) {
         let limit = self.consumer.timing.shutdown;
         let running = async {
@@ -234,7 +234,8 @@ impl Slot {
         }
     }
 
-    /// Reads on where the logs have gone on and there is room. Whether anything was read.
+    /// Reads the logs that have new events, as far as there is room. Returns whether it has read
+    /// any.
     async fn read(&mut self, heads: &Heads) -> Result<bool, StoreError> {
         let room = self.backlog.room();
         if room == 0 {
@@ -246,8 +247,8 @@ impl Slot {
         if behind.is_empty() {
             return Ok(false);
         }
-        let most = (room / behind.len()).clamp(1, MOST);
-        let read = self.consumer.backend.read_log(&behind, most).await?;
+        let limit = (room / behind.len()).clamp(1, MOST);
+        let read = self.consumer.backend.read_log(&behind, limit).await?;
         if self.consumer.backend.memory_use().is_some() {
             // a store that is full drops even new events
             self.unsure.extend(behind.iter().map(|(bucket, _)| *bucket));
@@ -258,7 +259,7 @@ impl Slot {
             let count = events.len();
             self.consumer.count_read(count);
             self.backlog.take(events, types);
-            if count < most
+            if count < limit
                 && let Some(head) = heads.positions.get(usize::from(bucket))
             {
                 // missing events were deleted
@@ -268,8 +269,8 @@ impl Slot {
         Ok(true)
     }
 
-    /// Up to `most` logs that have new events, and where to read on.
-    fn behind(&mut self, heads: &Heads, most: usize) -> Vec<(u16, Position)> {
+    /// Up to `limit` logs that have new events, with the positions to read from.
+    fn behind(&mut self, heads: &Heads, limit: usize) -> Vec<(u16, Position)> {
         let count = self.buckets.len();
         let in_turn = (0..count).map(|step| self.buckets[(self.turn + step) % count]);
         let behind = in_turn.filter_map(|bucket| {
@@ -277,12 +278,12 @@ impl Slot {
             let read = self.backlog.read(bucket)?;
             (head > read).then_some((bucket, read))
         });
-        let behind: Vec<_> = behind.take(most).collect();
+        let behind: Vec<_> = behind.take(limit).collect();
         self.turn = self.turn.wrapping_add(1);
         behind
     }
 
-    /// Says so when a log was shortened beyond where this consumer was. It is asked after the log
+    /// Reports a log that was trimmed beyond the position of this consumer. Call it after the log
     /// was read.
     async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
         let unsure = read_from.iter();
@@ -301,8 +302,8 @@ impl Slot {
         Ok(())
     }
 
-    /// Writes down what has changed, once that has waited for more for long enough. False: it is
-    /// not this replica's to write.
+    /// Stores the changes, once they have waited long enough for more. Returns false if this
+    /// replica has lost the slot.
     async fn commit_if_due(&mut self) -> bool {
         if self.unsent.is_none() {
             match self.commit_due_in() {
@@ -347,7 +348,8 @@ impl Slot {
         self.consumer.backend.commit(&holding, change).await
     }
 
-    /// Reads the pending events again, after a replay. False if the consumer does not exist.
+    /// Reads the pending events again, after a replay. Returns false if the consumer does not
+    /// exist.
     async fn reload(&mut self) -> bool {
         match open::where_it_was(&self.consumer).await {
             Some(ledger) => {
@@ -378,7 +380,7 @@ impl Slot {
         self.backlog.resume(records, self.consumer.now_ms());
     }
 
-    /// How long there is nothing to do by itself.
+    /// The time until there is work again, unless something else happens.
     fn pause(&mut self) -> Duration {
         let commit = self.commit_due_in().unwrap_or(LONG);
         let is_free = self.deliveries.len() < AT_ONCE;

@@ -96,7 +96,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
 }
 
 impl StoredEvent<'_> {
-    /// The event; none when it is not what this version writes.
+    /// Reads an event; `None` if it is not in the format of this version.
     pub(super) fn read(self) -> Option<Event> {
         let keys = match self.keys {
             Some(keys) => Some(Json::parse(keys.get()).ok()?),

@@ -17,7 +17,7 @@ use crate::store::{Backend, Clock, EventLog as _, Ledgers as _, MemoryStore};
 
 const NAME: &str = "app.test";
 
-/// A replica that is held up for a while on a busy machine keeps its leases: events come once.
+/// A replica that a busy machine delays for a while keeps its leases: events arrive once.
 const FAST: Timing = Timing {
     lease: Duration::from_secs(30),
     renew: Duration::from_millis(50),
@@ -34,7 +34,7 @@ type Judge = Box<dyn Fn(&Event, usize) -> bool + Send + Sync>;
 /// Takes or refuses events, and remembers those that it took.
 struct Recorder {
     types: EventTypes,
-    /// Whether an event is taken at the attempt of that number, from 1.
+    /// Whether an event is accepted at the attempt of this number, from 1.
     judge: Judge,
     attempts: Mutex<BTreeMap<EventId, usize>>,
     taken: Mutex<Vec<Event>>,
@@ -377,7 +377,7 @@ fn what_was_delivered_and_not_noted_before_a_crash_is_delivered_again() {
         ..FAST
     };
 
-    // without a word: not even what is dropped gets to say one
+    // stops without cleaning up, as after a crash
     let doomed = runtime();
     doomed.block_on(async {
         let events = bench.consume_by(&recorder, never).await;
@@ -519,7 +519,7 @@ async fn who_has_lost_the_lease_writes_nothing_down() {
     recorder.gate.add_permits(1);
     until(async || recorder.count() == 1).await;
 
-    // nobody repeats its work, and it does not touch later events
+    // no replica repeats its work, and it does not touch later events
     for thread in threads::<50>() {
         bench.log(thread, 2).await;
     }

@@ -1,25 +1,25 @@
-//! The times that consumers go by.
+//! The times of consumers.
 
 use std::time::Duration;
 
-/// How long things take and last. Tests shorten it.
+/// The intervals and lifetimes of consumers. Tests shorten them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// How long a slot is held without a renewal.
     pub lease: Duration,
     /// Between renewals.
     pub renew: Duration,
-    /// From the first failure of an event to its second attempt.
+    /// The pause between the first failure of an event and its second attempt.
     pub first_delay: Duration,
     /// Each delay is twice the one before, up to this.
     pub longest_delay: Duration,
     /// How long an event is attempted before it is parked.
     pub give_up_after: Duration,
-    /// How long what was done may wait to be written down together with more.
+    /// How long outcomes may wait to be stored together.
     pub batch: Duration,
-    /// How long it may wait that events which nobody wants have been passed over.
+    /// How long the progress over unwanted events may wait to be stored.
     pub idle_batch: Duration,
-    /// How long nothing is looked at by itself; the clock may have been put ahead meanwhile.
+    /// The longest sleep without an event; the clock may jump meanwhile.
     pub tick: Duration,
     /// How long deliveries that run may take to finish at shutdown.
     pub shutdown: Duration,

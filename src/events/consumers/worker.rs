@@ -1,4 +1,4 @@
-//! A durable consumer at work on this replica: holds its share of the slots and has them worked on.
+//! Runs a durable consumer on this replica: holds its share of the slots and starts their workers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ const MISSING_MAX: u32 = 3;
 struct Slots(HashMap<u16, JoinHandle<Ended>>);
 
 impl Consumer {
-    /// Works until `stop`, then finishes what runs and gives the slots back. `poke` has it look
-    /// for replays at once.
+    /// Works until `stop`, then finishes running deliveries and gives the slots back. `poke` makes
+    /// it look for replays at once.
     pub(super) async fn run(
         self: Arc<Self>,
         tail: Tail,
@@ -51,7 +51,7 @@ impl Consumer {
         tokio::join!(hold, work);
     }
 
-    /// Works on the slots that are held.
+    /// Starts workers for the held slots.
     async fn work(
         self: Arc<Self>,
         tail: Tail,
@@ -89,7 +89,7 @@ impl Consumer {
         slots.drain().await;
     }
 
-    /// A ledger that is gone though the consumer is not, such as after a store was emptied.
+    /// The ledger is missing although the consumer exists, as after a store was emptied.
     async fn make_anew(&self) {
         let consumer = &self.name;
         match open::at_the_end(&*self.backend, &self.name).await {
@@ -98,7 +98,7 @@ impl Consumer {
         }
     }
 
-    /// Has the changes of all threads logged for as long as they are wanted.
+    /// Keeps the changes of all threads in the log for as long as the handler wants them.
     async fn keep_watch(&self) {
         let mut outage = Outage::new("logging changes of threads for a consumer");
         loop {
@@ -133,8 +133,8 @@ impl Consumer {
 }
 
 impl Slots {
-    /// Ends the work on all but these, at once: they are another replica's. Whether any that is
-    /// left over has no ledger.
+    /// Stops the workers of all other slots at once, since other replicas hold them. Returns
+    /// whether any remaining slot has no ledger.
     async fn keep(&mut self, numbers: &[u16]) -> bool {
         let mut is_missing = false;
         for (number, task) in std::mem::take(&mut self.0) {
@@ -152,7 +152,7 @@ impl Slots {
     /// Waits for all slots to finish after a stop.
     async fn drain(&mut self) {
         for (_, task) in self.0.drain() {
-            // one that has panicked has nothing to finish
+            // a worker that has panicked has nothing to finish
             let _ = task.await;
         }
     }

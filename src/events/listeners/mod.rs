@@ -13,10 +13,10 @@ use super::size::bytes_named;
 use crate::domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 use crate::store::Watched;
 
-/// Events that wait for a listener at most; one that is slower is cut off.
+/// Most events that wait for a listener; a slower listener is disconnected.
 const ROOM: usize = 128;
-/// The same in bytes of names of keys, about. All listeners to a thread share its events, but a client may
-/// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
+/// The same limit in bytes of names of keys, approximately. All listeners to a thread share its events,
+/// but a client may listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
 const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
 
 /// A message to a listener.
@@ -24,7 +24,7 @@ const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
 pub(super) enum Heard {
     /// Something happened to its thread.
     Event(Arc<Event>),
-    /// For a while its thread may have changed without an event. From now on it does not.
+    /// Its thread may have changed without an event for a while, and is watched again from now on.
     Lapsed(Watched),
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Heard {
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     logs: Mutex<HashMap<u16, Log>>,
-    /// A log is wanted that was not before.
+    /// A log that was not wanted before is wanted now.
     wanted: Notify,
     /// The number of the listener that comes next.
     next: AtomicU64,
@@ -51,7 +51,7 @@ struct Log {
 struct Listened {
     /// By number, so that each of many listeners leaves at the same cost.
     ears: HashMap<u64, Ear>,
-    /// When it was last said that its changes are to be logged.
+    /// The time of the last request to log its changes.
     watched: Instant,
 }
 
@@ -62,7 +62,7 @@ struct Ear {
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// Listens to one thread. A listener that does not keep up is cut off.
+/// Listens to one thread. A listener that does not keep up is disconnected.
 #[derive(Debug)]
 pub(super) struct Listener {
     listeners: Arc<Listeners>,
@@ -86,8 +86,8 @@ impl Heard {
 }
 
 impl Listeners {
-    /// Begins to listen: whatever is logged from now on will be heard, once it was said by
-    /// [`Listener::start`] where "now" was.
+    /// Begins to listen: the listener receives all events from now on, once [`Listener::start`] has
+    /// named the position of "now".
     pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
         let (sender, heard) = mpsc::channel(ROOM);
         let waiting_bytes = Arc::<AtomicUsize>::default();
@@ -127,14 +127,14 @@ impl Listeners {
         self.wanted.notified().await;
     }
 
-    /// Wakes a waiting reader to look once more.
+    /// Wakes a waiting reader, so that it looks again.
     pub(super) fn look_again(&self) {
         self.wanted.notify_one();
     }
 
-    /// Hands out events of a log, which were read after `from`; how many listeners are cut off by
-    /// that. Nothing is handed out when the log is wanted from elsewhere by now: then it will be
-    /// read once more.
+    /// Hands out events of a log, which were read after `from`; returns the number of listeners
+    /// that were disconnected. It hands out nothing if the log is wanted from another position by
+    /// now: then it is read again.
     pub(super) fn hand_out(&self, bucket: u16, from: Position, events: Vec<Event>) -> usize {
         let mut logs = self.lock();
         let Some(log) = logs.get_mut(&bucket) else {
@@ -181,9 +181,9 @@ impl Listeners {
         logs.iter().flat_map(threads).collect()
     }
 
-    /// Takes note that a thread's changes are logged for so long since before it was asked for. Its
-    /// listeners hear of it when the time before may have been over already. How many are cut off
-    /// by that.
+    /// Notes that the changes of a thread are logged, for this long since before the call. It tells
+    /// the listeners if the previous time may have been over already. Returns the number of
+    /// listeners that were disconnected.
     pub(super) fn note_watched(
         &self,
         bucket: u16,
@@ -212,7 +212,7 @@ impl Listeners {
 }
 
 impl Listened {
-    /// How many were cut off, as they had no room.
+    /// The number of listeners that were disconnected because their channel was full.
     fn tell(&mut self, heard: &Heard) -> usize {
         let (before, bytes) = (self.ears.len(), heard.bytes());
         self.ears.retain(|_, ear| ear.tell(heard, bytes));
@@ -230,7 +230,7 @@ impl Ear {
 }
 
 impl Listener {
-    /// Says where the log ended at a moment after this began to listen.
+    /// Sets the end of the log at a moment after this began to listen.
     pub(super) fn start(&mut self, head: Position) {
         if !self.is_first {
             return;
@@ -245,7 +245,8 @@ impl Listener {
         self.listeners.wanted.notify_one();
     }
 
-    /// The next message; none if the listener was too slow, and is cut off. May be dropped and called again.
+    /// The next message; `None` if the listener was too slow and is disconnected. It is safe to drop the
+    /// future and call this again.
     pub(super) async fn hear(&mut self) -> Option<Heard> {
         let heard = self.heard.recv().await?;
         self.waiting_bytes
@@ -253,7 +254,7 @@ impl Listener {
         Some(heard)
     }
 
-    /// Up to where all is heard, if nothing waits to be heard.
+    /// The position up to which it has received all events, if no event waits.
     pub(super) fn heard_up_to(&self) -> Option<Position> {
         // in this order: events handed out up to there are in the channel by now
         let position = self.listeners.lock().get(&self.bucket)?.position;

@@ -1,4 +1,4 @@
-//! Which key of a ring signs, by what the replicas say of theirs.
+//! Decides which key of a ring signs, from the cards of all replicas.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ pub(super) struct Agreement {
     digests: Vec<String>,
     wait: Duration,
     /// When this replica last heard the others. That report counts for as long as cards do: a process that was frozen
-    /// for longer has missed replicas that came and went. By this machine's monotonic clock, as all times here: no
-    /// clock that jumps makes a wait shorter.
+    /// for longer has missed replicas that came and went. Like all times here, it is from this machine's monotonic
+    /// clock, so that a jump of a clock shortens no wait.
     heard: Option<Instant>,
-    /// Since when all replicas have had the chosen key, as far as this one has seen.
+    /// The time since which all replicas have had the chosen key, as far as this one has seen.
     held_since: Option<Instant>,
     /// Whether all replicas had the key that signs.
     is_shared: bool,
@@ -34,11 +34,12 @@ pub(super) enum Situation {
     Agreed,
     /// All have the chosen key, but not for long enough yet.
     Settling,
-    /// Some lack the chosen key, so another one signs that all have.
+    /// Some lack the chosen key, so another key signs, which all have.
     Withheld,
-    /// Some do not say which keys they have, and the others have the key that signs. It stays.
+    /// Some do not report their keys, and the others have the key that signs. It stays.
     Unknown,
-    /// No key is on all replicas, as far as they say: whatever signs, some cannot verify it.
+    /// No key is on all replicas, as far as they report: some cannot verify the signatures of any
+    /// key.
     Apart,
 }
 
@@ -46,9 +47,9 @@ pub(super) enum Situation {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Verdict {
     pub(super) situation: Situation,
-    /// Replicas that say that they lack the chosen key.
+    /// Replicas that report that they lack the chosen key.
     pub(super) without: usize,
-    /// Replicas that do not say which keys they have.
+    /// Replicas that do not report their keys.
     pub(super) silent: usize,
     /// Names of keys that others sign with and this replica lacks.
     pub(super) foreign: Vec<String>,
@@ -74,7 +75,7 @@ impl Agreement {
         }
     }
 
-    /// Nothing was heard of the others for a time, so all have to show their keys for a while again.
+    /// Nothing was heard from the others for a while, so the wait for the chosen key begins again.
     pub(super) fn forget(&mut self) {
         self.heard = None;
     }
@@ -88,8 +89,8 @@ impl Agreement {
         self.heard.is_some_and(|heard| now - heard <= LASTS)
     }
 
-    /// Has the ring sign as follows from what the living replicas say, this one among them. None
-    /// stands for one that says nothing. They were asked at that time.
+    /// Decides which key signs, from the cards of all live replicas, including this one. `None`
+    /// stands for a replica without a card. `now` is the time of the question.
     pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let told: Vec<_> = cards.iter().flatten().collect();
         let without = |index: usize| {
@@ -112,7 +113,8 @@ impl Agreement {
         } else if is_on_all(signing) {
             signing
         } else {
-            // what signs now is lost on some: rather any that is on all, at once
+            // some replicas cannot verify the key that signs now: use any key that all have, at
+            // once
             let others = std::iter::once(chosen).chain(0..self.digests.len());
             others
                 .into_iter()
@@ -173,7 +175,7 @@ mod tests {
         agreement
     }
 
-    /// Has a replica hear the same again and again from one time to another.
+    /// Gives a replica the same cards at intervals, from one time to another.
     fn hear(
         agreement: &mut Agreement,
         cards: &[Option<Card>],

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::KeyRing;
 
-/// Prints of keys, each as `digest:name`. Members that a later version adds are passed over.
+/// Prints of keys, each as `digest:name`. Members that a later version adds are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Card {
     /// The one that signs, once that is decided.
@@ -35,7 +35,8 @@ impl Card {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// None: another version wrote it, so nothing is known of that replica's keys.
+    /// Parses a card; `None` if another version wrote it, so that the keys of its replica are
+    /// unknown.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }

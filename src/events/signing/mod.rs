@@ -18,21 +18,22 @@ use agreement::{Agreement, Situation, Verdict};
 use card::{Card, digest_of};
 pub use status::SigningStatus;
 
-/// How often a replica tells the others. A key that was held back signs that much later at most.
+/// The interval at which a replica announces its keys. A withheld key signs at most this much
+/// later.
 const EVERY: Duration = Duration::from_secs(2);
-/// How long that counts: longer than a lease of the pool, so that a replica which has crashed does not
-/// look like one that says nothing.
+/// How long an announcement counts: longer than a lease of the pool, so that a crashed replica does
+/// not look like one without a card.
 const LASTS: Duration = Duration::from_secs(15);
 
 impl Events {
-    /// Tells the other replicas which signing keys this one has, now and from now on, and has the
-    /// ring's chosen key sign only while all of them have it.
+    /// Announces the signing keys of this replica at intervals, and lets the chosen key of the ring
+    /// sign only while all replicas have it.
     ///
     /// A key that is not in use yet begins to sign when no replica has lacked it for `wait`. So a
-    /// replica that is away for less still counts. Until then the key that was in use signs on.
+    /// replica that is away for less still counts. Until then, the previous key signs.
     ///
-    /// Every program that hands out or verifies ids over this store should call this once: one that
-    /// says nothing about its keys keeps the others from changing theirs.
+    /// Every program that issues or verifies ids over this store should call this once: one that
+    /// does not announce its keys keeps the others from changing theirs.
     ///
     /// # Errors
     /// [`StoreError`] when the ring has several keys and the other replicas cannot be asked.
@@ -93,8 +94,8 @@ impl Sharing {
         self.look().await
     }
 
-    /// Goes on with the key that signed last, if it is still there. So a fleet that was stopped as a whole,
-    /// or whose first replica finds nobody, does not begin with a new key.
+    /// Continues with the key that signed last, if the ring still has it. So a fleet that was stopped as a
+    /// whole, or whose first replica finds no others, does not begin with a new key.
     async fn resume(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
@@ -109,9 +110,9 @@ impl Sharing {
         Ok(())
     }
 
-    /// Tells the others, hears them, and signs as follows from that. The note names a key that all
-    /// have: one that a misconfigured replica left would say nothing to the next start, which would
-    /// sign with the chosen key at once.
+    /// Announces the keys, reads the cards of the others, and decides which key signs. The note
+    /// names a key that all have: one that a misconfigured replica left would say nothing to the
+    /// next start, which would sign with the chosen key at once.
     async fn look(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let card = Card::of(&self.ring);

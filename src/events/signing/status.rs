@@ -1,15 +1,15 @@
-//! How the agreement on a signing key stands, for metrics.
+//! The state of the agreement on a signing key, for metrics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::agreement::Verdict;
 
-/// How far the replicas agree on the signing key. By default, they do.
+/// The agreement of the replicas on the signing key; complete by default.
 #[derive(Debug, Default)]
 pub struct SigningStatus(Mutex<Verdict>);
 
 impl SigningStatus {
-    /// Live replicas that lack the chosen key, or do not say.
+    /// Live replicas that lack the chosen key, or do not report their keys.
     #[must_use]
     pub fn replicas_without(&self) -> usize {
         let verdict = self.lock();

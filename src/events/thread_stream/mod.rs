@@ -1,4 +1,4 @@
-//! The events of one thread, from now on or from where a reader was before.
+//! The events of one thread, from now on or from a cursor.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::store::{Backend, StoreError, Watched};
 
 /// Events of the log that are read at once to catch up.
 const MOST: usize = 256;
-/// The same at first: with as many names as they may have, these are 2 MiB.
+/// The number of events in the first read: with the most names of keys, they take 2 MiB.
 const FIRST: usize = 32;
-/// Bytes of names of keys in events that wait to be taken, about, at most: a reader that takes
-/// nothing would else hold many events of a thousand keys.
+/// Most bytes, approximately, of names of keys in waiting events: without this limit, a reader that
+/// takes nothing would hold many events of a thousand keys.
 pub(super) const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
 
-/// How far a reader of a thread's events is.
+/// The position of a reader of a thread's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadCursor {
     /// Up to there it knows all events.
@@ -50,14 +50,14 @@ pub enum ThreadItem {
 
 /// The events of a thread.
 ///
-/// Each accepted write is one version, so a reader that knows one version and meets the next but
-/// one has missed something: that is how gaps are seen.
+/// Each accepted write is one version, so versions reveal gaps: a reader that knows version 5 and
+/// receives 7 has missed an event.
 #[derive(Debug)]
 pub struct ThreadStream {
     log: Arc<dyn Backend>,
     id: ThreadId,
     listener: Listener,
-    /// Up to where events were taken, be it from the log or from the listener.
+    /// The position up to which events were taken, from the log or from the listener.
     read: ThreadCursor,
     /// The position of the last thing that `read.stamp` was checked against.
     proven: Position,
@@ -82,7 +82,7 @@ struct CatchUp {
     told: bool,
 }
 
-/// Counts a stream for as long as it is open.
+/// Counts a stream while it is open.
 #[derive(Debug)]
 pub(super) struct Open {
     counters: Arc<EventCounters>,
@@ -149,8 +149,8 @@ impl ThreadStream {
         stream
     }
 
-    /// The next thing; none when this replica stops, or when the reader is too slow and is cut off.
-    /// May be dropped and called again.
+    /// The next item; `None` when this replica stops, or when the reader is too slow and is
+    /// disconnected. It is safe to drop the future and call this again.
     ///
     /// # Errors
     /// [`StoreError`] when what was missed cannot be read.
@@ -191,7 +191,7 @@ impl ThreadStream {
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
-                // a store that need not wait would let nobody else have a turn
+                // a store that never waits would block the other tasks of this worker
                 yield_now().await;
                 continue;
             }
@@ -210,7 +210,7 @@ impl ThreadStream {
 
     fn resume(&mut self, cursor: ThreadCursor, now: Watched) {
         if cursor.position > now.head {
-            // the log that it is of is gone
+            // its log is gone
             self.reset(now.stamp.version);
             return;
         }
@@ -219,13 +219,13 @@ impl ThreadStream {
         self.fall_behind(now);
     }
 
-    /// Has the log read up to a moment at which the thread is known.
+    /// Plans to read the log up to a moment at which the thread is known.
     fn fall_behind(&mut self, until: Watched) {
         let told = false;
         self.behind = Some(CatchUp { until, told });
     }
 
-    /// Reads on in the log. Nothing has changed when this is dropped before it ends.
+    /// Reads more of the log. Dropping it before its end changes nothing.
     async fn catch_up(&mut self, behind: CatchUp) -> Result<(), StoreError> {
         let CatchUp { until, mut told } = behind;
         let from = self.read.position;
@@ -276,7 +276,7 @@ impl ThreadStream {
         Ok(())
     }
 
-    /// All up to that moment is read: the reader should know the thread as it was then.
+    /// All events up to that moment were read, so the reader should know the thread as it was then.
     fn arrive(&mut self, until: Watched, told: bool) {
         self.read.position = self.read.position.max(until.head);
         if self.proven > until.head {
@@ -326,8 +326,8 @@ fn follows(event: &Event, known: Stamp) -> bool {
         EventKind::Updated { .. } => {
             is_living && event.life == known.life && event.version == known.version + 1
         }
-        // a thread whose time has passed is absent before its event comes; of one that was lost
-        // nobody knows the version
+        // an expired thread is absent before its event arrives; the version of a lost one is
+        // unknown
         EventKind::Destroyed { state_lost, .. } => {
             !is_living || state_lost || event.life == known.life && event.version == known.version
         }

@@ -7,7 +7,7 @@ use crate::domain::{Key, Operation, Policy, Value, Write};
 use crate::events::{EventSettings, Events};
 use crate::store::{Clock, EventLog, MemoryStore, Store};
 
-/// A thread with a listener, in a store whose clock can be put ahead.
+/// A thread with a listener, in a store whose clock a test can advance.
 struct Scene {
     store: MemoryStore,
     clock: Clock,
@@ -102,7 +102,7 @@ async fn a_gap_is_told_before_the_event_that_shows_it() {
     write(&scene.store, &scene.id).await;
 
     assert_eq!(scene.hear(2).await, [-3, 3]);
-    // and not once more when that is noticed in the other way too
+    // and not again when the other way notices it too
     scene.watch_again().await;
     write(&scene.store, &scene.id).await;
     assert_eq!(scene.hear(1).await, [4]);

@@ -1,4 +1,4 @@
-//! Whether requests are still wanted here.
+//! Whether a load balancer may send requests to this replica.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::store::millis;
 
-/// How long an answer of the store that it takes writes is believed. Several balancers ask every few
-/// seconds, and strangers as often as they like: they cost one write a second at most.
+/// How long a successful write to the store counts as proof. So probes cost one write a second at
+/// most, however many clients send them.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Whether a load balancer may send requests. Clones share it.
@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(1);
 pub struct Readiness {
     is_leaving: Arc<AtomicBool>,
     start: Instant,
-    /// Until when the store is taken to take writes, in milliseconds from the start.
+    /// The time until which the last write counts, in milliseconds from the start.
     fresh_until_ms: Arc<AtomicU64>,
 }
 
@@ -30,7 +30,7 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// From now on `/readyz` says that requests are to go elsewhere; those that come are served.
+    /// From now on, `/readyz` answers 503; the server still serves requests.
     pub fn leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
     }
@@ -39,12 +39,12 @@ impl Readiness {
         self.is_leaving.load(Ordering::Relaxed)
     }
 
-    /// Whether the store has just taken a write.
+    /// Whether the store has accepted a write just now.
     pub(super) fn is_fresh(&self) -> bool {
         millis(self.start.elapsed()) < self.fresh_until_ms.load(Ordering::Relaxed)
     }
 
-    /// The store has taken one.
+    /// Notes that the store has accepted a write.
     pub(super) fn confirm(&self) {
         let until = millis(self.start.elapsed() + FRESH);
         self.fresh_until_ms.store(until, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use crate::webhooks::{EndpointChange, EndpointUrl, Secret};
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
-/// A list that names each type of event once may have all of them.
+/// The list may name each type of event once.
 type TypeNames = List<String, 1, { EventType::ALL.len() }>;
 
 /// An endpoint to create.
@@ -105,7 +105,7 @@ pub(super) fn read_replay(body: &str) -> Result<Option<Vec<EventId>>, ApiError> 
     events.map(parse_all).transpose()
 }
 
-/// A null asks for a new one.
+/// With null, the server creates a new one.
 fn read_secret(RawJson(json): RawJson<'_>) -> Result<Secret, ApiError> {
     if json == "null" {
         return Ok(Secret::random());

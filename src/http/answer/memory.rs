@@ -1,4 +1,4 @@
-//! The memory that large answers of a worker may take until their clients have taken them.
+//! Limits the memory for large answers of a worker until their clients have taken them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,16 +21,17 @@ const PART_BYTES: usize = 16_384;
 /// The system reports progress in steps of up to a third of its buffer, so the credit spans several.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(3);
-/// How long an answer waits for memory at most, and how often slow clients are looked for meanwhile.
+/// How long an answer waits for memory at most, and the interval of checks for slow clients
+/// meanwhile.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(250);
-/// Answers that wait are in memory already. All of them together have this part of the limit in addition.
+/// Waiting answers are in memory already. Together they may take this part of the limit in addition.
 const WAITING_PART: usize = 4;
 
 /// Holds the large answers of one worker, up to a limit.
 ///
-/// The memory owns the bytes, and the connection has only a claim to them. So an answer that is given up is
-/// freed at once, even while its connection waits for a client that reads nothing.
+/// The memory owns the bytes, and the connection has only a claim to them. So dropping an answer frees it
+/// at once, even while its connection waits for a client that reads nothing.
 #[derive(Debug, Clone)]
 pub struct AnswerMemory(Rc<Pool>);
 
@@ -50,7 +51,7 @@ struct Pool {
 #[derive(Debug)]
 struct Leaving {
     rest: Bytes,
-    /// It is given up after this time if others wait.
+    /// It is dropped after this time if others wait.
     due: Instant,
     room: Option<OwnedSemaphorePermit>,
 }
@@ -99,8 +100,8 @@ impl AnswerMemory {
         Ok(self.insert(answer, Some(room)))
     }
 
-    /// Holds an answer that must not be refused, since what it tells is done. If there is no room, it takes
-    /// that of the answers that are furthest behind.
+    /// Holds an answer that must not be rejected, since it reports a finished write. If there is no room,
+    /// it takes the memory of the slowest answers.
     pub(crate) fn hold_now(&self, answer: Bytes) -> HeldAnswer {
         let wanted = self.wanted(&answer);
         let room = self.try_acquire(wanted);
@@ -135,7 +136,7 @@ impl AnswerMemory {
         }
     }
 
-    /// Gives up answers that are taken too slowly. Many may wait, so this looks once for all of them.
+    /// Drops answers that their clients take too slowly. One check serves all waiting answers.
     fn give_up_slow(&self, now: Instant) {
         if now < self.0.next_look.get() {
             return;
@@ -145,7 +146,7 @@ impl AnswerMemory {
         leaving.retain(|_, answer| answer.due >= now);
     }
 
-    /// Frees room by giving answers up. If those that wait have all of it, there is less than is wanted.
+    /// Frees room by dropping answers. It may free less than `bytes`, if waiting answers hold the rest.
     fn take_over(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
         let mut leaving = self.0.leaving.borrow_mut();
         let mut room: Option<OwnedSemaphorePermit> = None;
@@ -186,7 +187,7 @@ impl AnswerMemory {
 }
 
 impl Leaving {
-    /// Passes on the next part. That this is wanted means that the client has taken those before.
+    /// Passes on the next part. The call shows that the client has taken the earlier ones.
     fn next(&mut self, now: Instant) -> Bytes {
         let part = self.rest.split_to(self.rest.len().min(PART_BYTES));
         let earned = Duration::from_micros(part.len() as u64 * 1_000_000 / BYTES_PER_SECOND);
@@ -219,7 +220,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A connection's claim to an answer, as its body. If the answer is given up, the body ends early, and actix
+/// A connection's claim to an answer, as its body. If the answer is dropped, the body ends early, and actix
 /// closes the connection.
 #[derive(Debug)]
 pub(crate) struct HeldAnswer {

@@ -1,4 +1,4 @@
-//! How answers are put together.
+//! Builds answers.
 
 pub(super) mod json;
 pub(super) mod memory;
@@ -7,5 +7,5 @@ pub(super) mod receipt;
 
 use actix_web::http::header::HeaderName;
 
-/// How many elements an array or a history has, of which an answer shows a part.
+/// The length of an array or a history of which the answer shows a part.
 pub(super) const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");

@@ -1,4 +1,4 @@
-//! Media types of bodies both ways.
+//! Media types of requests and answers.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{
@@ -55,7 +55,7 @@ fn accepts(request: &HttpRequest, answer: &'static str) -> Result<(), ApiError> 
     }
 }
 
-/// The type of a body; none is JSON.
+/// The type of a body, by default JSON.
 pub(crate) enum BodyType {
     Json,
     MergePatch,

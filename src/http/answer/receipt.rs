@@ -47,7 +47,7 @@ impl Content {
     }
 }
 
-/// A write: version and size, and what the one operation answered.
+/// A write: version and size, and the result of the one operation.
 pub(crate) fn receipt(written: &Written) -> HttpResponse {
     let mut json = head(written);
     if let [answer] = &written.answers[..] {
@@ -57,7 +57,7 @@ pub(crate) fn receipt(written: &Written) -> HttpResponse {
     respond(StatusCode::OK, written, json)
 }
 
-/// A merge: version and size, and what each operation answered, in order.
+/// A merge: version and size, and the result of each operation, in order.
 pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
     let mut json = head(written);
     json.push_str(",\"results\":[");
@@ -70,7 +70,7 @@ pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
     respond(StatusCode::OK, written, json)
 }
 
-/// An answer to a write with its tag, marked when it was given before.
+/// An answer to a write with its tag, marked if it is a replay.
 pub(crate) fn respond(status: StatusCode, written: &Written, json: String) -> HttpResponse {
     let mut builder = HttpResponse::build(status);
     builder.insert_header((ETAG, etag(written.stamp)));
@@ -78,12 +78,12 @@ pub(crate) fn respond(status: StatusCode, written: &Written, json: String) -> Ht
     builder.insert_header(is_json()).body(json)
 }
 
-/// The type of these answers, as a header that all share.
+/// The type of these answers, as one shared header.
 fn is_json() -> (HeaderName, HeaderValue) {
     (CONTENT_TYPE, HeaderValue::from_static("application/json"))
 }
 
-/// Marks an answer that was given before.
+/// Marks a replay.
 pub(crate) fn mark_replay(builder: &mut HttpResponseBuilder, replayed: bool) {
     if replayed {
         builder.insert_header((REPLAYED, HeaderValue::from_static("true")));
@@ -123,7 +123,7 @@ fn write_answer(json: &mut String, answer: &Answer, before: &str) {
     }
 }
 
-/// Without the machinery of formats: every write is answered with some.
+/// Writes digits without `format!`: every answer to a write contains some numbers.
 fn push_number(json: &mut String, number: impl itoa::Integer) {
     json.push_str(itoa::Buffer::new().format(number));
 }

@@ -17,7 +17,7 @@ use crate::store::StoreError;
 
 /// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// After how many milliseconds a client comes back.
+/// Milliseconds after which a client reconnects.
 const RETRY_MS: u32 = 2_000;
 
 /// An event as bytes, sent at once.
@@ -39,7 +39,7 @@ pub(crate) trait Source: 'static {
     /// The cursor of a client that has received all events; none if there are more.
     fn cursor(&self) -> Option<String>;
 
-    /// The next item to send; none at the end. May be dropped and called again.
+    /// The next item to send; none at the end. It is safe to drop the future and call this again.
     fn next(&mut self) -> impl Future<Output = Result<Option<Self::Item>, StoreError>>;
 
     /// How it is sent.
@@ -60,8 +60,8 @@ pub(crate) fn head() -> HttpResponse {
     headers().streaming(stream::empty::<Result<Bytes, Infallible>>())
 }
 
-/// A stream that goes on until its source ends, or fails: then the client comes back and goes on
-/// from its last cursor.
+/// A stream that lasts until its source ends or fails. Then the client reconnects and resumes from
+/// its last cursor.
 pub(crate) fn respond(source: impl Source, events: &Events) -> HttpResponse {
     let heartbeat = events.heartbeat();
     let first = format!("retry: {RETRY_MS}\nid: {}\n\n", source.start());
@@ -78,7 +78,7 @@ pub(crate) fn respond(source: impl Source, events: &Events) -> HttpResponse {
     headers().streaming(frames)
 }
 
-/// The next frame, or a comment if none comes for so long.
+/// The next frame, or a comment if no frame comes within the interval.
 async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String> {
     let item = tokio::select! {
         item = source.next() => item,

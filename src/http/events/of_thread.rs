@@ -118,7 +118,7 @@ impl Source for ThreadFeed {
 
     async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
         let item = self.stream.next().await?;
-        // the thread may have got another owner
+        // the thread may have a new owner by now
         match self.api.owners.check(&self.id, self.access).await {
             Ok(()) => Ok(item),
             Err(ServiceError::Store(error)) => Err(error),

@@ -1,4 +1,4 @@
-//! Fuzz targets of what a request says outside of its body.
+//! Fuzz targets for the parts of a request outside of its body.
 
 mod cursors;
 mod requests;

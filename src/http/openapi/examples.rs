@@ -1,4 +1,4 @@
-//! Examples of each operation: one conversation after another, in an order in which a test sends them to a server.
+//! Examples of each operation, as conversations. A test sends them to a server in this order.
 
 use std::collections::BTreeMap;
 

@@ -134,7 +134,7 @@ pub fn openapi_json() -> &'static str {
     })
 }
 
-/// Objects deeper than that are written in one line.
+/// Deeper objects are written in one line.
 const LINE_DEPTH: usize = 3;
 
 fn write(value: &Value, depth: usize, json: &mut String) {

@@ -1,4 +1,4 @@
-//! Serves the document, and Swagger UI at `/docs`, whose parts are all in the program.
+//! Serves the document, and Swagger UI at `/docs`. All its files are in the program.
 
 use std::io::Write;
 use std::sync::OnceLock;

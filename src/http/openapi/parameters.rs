@@ -1,4 +1,4 @@
-//! Parameters that several operations have: each is a component, which the operations refer to.
+//! Shared parameters: each is a component that operations refer to.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -63,8 +63,8 @@ fn each(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Parameter>> {
     operations.flat_map(|(_, operation)| operation.parameters.iter_mut().flatten())
 }
 
-/// Drops what the derived schemas say too much: an optional parameter is absent and never null, and a number has no
-/// bound of 64 bits, since a larger one means the same.
+/// Removes misleading parts of the derived schemas: an optional parameter is absent and never null, and a number
+/// has no bound of 64 bits, since the server treats a larger one as the largest.
 fn tidy(parameter: &mut RefOr<Parameter>) {
     if let RefOr::T(parameter) = parameter
         && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema

@@ -1,9 +1,9 @@
 //! Request bodies, read completely before a handler runs.
 //!
 //! A refusal that is sent while the client is still sending is often lost with the connection, so the server first
-//! reads the body to its end, whatever the answer will be, and drops it beyond the limit. It does not keep a body that
-//! is announced to be too large, answers at once if nobody waits for the end, and stops reading a body for which no
-//! memory is left.
+//! reads the body to its end, whatever the answer will be, and drops it beyond the limit. It keeps nothing of a body
+//! whose announced length is too large, answers at once if the client does not wait for the end, and stops reading a
+//! body if no memory is left for it.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -28,9 +28,9 @@ use crate::web::ApiError;
 
 /// A body that takes longer than this to arrive is given up.
 const TIME: Duration = Duration::from_secs(30);
-/// And one of which nothing arrives for so long.
+/// A body of which nothing arrives for this long is given up.
 const SILENCE: Duration = Duration::from_secs(10);
-/// A body that goes on for longer is not worth reading on: the connection is closed instead.
+/// The server does not read a longer body to its end: it closes the connection instead.
 const DRAIN_BYTES: usize = 64 * 1_048_576;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// How long a body waits for memory at most.
@@ -40,7 +40,7 @@ const BLOCK_BYTES: usize = 32_768;
 
 /// A body, or the reason for its absence.
 pub(crate) enum Body {
-    /// The bytes, and their share of the memory for as long as the request takes.
+    /// The bytes, and their share of the memory until the request is done.
     Whole {
         bytes: Bytes,
         _share: Option<Share>,
@@ -57,7 +57,7 @@ impl Body {
     /// The limit of a body, except for entries.
     pub(crate) const LIMIT_BYTES: u64 = BODY_MAX_BYTES;
 
-    /// That of a request whose body nobody reads.
+    /// The limit of a request whose body no handler reads.
     pub(crate) fn none() -> Self {
         Self::Whole {
             bytes: Bytes::new(),
@@ -109,8 +109,8 @@ impl Body {
         Self::collect(payload, limit_bytes).await
     }
 
-    /// Of what is announced to be too large nothing is kept, and nothing read that would not be read
-    /// to its end.
+    /// Keeps nothing of a body whose announced length is too large, and reads it only if it can be
+    /// read to its end.
     async fn refuse(payload: Arriving, limit_bytes: u64, announced_bytes: u64) -> Self {
         if announced_bytes > DRAIN_BYTES as u64 {
             let read_bytes = 0;
@@ -153,7 +153,7 @@ impl Body {
     async fn drain(mut payload: Arriving, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let mut end = None;
         payload.share.clear();
-        // whether the end is reached changes nothing but how likely the answer arrives
+        // reaching the end only makes it more likely that the answer arrives
         while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {
@@ -167,7 +167,7 @@ impl Body {
     }
 }
 
-/// Whether actix takes all that follows the head for the body of the request.
+/// Whether actix treats everything behind the head as the body of the request.
 pub(crate) fn is_endless(head: &RequestHead) -> bool {
     let upgrades = head.headers().get_all(UPGRADE);
     upgrades
@@ -175,8 +175,8 @@ pub(crate) fn is_endless(head: &RequestHead) -> bool {
         .any(|value| value.eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Kept with a connection, which has a body at a time, if any: a timer of its own for each would cost
-/// more than to read it.
+/// The timer of a connection, which has one body at a time: a timer for each body would cost more
+/// than reading it.
 #[derive(Debug, Clone, Default)]
 pub struct BodyAlarm(Rc<RefCell<Alarm>>);
 
@@ -237,7 +237,7 @@ impl Parts {
     }
 }
 
-/// A body that is read.
+/// A body that is being read.
 struct Arriving {
     payload: Payload,
     alarm: BodyAlarm,
@@ -245,7 +245,7 @@ struct Arriving {
     share: Share,
 }
 
-/// Why a body is not read on.
+/// Reasons to stop reading a body.
 enum Fault {
     /// It took too long.
     Late,
@@ -258,7 +258,7 @@ impl Arriving {
     /// first wait.
     async fn next(
         &mut self,
-        most: Duration,
+        limit: Duration,
         end: &mut Option<Instant>,
     ) -> Result<Option<Result<Bytes, PayloadError>>, Fault> {
         let mut next_by = None;
@@ -272,7 +272,7 @@ impl Arriving {
             self.connection.want_body(true);
             let next_by = *next_by.get_or_insert_with(|| {
                 let now = Instant::now();
-                (now + SILENCE).min(*end.get_or_insert(now + most))
+                (now + SILENCE).min(*end.get_or_insert(now + limit))
             });
             let mut alarm = self.alarm.0.borrow_mut();
             alarm.poll(cx, next_by).map(|()| Err(Fault::Late))
@@ -282,7 +282,7 @@ impl Arriving {
         next
     }
 
-    /// Takes memory for a part that has come, and waits for it if need be. Meanwhile nothing is read.
+    /// Takes memory for a part that has arrived, or waits for it. Meanwhile nothing is read.
     async fn make_room(&mut self, bytes: usize) -> Result<(), GivenUp> {
         let mut end = None;
         poll_fn(|cx| {

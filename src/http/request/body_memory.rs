@@ -1,4 +1,4 @@
-//! The memory that the bodies of a worker's requests may take.
+//! Limits the memory for the request bodies of a worker.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,18 +12,19 @@ use tokio::time::Instant;
 /// memory with large bodies does not keep small ones out.
 const FREE_BYTES: u64 = 16_384;
 /// While others wait for memory, a body has to arrive at this rate, measured over [`CREDIT`]; otherwise a
-/// client could keep others waiting with next to no effort.
+/// client could make others wait at hardly any cost.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(2);
-/// How often bodies that wait for memory look whether slow ones hold them up. A look goes through all bodies that
-/// arrive, so it is made once for all that wait.
+/// The interval of checks for slow bodies while others wait for memory. A check goes through all arriving bodies,
+/// so one serves all that wait.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
 /// Counts the bytes of bodies from when they arrive until their requests are done.
 ///
-/// Bytes count as they come and not as they are announced: announcing costs a client nothing. The oldest
-/// body that is still arriving may use all of the memory, and the others leave it room for a whole body. So
-/// bodies that are all half there do not wait for each other: the oldest gets on, or is given up.
+/// Bytes count when they arrive and not when they are announced, because announcing them costs a client
+/// nothing. The oldest body that is still arriving may use all of the memory, and the others leave it room
+/// for a whole body. So bodies that have arrived by half do not block each other: the oldest one
+/// continues, or is given up.
 #[derive(Debug, Clone)]
 pub struct BodyMemory(Rc<Pool>);
 
@@ -34,9 +35,9 @@ struct Pool {
     reserved_bytes: u64,
     used_bytes: Cell<u64>,
     next_number: Cell<u64>,
-    /// When to look for slow bodies again.
+    /// The time of the next check for slow bodies.
     next_look: Cell<Option<Instant>>,
-    /// Bodies that count and are not whole yet, the oldest first.
+    /// Bodies that count and are still incomplete, the oldest first.
     arriving: RefCell<BTreeMap<u64, Arrival>>,
 }
 
@@ -46,26 +47,26 @@ struct Arrival {
     state: Arrives,
 }
 
-/// How a body gets on.
+/// The progress of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrives {
-    /// It is given up after that time if others wait.
+    /// It is given up after this time if others wait.
     By(Instant),
-    /// It waits for memory itself.
+    /// It waits for memory.
     Waits,
     GivenUp,
 }
 
-/// The part of the memory that one body has. It is given back when this is dropped.
+/// The share of one body in the memory. Dropping it returns the memory.
 #[derive(Debug)]
 pub(crate) struct Share {
     memory: BodyMemory,
     bytes: u64,
-    /// Its place among those that arrive.
+    /// Its number among the arriving bodies.
     number: Option<u64>,
 }
 
-/// The memory went to others.
+/// The body was given up, and its memory went to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is left for the body")]
 pub(crate) struct GivenUp;
@@ -84,7 +85,7 @@ impl BodyMemory {
         }))
     }
 
-    /// The share of a body that begins.
+    /// A share for a new body.
     pub(super) fn share(&self) -> Share {
         Share {
             memory: self.clone(),
@@ -103,7 +104,7 @@ impl BodyMemory {
         }
     }
 
-    /// Whether the body of that number may have `bytes` more.
+    /// Whether the body of this number may take `bytes` more.
     fn has_room(&self, number: u64, bytes: u64) -> bool {
         let arriving = self.0.arriving.borrow();
         let is_oldest = arriving.keys().next() == Some(&number);
@@ -117,7 +118,7 @@ impl BodyMemory {
         is_first && self.0.used_bytes.get() + bytes <= most_bytes
     }
 
-    /// Wakes the oldest body that waits; it wakes the next one when it has what it wants.
+    /// Wakes the oldest waiting body, which wakes the next one when it has its memory.
     fn wake_waiting(&self) {
         let arriving = self.0.arriving.borrow();
         let mut arrivals = arriving.values();
@@ -127,7 +128,7 @@ impl BodyMemory {
     }
 }
 
-/// No limit, for requests that come by no connection of ours.
+/// No limit, for requests that do not arrive through our connections.
 impl Default for BodyMemory {
     fn default() -> Self {
         Self::new(u64::MAX, 0)
@@ -135,7 +136,7 @@ impl Default for BodyMemory {
 }
 
 impl Share {
-    /// Takes memory for bytes that have come, in the order in which the bodies began.
+    /// Takes memory for bytes that have arrived, in the order in which the bodies began.
     pub(super) fn poll_take(
         &mut self,
         cx: &Context<'_>,
@@ -216,7 +217,7 @@ impl Share {
         }
     }
 
-    /// Gives the memory back: nothing of the body is kept.
+    /// Returns the memory, because nothing of the body is kept.
     pub(crate) fn clear(&mut self) {
         *self = self.memory.share();
     }

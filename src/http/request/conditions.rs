@@ -22,7 +22,7 @@ pub(crate) struct WriteConditions {
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// `Idempotency-Key` and `x-turn-token` of a write that says in its body which version it wants, if any.
+/// `Idempotency-Key` and `x-turn-token` of a write whose body may name the expected version.
 #[derive(Debug)]
 pub(crate) struct Repeatable {
     pub(crate) idempotency: Option<IdempotencyKey>,
@@ -45,7 +45,7 @@ impl ReadConditions {
         }
     }
 
-    /// Whether the client has this version already.
+    /// Whether the client already has this version.
     ///
     /// # Errors
     /// [`Refusal::VersionMismatch`] when it wants another one.
@@ -70,7 +70,7 @@ impl ReadConditions {
     }
 }
 
-/// Weak comparison, as RFC 9110, section 13.1.2 has it.
+/// Weak comparison, by RFC 9110, section 13.1.2.
 fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
     if value == "*" {
         return stamp.version > 0;
@@ -138,7 +138,8 @@ pub(crate) fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError>
     }
 }
 
-/// The key as it was sent, and what a repeat is recognized by: method, path with query, and body.
+/// The key as it was sent, and the data that identifies a repeat: method, path with query, and
+/// body.
 fn idempotency(
     request: &HttpRequest,
     body: &[u8],
@@ -170,7 +171,7 @@ fn idempotency(
 impl WriteConditions {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         if request.headers().contains_key(IF_NONE_MATCH) {
-            // it would have to be about the one key, and writes are conditional on the thread
+            // it would refer to the one key, but writes are conditional on the thread
             let detail = "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread";
             return Err(ApiError::InvalidParameter(detail.into()));
         }

@@ -11,7 +11,8 @@ use crate::http::Api;
 use crate::identity::{ApiKey, Caller};
 use crate::web::{ApiError, SessionId};
 
-/// Put into a request's extensions by the envelope. One thing and not several: each costs an allocation.
+/// The data that the envelope adds to the extensions of a request. It is one value, because each one
+/// costs an allocation.
 pub(crate) struct RequestContext {
     session: SessionId,
     pub(crate) body: Body,
@@ -22,7 +23,7 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
-    /// That of a request whose body was not read yet.
+    /// The context of a request whose body was not read yet.
     pub(crate) fn new(session: SessionId) -> Self {
         Self {
             session,
@@ -50,7 +51,7 @@ pub(crate) fn body_of(request: &HttpRequest) -> Result<Bytes, ApiError> {
     context.body.bytes().cloned()
 }
 
-/// The API key that a request shows, whatever its rights. The key is verified once.
+/// The API key of a request, whatever its rights. It is verified once.
 pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
     let verify = || api.api_keys.verify(request.headers()).cloned();
     match request.extensions().get::<RequestContext>() {
@@ -62,7 +63,7 @@ pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
 /// The caller with its next thread, after its own has ended.
 pub(crate) struct Successor(pub(crate) Caller);
 
-/// Which thread a request was about that was not asked for as the caller's own.
+/// The thread that a request named, if it did not ask for the caller's own.
 pub(crate) struct About(pub(crate) ThreadId);
 
 /// The session continues after the response has begun: the holder ends it.

@@ -1,5 +1,5 @@
-//! Cursors: places that a client hands back. Each bears a tag, so that one that was not issued for
-//! just this is refused and not guessed at.
+//! Cursors: positions that a client sends back. Each has a tag, so a cursor that was issued for
+//! another purpose is rejected.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,14 +11,14 @@ use crate::events::{ThreadCursor, Watermark};
 use crate::store::{ArchivePlace, NamespacePlace, OwnedPlace};
 use crate::web::ApiError;
 
-/// A place in something that a client reads on in.
+/// A position from which a client continues to read.
 pub(crate) trait Cursor: Sized {
     /// The purpose of the tag.
     const PURPOSE: &str;
 
     fn write(&self, out: &mut Vec<u8>);
 
-    /// None: it was written by another version of this.
+    /// Parses the text; `None` if another version has written it.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -54,7 +54,7 @@ fn push(out: &mut Vec<u8>, numbers: &[u64]) {
     }
 }
 
-/// So many numbers and nothing else.
+/// Exactly this many numbers and nothing else.
 fn numbers<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     let (chunks, rest) = bytes.as_chunks::<8>();
     let chunks: &[_; N] = chunks.try_into().ok()?;

@@ -1,11 +1,11 @@
-//! Percent-decoding that lets nothing pass which is not well formed.
+//! Strict percent-decoding.
 
 use std::borrow::Cow;
 
 use actix_web::HttpRequest;
 use percent_encoding::percent_decode_str;
 
-/// The text, unless a `%` is not followed by two hex digits, or it is no UTF-8 (RFC 3986, section
+/// The text, unless a `%` lacks its two hex digits, or the result is not UTF-8 (RFC 3986, section
 /// 2.1).
 pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'%', text.as_bytes()).is_none() {
@@ -25,7 +25,7 @@ pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
 /// A part of the path, the one before the first `/` being 0, unless it does not decode. A path that has
 /// no such part has an empty one.
 ///
-/// It is read from the path as it was sent: the router's own decoding is lossy.
+/// It is read from the original path, since the decoding of the router is lossy.
 pub(crate) fn path_part(request: &HttpRequest, index: usize) -> Option<Cow<'_, str>> {
     let path = request.uri().path().as_bytes();
     let part = path.split(|byte| *byte == b'/').nth(index);

@@ -1,4 +1,5 @@
-//! How much of a body is kept, by the head of the request: nothing when that alone is refused.
+//! Decides by the head of a request how much of its body to keep: nothing if the head alone leads
+//! to a refusal.
 
 use actix_web::dev::ServiceRequest;
 use actix_web::http::header::TRANSFER_ENCODING;
@@ -27,7 +28,7 @@ const FOR_BACK_ENDS: [&str; 7] = [
     "/v1/events",
 ];
 
-/// The limit of the body of a request to the API. That of an entry is a setting.
+/// The limit of the body of a request to the API. For entries it is a setting.
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     let path = request.match_info().as_str();
     match request.app_data::<web::Data<Api>>() {
@@ -38,7 +39,7 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
 }
 
 /// Whether a request with a large body will be refused whatever the body contains, since its credentials are missing
-/// or wrong. The handlers choose the answer: this only tells that they read no body.
+/// or wrong. The handlers choose the answer; this only determines that they read no body.
 fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     let is_untold = request.headers().contains_key(TRANSFER_ENCODING);
     if !is_untold && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
@@ -57,14 +58,14 @@ fn is_for_back_ends(path: &str) -> bool {
     })
 }
 
-/// Whether it is the path of an entry, whose body is kept as it comes.
+/// Whether it is the path of an entry, whose body is stored unchanged.
 fn is_entry(path: &str) -> bool {
     let below = path.strip_prefix("/v1/kv/");
     below.is_some_and(|below| below.contains('/'))
 }
 
 /// Whether a request below `/v1/threads/` cannot be for the thread that it names. Otherwise the caller is
-/// kept, so that nobody has to find it again.
+/// kept for the handler.
 fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
     let Some(id) = path_part(request, THREAD_PART) else {
         return true;

@@ -1,4 +1,4 @@
-//! How large the head of a request may be.
+//! Limits the size of the head of a request.
 
 use actix_web::dev::ServiceRequest;
 
@@ -9,14 +9,14 @@ const URL_BYTES: usize = 16_384;
 /// The limit of URL and headers: the cookies that browsers send to one site at most, and that common balancers
 /// forward, take half of it.
 const HEAD_BYTES: usize = 32_768;
-/// How many headers there may be. A browser sends about 20, and proxies add as many at most. Over 96 of them,
-/// or 64 KiB in all, get the same status without a body, before the request gets here.
+/// Most headers. A browser sends about 20, and proxies add up to as many. A request with over 96 headers, or
+/// a head over 64 KiB, gets the same status without a body before it arrives here.
 const HEADERS: usize = 64;
 
 /// The separators of a header's name, its value and the next header.
 const AROUND_HEADER: usize = 4;
 
-/// Why a head is refused, before anything else is looked at.
+/// The refusal of a head, before any other check.
 pub(crate) fn refusal(request: &ServiceRequest) -> Option<ApiError> {
     let uri = request.uri();
     let url_bytes = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());

@@ -24,7 +24,7 @@ pub(crate) trait Parameters: Default {
     /// [`ApiError::InvalidParameter`] if it is malformed, or given twice.
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError>;
 
-    /// Brings the parameters into their final form.
+    /// Converts the parameters into their final form.
     fn settle(&mut self) {}
 
     /// Checks the parameters together.
@@ -77,12 +77,12 @@ pub(crate) struct Page {
     limit: Option<usize>,
 }
 
-/// The size of a page, by default and at most.
+/// The default and the maximum size of a page.
 const LIMIT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
 impl Page {
-    /// Whether the request has one of them.
+    /// Whether the request has any of them.
     pub(crate) fn is_given(&self) -> bool {
         self.cursor.is_some() || self.limit.is_some()
     }
@@ -210,7 +210,7 @@ fn unknown(name: &str, allowed: &[&str]) -> ApiError {
     ))
 }
 
-/// A number of digits, without a sign. One of more than 64 bits means the largest, which is no bound.
+/// A number in digits, without a sign. One beyond 64 bits counts as the largest, which is no limit.
 pub(crate) fn whole(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -10,8 +10,8 @@ use super::context::key_of;
 use crate::http::Api;
 use crate::service::rates::RateSubject;
 
-/// The middleware that is there while there are limits, inside the envelope: whatever the request
-/// writes counts for its client's address, unless an api key shows it to be a back end.
+/// The middleware inside the envelope, used only if limits are set: each write of a request counts
+/// for its client address, unless the request has an API key.
 ///
 /// # Errors
 /// Those of the services inside.

@@ -10,7 +10,7 @@ use crate::identity::{ApiKey, Right};
 /// A path with everything below it, the right to read there, and the right to write.
 type Row = (&'static str, Right, Right);
 
-/// Calls that are not in here need no right, if they need a key at all. The last seven rows are other protocols.
+/// Calls that are not listed need no right. The last seven rows are other protocols.
 static TABLE: [Row; 18] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/archives", Right::ThreadsRead, Right::Threads),

@@ -16,8 +16,8 @@ use crate::identity::{ApiKey, Behalf, Caller, Source};
 use crate::service::{ScopeService, ThreadService, TurnService};
 use crate::web::ApiError;
 
-/// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, once the request has shown
-/// that it may, and takes the answers there are.
+/// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, for a request that may use it
+/// and accepts the type of the answer.
 #[derive(Debug)]
 pub(crate) struct Target {
     api: web::Data<Api>,
@@ -26,7 +26,7 @@ pub(crate) struct Target {
     pub(crate) source: Source,
 }
 
-/// A thread that a caller may read, and the threads that it may read as time goes on.
+/// A thread that a caller may read, with the check that it still may later.
 pub(crate) struct Listener {
     pub(crate) api: web::Data<Api>,
     pub(crate) id: ThreadId,
@@ -43,7 +43,7 @@ impl Target {
         self.api.threads_for(&self.behalf)
     }
 
-    /// The same, where a new one gets that TTL.
+    /// The same; a new thread gets this TTL.
     pub(crate) fn new_threads(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
         let threads = self.threads();
         match of_new.ttl {
@@ -55,7 +55,7 @@ impl Target {
         }
     }
 
-    /// The scopes of threads as the caller may use them, where a new thread gets that TTL.
+    /// The scopes of threads as the caller may use them; a new thread gets this TTL.
     pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
         match self.new_threads(of_new) {
             Cow::Borrowed(_) => Cow::Borrowed(&self.api.scopes),
@@ -63,7 +63,7 @@ impl Target {
         }
     }
 
-    /// The turns of threads as the caller may use them, where a new thread gets that TTL.
+    /// The turns of threads as the caller may use them; a new thread gets this TTL.
     pub(crate) fn turns(&self, of_new: &OfNew) -> TurnService {
         self.api
             .turns
@@ -129,7 +129,7 @@ impl Target {
     }
 }
 
-/// On whose behalf a request acts. An api key for threads is not bound to owners.
+/// The owner on whose behalf a request acts. An API key for threads is not bound to owners.
 ///
 /// # Errors
 /// [`IdentityError`](crate::identity::IdentityError).
@@ -140,9 +140,9 @@ pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> Result<Behalf, ApiErro
     }
 }
 
-/// Identifies the caller of a request for the thread with that plain id, or for its own thread. An api key
+/// Identifies the caller of a request for the thread with this plain id, or for its own thread. An API key
 /// opens every thread, a signed id only its own. Without either, the answer is the same for every fault, and
-/// comes before a look at the id.
+/// does not depend on the id.
 pub(super) fn caller(
     api: &Api,
     request: &HttpRequest,

@@ -12,7 +12,7 @@ use crate::http::Api;
 use crate::identity::Caller;
 use crate::web::ApiError;
 
-/// The shortest idempotency key that is taken for a random one: 128 bits in hex.
+/// The shortest idempotency key that counts as random: 128 bits in hex.
 const RANDOM_KEY_BYTES: usize = 32;
 
 /// The creator of a thread.
@@ -23,7 +23,7 @@ pub(crate) enum ThreadMaker {
 }
 
 impl ThreadMaker {
-    /// Where a provider knows the callers, strangers make no threads.
+    /// If a provider identifies callers, strangers create no threads.
     pub(crate) fn of(request: &HttpRequest, api: &Api) -> Result<Self, ApiError> {
         if key_of(request, api).is_some() {
             return Ok(Self::BackEnd(key_for(request, api)?.name));
@@ -35,7 +35,7 @@ impl ThreadMaker {
         }
     }
 
-    /// An id that the client has chosen: only back ends may.
+    /// An id that the client has chosen; only back ends may choose one.
     pub(crate) fn chosen_id(
         &self,
         request: &HttpRequest,

@@ -11,7 +11,7 @@ use crate::http::request::json::{BodyFault, RawJson, read_value};
 use crate::service::tools::{Outcome, Tool};
 use crate::web::ApiError;
 
-/// More than any model asks for at once.
+/// More than any model calls at once.
 const CALLS_MAX: usize = 128;
 
 /// The format of a provider.
@@ -21,7 +21,7 @@ pub(super) enum Wire {
     Anthropic,
 }
 
-/// A call as it was asked for.
+/// A call by a model.
 #[derive(Debug)]
 pub(super) struct RequestedCall<'a> {
     /// Its place in the list.
@@ -86,7 +86,7 @@ impl Wire {
 pub(super) struct List<'a> {
     name: &'static str,
     json: &'a str,
-    /// Whether other things may be among the calls.
+    /// Whether the list may contain other elements.
     is_mixed: bool,
 }
 
@@ -105,7 +105,7 @@ fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
 /// The calls of a list, in order.
 ///
 /// # Errors
-/// [`ApiError::InvalidParameter`] when it is no list, has something else in it, or too much.
+/// [`ApiError::InvalidParameter`] if it is not a list, is too long, or has other elements.
 pub(super) fn read_calls<'a>(
     wire: Wire,
     list: List<'a>,
@@ -206,7 +206,7 @@ impl<'a> RequestedCall<'a> {
     }
 }
 
-/// The tool of a name. Models invent some; the answer to these lists the known ones.
+/// The tool of a name. Models invent names; the answer to these lists the known tools.
 fn which(name: &str) -> Result<Tool, String> {
     name.parse().map_err(|_| {
         let tools = Tool::ALL.map(Tool::as_str).join(", ");

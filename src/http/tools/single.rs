@@ -109,7 +109,7 @@ pub(crate) async fn call_tool(
     Ok(json(marked(&answered), &result))
 }
 
-/// The beginning of an answer, marked when a call was answered before.
+/// The beginning of an answer, marked if it is a replay.
 pub(super) fn marked(answered: &[Answered]) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
     mark_replay(

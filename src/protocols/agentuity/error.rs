@@ -1,4 +1,4 @@
-//! The one table from what went wrong to what the wire answers: `{"error"}`, whose text the client
+//! The one table that maps errors to answers of the protocol: `{"error"}`, whose text the client
 //! shows to the app, unless the status is 401 or 404, for which it has texts of its own.
 
 use actix_http::ws::HandshakeError;
@@ -14,16 +14,16 @@ use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
-/// Why a request was not done.
+/// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentuityError {
-    /// No api key, or none that is known.
+    /// No API key, or an unknown one.
     #[error("an api key is needed")]
     Unauthorized,
     /// The API key may not make this call.
     #[error("the api key lacks the right {0}")]
     Forbidden(Right),
-    /// There is nothing at this path.
+    /// The path does not exist.
     #[error("there is nothing at this path")]
     NotFound,
     /// The path has other methods.
@@ -32,7 +32,7 @@ pub enum AgentuityError {
         /// Which it takes.
         allow: &'static str,
     },
-    /// Something else than a request for a WebSocket where only that is served.
+    /// A request for something other than a WebSocket, at a path that serves only that.
     #[error("this path is for WebSockets of version 13: {0}")]
     NotASocket(#[from] HandshakeError),
     /// A namespace outside the rule.
@@ -41,10 +41,10 @@ pub enum AgentuityError {
     /// A key of an entry outside the rule.
     #[error("the key is invalid: {0}")]
     Key(#[from] EntryKeyError),
-    /// A header does not say what the body of an entry is.
+    /// A header does not describe the body of an entry.
     #[error("the type of the value is invalid: {0}")]
     Content(#[from] ContentError),
-    /// A lifetime, a parameter or a body that does not say what it should.
+    /// An invalid lifetime, parameter or body.
     #[error("{0}")]
     Invalid(&'static str),
     /// The body is too large.
@@ -53,10 +53,10 @@ pub enum AgentuityError {
         /// The limit.
         limit_bytes: u64,
     },
-    /// The bodies of other requests have all the memory that there is for them.
+    /// The bodies of other requests use all the memory for bodies.
     #[error("the server has no memory left for the body")]
     Overloaded,
-    /// The service did not do it.
+    /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }

@@ -34,7 +34,7 @@ pub struct Agentuity {
     pub events: Events,
     /// Counters of sockets.
     pub counters: Arc<SocketCounters>,
-    /// The times that sockets go by.
+    /// The times of sockets.
     #[doc(hidden)]
     pub timing: SocketTiming,
 }

@@ -1,5 +1,5 @@
-//! `POST` and `PUT /session`: a session of the app began or has ended. The app's user waits for the answer, so it
-//! comes at once, whatever the store does. Nothing is stored.
+//! `POST` and `PUT /session`: a session of the app began or has ended. The user of the app waits for the answer,
+//! so the server answers at once, whatever the state of the store. Nothing is stored.
 
 use std::future::ready;
 

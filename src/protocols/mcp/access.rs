@@ -1,4 +1,4 @@
-//! Which scope a request is for, and whether it may.
+//! Finds the scope of a request, and checks that the request may use it.
 
 use actix_web::error::QueryPayloadError;
 use actix_web::http::header::{HeaderMap, HeaderName};
@@ -100,7 +100,7 @@ impl Mcp {
         let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
         match (scopes.next(), scopes.next()) {
             (None, _) => Ok(Scope::Request),
-            // without an api key it is what was proven, as there was something and this is all
+            // without an API key, there was a proven scope, and only that
             (Some(scope), None) => scope,
             (Some(_), Some(_)) => Err(ApiError::InvalidParameter(
                 "A request is for one scope, and this names more".into(),
@@ -121,8 +121,8 @@ impl Mcp {
         Ok(Some(grant.scope))
     }
 
-    /// The thread of a signed id. Where callers log in, such an id is no key: it has to be that of
-    /// the caller.
+    /// The thread of a signed id. If a provider identifies callers, such an id opens nothing by
+    /// itself: it must be that of the caller.
     fn own_thread(&self, request: &HttpRequest, has_key: bool) -> Result<ThreadId, ApiError> {
         let id = self.identity.by_header(request.headers())?.id;
         let is_own = || {
@@ -136,7 +136,7 @@ impl Mcp {
         }
     }
 
-    /// Why the request has no API key that opens every scope.
+    /// The reason why the request has no API key that opens every scope.
     fn refusal(&self, request: &HttpRequest) -> Option<ApiError> {
         let Some(key) = self.api_keys.verify(request.headers()) else {
             return Some(no_key(request, &self.identity));

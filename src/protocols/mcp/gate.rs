@@ -45,7 +45,7 @@ pub(super) async fn gate<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// Notes the scope and the arguments of a request, and gives its envelope, unless it is no message.
+/// Notes the scope and the arguments of a request, and returns its envelope, if it is a message.
 fn admit(
     request: &mut ServiceRequest,
     (scope, scopes): (Scope, ScopeService),
@@ -78,8 +78,8 @@ fn admit(
     }))
 }
 
-/// Has the transport answer a message. It refuses what is no message in the same way as a body of
-/// another type.
+/// Passes a message to the transport. A body that is not a message gets the same refusal as a body
+/// of another type.
 async fn forward<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,

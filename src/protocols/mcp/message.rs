@@ -2,8 +2,8 @@
 //!
 //! The library tries a message as every type that it knows and keeps the values meanwhile, so a message
 //! of many small values takes it hundreds of bytes and microseconds for each. The arguments of a call
-//! never reach it: they go to the tools as the text that they are, in which no number is rounded. The
-//! rest may have few values, so that the library reads it in no time.
+//! never reach it: they reach the tools as text, so that no number is rounded. The rest may have few
+//! values, so that the library reads it quickly.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Message {
 }
 
 impl MessageFault {
-    /// That of an envelope which the library does not take for a message.
+    /// The fault of an envelope that the library does not accept as a message.
     pub(super) fn of(envelope: &[u8]) -> Self {
         Self::NoMessage(std::str::from_utf8(envelope).ok().and_then(id))
     }
@@ -87,7 +87,7 @@ impl MessageFault {
     }
 }
 
-/// The id of what may have been meant as a message.
+/// The id of a body that may have been meant as a message.
 fn id(object: &str) -> Option<RequestId> {
     serde_json::from_str(member(object, "id")?).ok()
 }

@@ -1,9 +1,9 @@
 //! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP: the
 //! tools that keep state, and the keys and tasks of one scope as resources.
 //!
-//! Which scope that is, stands in the request: in the header `x-thread-id` (signed), `x-state-id` or
-//! `x-session-id`, or in a query, which may be signed. Each request is answered by itself and as
-//! JSON, so that any replica can answer any of them; there are no sessions of the protocol.
+//! The request names the scope: in the header `x-thread-id` (signed), `x-state-id` or
+//! `x-session-id`, or in a query, which may be signed. Each request is answered on its own and as
+//! JSON, so that any replica can answer it; the protocol's sessions are not used.
 
 mod access;
 mod failure;

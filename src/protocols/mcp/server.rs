@@ -1,4 +1,4 @@
-//! The messages of the protocol, put into calls of the services.
+//! Translates messages of the protocol into calls of the services.
 
 use std::sync::LazyLock;
 

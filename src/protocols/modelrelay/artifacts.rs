@@ -16,10 +16,10 @@ use super::session_objects::kv_object;
 pub(super) const OUTPUTS: &str = "run_outputs.v0";
 /// The artifact that is a run's task list.
 pub(super) const TASKS: &str = "run_tasks.v0";
-/// The artifact that is what a run remembers.
+/// The artifact with the memory of a run.
 const MEMORY: &str = "run_memory.v0";
 
-/// Results of tools that a client has run. No run here asks for any.
+/// Results of tools that a client has run. Runs here never ask for any.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolResults {

@@ -1,4 +1,4 @@
-//! Parts that bodies and queries have in common.
+//! Shared parts of bodies and queries.
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use crate::protocols::object::Object;
 /// Bytes of a UUID as text; other spellings are not taken.
 const UUID_BYTES: usize = 36;
 
-/// How much a page has, if nothing is said, and at most.
+/// The default and the maximum size of a page.
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 100;
 
@@ -34,7 +34,7 @@ pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
 
 /// serde's message without the value that was sent, which may be long or private.
 pub(super) fn wrong(text: &str) -> String {
-    // the place is one in the compact text, which nobody has sent
+    // the position refers to the compact text, which the client has not sent
     let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
     let text = text.strip_prefix(QUERY).unwrap_or(text);
     let Some((found, expected)) = text.rsplit_once(", expected ") else {
@@ -64,7 +64,7 @@ pub(super) fn read_id(name: &str, id: Option<&str>) -> Result<Option<Uuid>, Rela
     id.map(|id| read_uuid(id).ok_or_else(malformed)).transpose()
 }
 
-/// How much a page has.
+/// The size of a page.
 ///
 /// # Errors
 /// [`RelayError::InvalidInput`].
@@ -77,7 +77,7 @@ pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
     Ok(limit)
 }
 
-/// Where a page begins: at an offset, or at a cursor, which is one as text.
+/// The start of a page: an offset, or a cursor, which is an offset as text.
 ///
 /// # Errors
 /// [`RelayError::InvalidInput`].

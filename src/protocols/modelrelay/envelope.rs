@@ -17,7 +17,7 @@ use crate::web::SessionId;
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-modelrelay-request-id");
 const API_KEY: HeaderName = HeaderName::from_static("x-modelrelay-api-key");
 
-/// The longest id of a request that is taken.
+/// The longest accepted id of a request.
 const REQUEST_ID_MAX_BYTES: usize = 128;
 
 /// Put into a request's extensions for the handlers.

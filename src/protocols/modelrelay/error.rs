@@ -1,4 +1,4 @@
-//! The one table from what went wrong to what the wire answers: `{"error","code","message"}`.
+//! The one table that maps errors to answers of the protocol: `{"error","code","message"}`.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -10,16 +10,16 @@ use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
-/// Why a request was not done.
+/// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// No api key, or none that is known.
+    /// No API key, or an unknown one.
     #[error("an api key is needed")]
     Unauthorized,
     /// The API key may not make this call.
     #[error("the api key lacks the right {0}")]
     Forbidden(Right),
-    /// There is nothing of that name.
+    /// The object does not exist.
     #[error("{0} not found")]
     NotFound(&'static str),
     /// The path has other methods.
@@ -31,7 +31,7 @@ pub enum RelayError {
     /// A path, query or header that is malformed, or a body that is not JSON.
     #[error("{0}")]
     InvalidInput(String),
-    /// A body that does not say what it should.
+    /// An invalid body.
     #[error("{0}")]
     Validation(String),
     /// The body is too large.
@@ -40,10 +40,10 @@ pub enum RelayError {
         /// The limit.
         limit_bytes: u64,
     },
-    /// The bodies of other requests have all the memory that there is for them.
+    /// The bodies of other requests use all the memory for bodies.
     #[error("the server has no memory left for the body")]
     Overloaded,
-    /// The service did not do it.
+    /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }

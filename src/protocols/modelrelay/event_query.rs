@@ -1,4 +1,4 @@
-//! Which events of a run are asked for, and how.
+//! The query of a stream of a run's events.
 
 use actix_web::http::header::{ACCEPT, HeaderName};
 use serde::Deserialize;
@@ -16,9 +16,9 @@ pub(super) struct Wanted {
     pub(super) seq: u64,
     /// The last event of its state that the reader has seen; none if it wants none of these.
     pub(super) state_seq: Option<u64>,
-    /// How many events are sent at most.
+    /// The maximum number of events.
     pub(super) limit: Option<u32>,
-    /// Whether what is to come is waited for.
+    /// Whether the stream waits for further events.
     pub(super) waits: bool,
     /// Whether they are server-sent events, or lines.
     pub(super) as_sse: bool,

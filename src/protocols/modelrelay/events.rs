@@ -1,8 +1,8 @@
 //! The events of a run, as lines or as server-sent events.
 //!
 //! The default stream is `run_started`, numbered 1, and the event of its end, numbered 2: the
-//! clients give up at a type that they do not know. With `?include=state` what the run tells of its
-//! keys and tasks comes between them, numbered for itself from 1 on.
+//! clients fail on unknown types. With `?include=state`, changes of its keys and tasks come between
+//! them, with their own numbers from 1 on.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -30,11 +30,11 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Events of the state that are held at once; each may have a whole task list.
 const AT_ONCE: usize = 16;
-/// How long a store may fail before the stream is given up.
+/// How long the store may fail before the stream is cut.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a stream ends before its run: the connection is cut, since a stream that ends as it should
-/// says that the run is over.
+/// Reasons to end a stream before its run. The connection is then cut, since a proper end means
+/// that the run is over.
 #[derive(Debug, thiserror::Error)]
 enum Cut {
     #[error("the server stops")]
@@ -49,8 +49,8 @@ struct Feed {
     run: Run,
     wanted: Wanted,
     queue: VecDeque<Line>,
-    /// Events of the state that come next. Each is rendered when it is sent, and others of the same
-    /// worker have their turn before: a whole task list takes its time.
+    /// Events of the state that come next. Each is rendered when it is sent, and other tasks of the
+    /// worker run in between, since a whole task list takes a while.
     told: VecDeque<Kept>,
     /// Whether nothing comes after what is in the queue.
     is_last: bool,
@@ -133,7 +133,7 @@ impl Feed {
         }
     }
 
-    /// Looks how the run is doing.
+    /// Reads the progress of the run.
     async fn look(&mut self) -> Result<(), Cut> {
         match self.relay.runs.get(self.run.id).await {
             Ok(run) => {
@@ -145,7 +145,7 @@ impl Feed {
         }
     }
 
-    /// Puts what the run has for the reader into the queue. Whether there is something to be done.
+    /// Puts new events of the run into the queue. Returns whether there is anything to send.
     async fn fill(&mut self) -> Result<bool, Cut> {
         if self.wanted.seq < STARTED_SEQ {
             self.wanted.seq = STARTED_SEQ;
@@ -178,7 +178,7 @@ impl Feed {
         let id = self.run.id;
         let items = self.relay.runs.told(id, after, AT_ONCE).await?;
         let Some(last) = items.last() else {
-            // they made room for newer ones, of which the next look tells
+            // newer events have replaced them; the next read finds those
             self.wanted.state_seq = Some(self.run.last_told);
             return Ok(true);
         };
@@ -187,7 +187,7 @@ impl Feed {
         Ok(true)
     }
 
-    /// Bears an error of the store for a while.
+    /// Tolerates errors of the store for a while.
     fn bear(&mut self, error: &ServiceError) -> Result<(), Cut> {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         let is_gone = matches!(error, ServiceError::Refused(Refusal::ScopeNotFound));

@@ -1,5 +1,5 @@
-//! Events of runs as the wire has them, one a line, in ASCII: a client dies of a character that is
-//! split between two reads.
+//! Events of runs in the format of the protocol: one per line, in ASCII, since a client fails on a
+//! character that is split between two reads.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ pub(super) fn started(run: &Run, state_seq: Option<u64>) -> Line {
     }
 }
 
-/// That a run has ended; none of one that has not.
+/// The event of the end of a run; `None` if it has not ended.
 pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
     let event = match run.status {
         RunStatus::Running => return None,

@@ -1,10 +1,10 @@
-//! `ModelRelay`'s wire, as its published clients speak it: state handles, sessions with messages,
-//! runs as scopes, and tools.
+//! The protocol of `ModelRelay`'s published clients: state handles, sessions with messages, runs as
+//! scopes, and tools.
 //!
-//! It is served below `/api/v1`, and at the root for clients whose base URL has no path. Everybody
-//! needs an api key of the service, in `X-ModelRelay-Api-Key` or as a bearer token. The clients
-//! send none that does not begin with `mr_sk_`, so one of `THREADKEEP_API_KEYS` has to, such as
-//! `relay:mr_sk_...`. All that they make belongs to the one project that there is.
+//! It is served below `/api/v1`, and at the root for clients whose base URL has no path. Every
+//! client needs an API key of the service, in `X-ModelRelay-Api-Key` or as a bearer token. The
+//! clients only send keys that begin with `mr_sk_`, so one of `THREADKEEP_API_KEYS` must, such as
+//! `relay:mr_sk_...`. All their objects belong to one project.
 //!
 //! Beyond the original: `GET /state-handles/{id}` and `POST /state-handles/{id}/extend`; runs on a
 //! handle (`state_id`), which are ended by `POST /runs/{id}/complete`; their state in their events

@@ -31,7 +31,7 @@ impl RelayRequest {
         let relay = request.app_data::<web::Data<ModelRelay>>();
         let extensions = request.extensions();
         let exchange = extensions.get::<RequestContext>();
-        // the envelope lets nobody in without
+        // the envelope has checked the API key
         let (Some(relay), Some(exchange)) = (relay, exchange) else {
             return Err(RelayError::Unauthorized);
         };
@@ -93,13 +93,12 @@ impl RelayRequest {
     /// The body.
     ///
     /// # Errors
-    /// [`RelayError::InvalidInput`] of one that is not JSON, [`RelayError::Validation`] of one that
-    /// says something else.
+    /// [`RelayError::InvalidInput`] if it is not JSON, [`RelayError::Validation`] if it is invalid.
     pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
         read_json(&self.text()?)
     }
 
-    /// The body, for which nothing at all counts as `{}`.
+    /// The body; an empty one counts as `{}`.
     ///
     /// # Errors
     /// As [`Self::json`].

@@ -1,4 +1,4 @@
-//! Runs, and what they have, as the wire has them.
+//! Runs and their parts, in the format of the protocol.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -67,7 +67,7 @@ impl<'a> RunObject<'a> {
             run_id: run.id.to_string(),
             status: run.status.as_str(),
             plan_hash: &run.plan.plan_hash,
-            // nothing is carried out here, so nothing costs
+            // nothing is executed here, so nothing has a cost
             cost_summary: json!({"total_usd_cents": 0, "line_items": []}),
             summary: json!({
                 "total_steps": 0,

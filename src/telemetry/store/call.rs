@@ -96,7 +96,7 @@ impl Call {
     }
 }
 
-/// An error that may be the store's. A refusal is not: the store did its work.
+/// An error of the store. A refusal is not one: the store has done its work.
 pub(super) trait Failed {
     fn store_error(&self) -> Option<&StoreError>;
 }

@@ -1,4 +1,4 @@
-//! How long a store takes and how it fails.
+//! Measures the latency and the errors of a store.
 
 mod call;
 mod parts;

@@ -1,7 +1,7 @@
 //! The operations of the store, by its parts.
 //!
-//! The compiler misses a method that is not listed here, and clippy one that its trait provides.
-//! No method waits for something to happen: what one takes is the store's time.
+//! The compiler misses a method that is not listed here, and clippy one that its trait provides. No
+//! method waits for an event, so its duration is the latency of the store.
 
 use std::time::Duration;
 

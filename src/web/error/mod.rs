@@ -83,7 +83,7 @@ pub enum ApiError {
     #[error("The URL of the webhook is invalid: {0}.")]
     InvalidWebhookUrl(#[from] EndpointUrlError),
     /// The request lacks a valid API key or signed id.
-    #[error("This needs an API key, or the signed id of the thread.")]
+    #[error("This needs an API key. For a thread, its signed id is enough.")]
     ApiKeyRequired,
     /// The credential is no API key of this server.
     #[error("The API key is unknown.")]
@@ -91,14 +91,14 @@ pub enum ApiError {
     /// The API key may not make this call.
     #[error("The API key lacks the right `{right}`.")]
     RightMissing {
-        /// A right that would do.
+        /// The right that the call needs.
         right: String,
     },
     /// The caller's thread cannot be verified.
-    #[error("The signature of the thread id or token is wrong.")]
+    #[error("The signature of the thread id or token does not verify.")]
     Identity(#[from] IdentityError),
     /// An unknown path.
-    #[error("Nothing is here. /openapi.json lists all paths.")]
+    #[error("The path does not exist. /openapi.json lists all paths.")]
     NotFound,
     #[cfg(feature = "server")]
     /// An unknown webhook endpoint.

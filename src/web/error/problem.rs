@@ -15,22 +15,22 @@ pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     /// The stable code, for programs.
     pub(crate) code: &'static str,
-    /// For people. It tells nothing of what broke inside.
+    /// For people. It reveals no internal cause.
     detail: String,
     /// Members of its own.
     members: Map<String, Value>,
-    /// When to ask again, if it may be different then.
+    /// When to retry, if a retry may succeed.
     pub(crate) retry_after_seconds: Option<u64>,
     /// The stamp of the thread that this is about, if it is known.
     stamp: Option<Stamp>,
     /// The methods that the path takes.
     allow: Option<&'static str>,
-    /// The limit that refused this, and how many bytes it refused.
+    /// The limit that rejected this, and the number of rejected bytes.
     pub(crate) refused_bytes: Option<(&'static str, u64)>,
 }
 
 impl Problem {
-    /// An unavailable store, for one, is checked again within a second.
+    /// For example, the server checks an unavailable store again within a second.
     pub(super) fn new(status: StatusCode, code: &'static str, detail: impl ToString) -> Self {
         Self {
             status,

@@ -122,7 +122,7 @@ fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> P
 }
 
 impl ServiceError {
-    /// The row of this error, whose status the tables of the protocols go by.
+    /// The row of this error. The tables of the protocols use its status.
     pub(crate) fn problem(&self) -> Problem {
         let row = |status, code| Problem::new(status, code, sentence(self));
         match self {
@@ -218,7 +218,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
                 .with("current_version", current.version)
                 .stamp(current)
         }
-        // given up after trying for as long as a request may take
+        // the service has retried for as long as a request may take
         Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => {
             row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
         }

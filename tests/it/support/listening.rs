@@ -24,7 +24,7 @@ pub(crate) struct Listening {
 pub(crate) struct Sent {
     pub(crate) event: String,
     pub(crate) data: Value,
-    /// The data as it came.
+    /// The data, unchanged.
     pub(crate) text: String,
 }
 

@@ -17,13 +17,13 @@ use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
 use crate::http::ConnectionState;
 
-/// A client for which something is waiting takes at least so much in each [`SPAN`]. It counts from
-/// when the buffers of the system are full, so a stream of events that is read as it comes, however
-/// little that is, is never looked at.
+/// The least that a client must take in each [`SPAN`] while data waits for it. The time starts when
+/// the buffers of the system are full, so it never applies to a client that reads its stream of
+/// events in time.
 const LEAST_BYTES: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
-/// How a connection ends whose request actix gets no answer for.
+/// The answer on a connection whose request actix drops without an answer.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
     /// actix drops a request without an answer when a chunk is malformed and the answer was not there yet.
@@ -45,21 +45,22 @@ impl Refusal {
     }
 }
 
-/// A stream whose client has to get on, and has to take its answers before more is read from it.
+/// A stream whose client must make progress, and must take its answers before the server reads more
+/// from it.
 pub(super) struct PacedStream {
     outlet: Rc<Outlet>,
     outbox: Outbox,
     idleness: Idleness,
     intake: Intake,
-    /// The answer with which the connection ends.
+    /// The last answer of the connection.
     refusal: Option<Refusal>,
-    /// Whether the reader is to be woken when it may read.
+    /// Whether to wake the reader when it may read.
     is_reader_waiting: bool,
     taking: Option<Taking>,
     span: Duration,
 }
 
-/// A client that does not take all at once.
+/// A client that has not taken all data yet.
 #[derive(Debug)]
 struct Taking {
     taken_bytes: usize,
@@ -100,7 +101,7 @@ impl PacedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// No bytes are held, nor left of earlier ones.
+    /// No bytes are held, and no earlier ones are left.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.outlet.is_held() {
             self.outbox.send();
@@ -142,12 +143,12 @@ impl PacedStream {
         if taking.end.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // the system tells of room only when there is much of it: the client may have taken more
+        // the system reports room only when there is much of it: the client may have taken more
         let stream = self.outlet.stream.borrow();
         let more = SockRef::from(&*stream).send(bytes).unwrap_or_default();
         drop(stream);
         if more == bytes.len() {
-            // nothing of it waits; the same span judges the next bytes
+            // no bytes wait; the same span applies to the next ones
             taking.taken_bytes += more;
             return Poll::Ready(Ok(more));
         }
@@ -160,7 +161,7 @@ impl PacedStream {
         }
     }
 
-    /// Whether anything that the client sends is to be passed on.
+    /// Whether to pass on bytes from the client.
     fn wants_bytes(&self) -> bool {
         self.idleness.wants_bytes() && !self.intake.is_whole()
     }
@@ -201,8 +202,8 @@ impl PacedStream {
 }
 
 impl AsyncRead for PacedStream {
-    /// Reads nothing while an answer waits for its client or a request is answered, and otherwise as
-    /// much as a round has.
+    /// Reads nothing while an answer waits for its client or a request is in progress, and otherwise
+    /// up to the size of a round.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -210,7 +211,7 @@ impl AsyncRead for PacedStream {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.is_answer_waiting() {
-            // it is to ask for something only when it has what it asked for
+            // it may ask for more only when it has the bytes that it asked for
             this.idleness.restart();
             this.is_reader_waiting = true;
             return Poll::Pending;
@@ -219,7 +220,7 @@ impl AsyncRead for PacedStream {
             ready!(this.poll_gone(cx));
         }
         if this.intake.is_full() {
-            // the dispatcher comes back when it has looked at what it has
+            // the dispatcher asks again when it has handled these bytes
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -260,12 +261,13 @@ impl AsyncWrite for PacedStream {
         self.poll_send(cx, bytes)
     }
 
-    /// All that there was is with the system, or about to be.
+    /// All bytes are with the system, or about to be.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx))?;
         self.taking = None;
-        // actix waits without end for the rest of a chunked body that nobody reads, and does not read
-        // meanwhile: the time of its client runs from here on, and the next read tells that it is over
+        // actix waits without a limit for the rest of a chunked body that nothing reads, and does not
+        // read meanwhile. So the time of the client starts here, and the next read reports that it is
+        // over.
         let _ = self.idleness.poll(cx);
         self.begin_round(cx);
         Poll::Ready(Ok(()))
@@ -283,7 +285,7 @@ impl Drop for PacedStream {
         if self.idleness.is_abandoned() {
             self.refusal.get_or_insert(Refusal::Malformed);
         }
-        // after a panic the client is not to blame
+        // after a panic, the fault is not the client's
         if let Some(refusal) = self.refusal
             && !thread::panicking()
         {

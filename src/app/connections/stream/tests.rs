@@ -4,10 +4,10 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// Long enough for a client that gets on, on half a core that others use too.
+/// Long enough for a client that makes progress, on half a shared core.
 const PATIENT: Duration = Duration::from_secs(2);
 
-/// A stream that waits for its client for so long, and the client.
+/// A stream that waits this long for its client, and the client.
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
     pair_with(65_536, 65_536, span).await
 }

@@ -26,7 +26,7 @@ pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     Json::from_compact(writer.out)
 }
 
-/// Writes what target and patch make together.
+/// Writes the merge of target and patch.
 struct Writer<'a> {
     target: &'a str,
     tree: &'a Tree<'a>,
@@ -61,8 +61,8 @@ impl Writer<'_> {
         self.out.push('}');
     }
 
-    /// Writes what a member of the patch makes of the target's, whose pieces are `inside` if both
-    /// are objects.
+    /// Writes the merge of a member of the patch and that of the target, whose pieces are `inside`
+    /// if both are objects.
     fn member(&mut self, start: usize, key: &str, index: usize, inside: Option<Pieces>) {
         let tree = self.tree;
         let value = &tree.member(index).value;
@@ -202,7 +202,8 @@ mod tests {
             }
         }
 
-        /// The merge as the contract has it, with a look at all other members for each member.
+        /// The merge in the words of the contract: slow, since it compares each member with all
+        /// others.
         fn merge(self, patch: Vec<(&'static str, Self)>) -> Self {
             let Self::Object(mut members) = self else {
                 return Self::Object(Vec::new()).merge(patch);

@@ -1,5 +1,5 @@
-//! JSON Merge Patch, [RFC 7396](https://www.rfc-editor.org/rfc/rfc7396), on text: what a patch
-//! does not touch keeps its form to the byte.
+//! JSON Merge Patch, [RFC 7396](https://www.rfc-editor.org/rfc/rfc7396), on text: members that a
+//! patch does not touch stay unchanged to the byte.
 
 mod merge;
 mod outline;
@@ -25,7 +25,7 @@ pub enum Patched {
     Delete,
     /// Any value except an object replaces the earlier one.
     Set(Value),
-    /// An object is merged into what is there.
+    /// An object is merged into the earlier value.
     Merge(Json),
 }
 
@@ -56,7 +56,7 @@ impl MergePatch {
         Ok(Self(patch))
     }
 
-    /// The keys and what is done to them.
+    /// The keys, with their changes.
     #[must_use]
     pub fn keys(&self) -> &[(Key, Patched)] {
         &self.0

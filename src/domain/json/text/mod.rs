@@ -1,7 +1,7 @@
 //! JSON as opaque text: checked, stripped of insignificant white space, otherwise untouched.
 //!
-//! A library that parses into values would lose what the contract keeps: number text, repeated
-//! keys, lone surrogate escapes. So values are scanned once and kept as they came.
+//! A library that parses into values would lose number text, repeated keys and lone surrogate
+//! escapes, which the contract keeps. So values are scanned once and kept as text.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub const MAX_DEPTH: usize = 512;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
-/// Text that is not JSON, and where that shows.
+/// The text is not JSON, and the place of the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at line {line} column {column}")]
 pub struct JsonError {
@@ -76,7 +76,7 @@ impl Json {
         &self.0
     }
 
-    /// The JSON text of a list of texts, as a library writes it.
+    /// A list of texts as JSON.
     #[must_use]
     pub fn of(texts: &[String]) -> Self {
         Self::from_compact(serde_json::Value::from(texts).to_string())
@@ -145,7 +145,7 @@ struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
     out: Vec<u8>,
-    /// The closing brackets that are owed: a stack of our own, so that depth is no recursion.
+    /// The missing closing brackets: an explicit stack, so that nesting needs no recursion.
     open: Vec<u8>,
     separator: u8,
     max_depth: usize,

@@ -16,7 +16,7 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) record: Record,
-    /// Whether it is, or will be with the next commit, pending in the ledger; else the cursor
+    /// Whether it is pending in the ledger, or will be with the next commit; otherwise the cursor
     /// stays before it.
     pub(super) is_pending: bool,
 }

@@ -22,8 +22,8 @@ use crate::store::{LedgerChange, millis};
 pub(super) const PENDING_MAX: usize = 1_000;
 /// The number of events waiting for their first attempt at which the slot stops reading.
 const BUFFERED_MAX: usize = 256;
-/// Bytes that an event takes at most. Reading makes room for that much, since the size of an event is
-/// known only when it is here.
+/// Most bytes that an event takes. Reading reserves this much, since the size of an event is known
+/// only after it was read.
 const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Backlog {
     lines: HashMap<Fingerprint, Line>,
     /// Threads whose first event may be delivered now.
     ready: VecDeque<Fingerprint>,
-    /// Threads whose first event is to be tried again, and when.
+    /// Threads whose first event waits for a retry, with its time.
     waiting: BTreeSet<(u64, Fingerprint)>,
     draft: Draft,
     pending: usize,
@@ -52,7 +52,7 @@ pub(super) enum Failed {
 }
 
 impl Backlog {
-    /// That of these logs, handled up to there.
+    /// A backlog for these logs, handled up to these positions.
     pub(super) fn new(
         timing: Timing,
         cursors: impl IntoIterator<Item = (u16, Position)>,
@@ -72,7 +72,7 @@ impl Backlog {
         }
     }
 
-    /// The place to read on in a log; none if the slot does not own it.
+    /// The position to continue reading in a log; `None` if the slot does not own it.
     pub(super) fn read(&self, bucket: u16) -> Option<Position> {
         self.places.get(&bucket).map(LogProgress::read)
     }
@@ -94,10 +94,10 @@ impl Backlog {
                 continue;
             };
             let line = self.lines.get(&event.subject_digest());
-            // after a change of hands the log is read once more
+            // after a change of the holder, the log is read again
             let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
             let is_wanted = wanted.contains(event.event_type()) && !is_known;
-            // behind one that is pending it is pending too: the cursor need not wait for it
+            // behind a pending event, it is pending too: the cursor need not wait for it
             let is_blocked = line.is_some_and(Line::is_pending);
             if !place.pass(position, !is_wanted || is_blocked) {
                 continue;
@@ -121,7 +121,7 @@ impl Backlog {
         }
     }
 
-    /// Notes that a log was read up to there, whatever was found.
+    /// Notes that a log was read up to there.
     pub(super) fn reach(&mut self, bucket: u16, position: Position) {
         let place = self.places.get_mut(&bucket);
         if place.is_some_and(|place| place.pass(position, true)) {
@@ -178,7 +178,7 @@ impl Backlog {
         }
     }
 
-    /// Brings a line to where its first event belongs.
+    /// Moves a line to the queue that its first event belongs to.
     fn settle(&mut self, subject: Fingerprint, now_ms: u64) {
         let Some(line) = self.lines.get_mut(&subject) else {
             return;
@@ -204,7 +204,7 @@ impl Backlog {
         }
     }
 
-    /// The next event to deliver; of its thread no other follows before it has ended.
+    /// The next event to deliver. No other event of its thread follows before this one is done.
     pub(super) fn next(&mut self, now_ms: u64) -> Option<Event> {
         while let Some((at, subject)) = self.waiting.first().copied()
             && at <= now_ms
@@ -218,18 +218,18 @@ impl Backlog {
         line.items.front().map(|item| item.record.event.clone())
     }
 
-    /// When the oldest event was logged that is neither delivered nor given up.
+    /// The time at which the oldest event was logged that is neither delivered nor given up.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
         let first = self.lines.values().filter_map(|line| line.items.front());
         first.map(|item| item.record.event.id.position.ms).min()
     }
 
-    /// When the next event that failed is to be tried again.
+    /// The time of the next retry.
     pub(super) fn next_due_ms(&self) -> Option<u64> {
         self.waiting.first().map(|(at, _)| *at)
     }
 
-    /// Notes that the first event of a thread was delivered, or is not wanted any more.
+    /// Notes that the first event of a thread was delivered, or is no longer wanted.
     pub(super) fn succeed(&mut self, subject: Fingerprint, now_ms: u64) {
         if let Some(item) = self.pop(subject) {
             let id = item.record.event.id;
@@ -241,7 +241,7 @@ impl Backlog {
         }
     }
 
-    /// Notes that an attempt at the first event of a thread has failed, of a consumer that does so
+    /// Notes that an attempt at the first event of a thread has failed, for a consumer that fails
     /// since `failing_since_ms`.
     pub(super) fn fail(
         &mut self,
@@ -286,7 +286,7 @@ impl Backlog {
         line.items.pop_front()
     }
 
-    /// Makes an event pending that stays the first of its line, and with it all behind it.
+    /// Makes the first event of a line pending, and with it all events behind it.
     fn put_back(&mut self, subject: Fingerprint, item: Item) {
         let Some(line) = self.lines.get_mut(&subject) else {
             return;
@@ -334,7 +334,7 @@ impl Backlog {
         &self.draft
     }
 
-    /// Takes out what is to be written down.
+    /// Takes out the changes to store.
     pub(super) fn take_change(&mut self) -> LedgerChange {
         let cursor = |bucket| self.places.get(&bucket).map(LogProgress::cursor);
         self.draft.take(|bucket| cursor(bucket).unwrap_or_default())

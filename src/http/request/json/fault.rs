@@ -7,18 +7,18 @@ use serde::de::{Error, Expected, Unexpected};
 use crate::domain::Excerpt;
 use crate::web::ApiError;
 
-/// Why a value is not the one that is described. It holds no value that was sent.
+/// A difference between a value and its type. It contains no text of the client.
 #[derive(Debug, Default)]
 pub(crate) struct BodyFault {
     before: &'static str,
-    /// Where: `entries[3].key`; empty: the value itself.
+    /// The place, such as `entries[3].key`; empty for the value itself.
     place: String,
     after: String,
     is_length: bool,
 }
 
 impl BodyFault {
-    /// A value of another type or out of bounds.
+    /// A value of the wrong type or out of bounds.
     pub(crate) fn unwanted(wanted: impl Display) -> Self {
         Self {
             after: format!(" must be {wanted}"),
@@ -34,12 +34,12 @@ impl BodyFault {
         }
     }
 
-    /// Whether it is a list of another length.
+    /// Whether it is a list of the wrong length.
     pub(crate) fn is_length(&self) -> bool {
         self.is_length
     }
 
-    /// The same in a member.
+    /// The same fault in a member.
     pub(crate) fn in_member(mut self, name: &str) -> Self {
         let is_dotted = !self.place.is_empty() && !self.place.starts_with('[');
         self.place.insert_str(0, if is_dotted { "." } else { "" });
@@ -47,7 +47,7 @@ impl BodyFault {
         self
     }
 
-    /// The same in an element.
+    /// The same fault in an element.
     pub(crate) fn in_element(self, index: usize) -> Self {
         self.in_member(&format!("[{index}]"))
     }
@@ -78,7 +78,7 @@ impl Error for BodyFault {
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
         match found {
-            // a name alone, instead of an object that is tagged with it
+            // a bare name, instead of an object tagged with it
             Unexpected::UnitVariant => Self::unwanted("an object"),
             _ => Self::unwanted(wanted),
         }

@@ -1,9 +1,9 @@
 //! Bodies that are JSON objects, read into the structs that also describe them.
 //!
-//! A struct of a body derives `Deserialize` and `ToSchema`, so what is read cannot differ from what
-//! `openapi.json` says. The reader walks compact text with the scanner of the domain: opaque values
-//! stay text ([`RawJson`]), errors name the place and never repeat a value, an array is not taken
-//! for an object, null is not taken for an absent member, and a member given twice has its last value.
+//! The struct of a body derives `Deserialize` and `ToSchema`, so the reader and `openapi.json` cannot
+//! differ. The reader walks compact text with the scanner of the domain: opaque values stay text
+//! ([`RawJson`]), errors name the place and never repeat a value, an array is not taken for an object,
+//! null is not taken for an absent member, and a member given twice has its last value.
 
 mod fault;
 mod object;
@@ -33,7 +33,7 @@ pub(crate) fn body_object(body: &str, around: usize) -> Result<Json, ApiError> {
     })
 }
 
-/// As [`body_object`], for a body that may be left out.
+/// Like [`body_object`], for an optional body.
 ///
 /// # Errors
 /// As [`body_object`].

@@ -1,4 +1,4 @@
-//! The members of an object, for the struct or the variant that they make up.
+//! Reads the members of an object into a struct or a variant.
 
 use std::borrow::Cow;
 use std::vec;
@@ -16,7 +16,7 @@ pub(super) const TAG: &str = "op";
 /// The members of an object that a struct knows, each once, and one that it does not know.
 pub(super) struct Members<'de> {
     left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
-    /// The value of the member whose name the visitor has taken.
+    /// The value that belongs to the name that was read last.
     taken: Option<(Cow<'static, str>, &'de str)>,
 }
 
@@ -25,7 +25,7 @@ impl<'de> Members<'de> {
         Self::found(members(object), fields)
     }
 
-    /// One unknown member is enough for an error, and it comes first.
+    /// Remembers one unknown member, since the first one is an error.
     fn found(
         members: impl Iterator<Item = (&'de str, &'de str)>,
         fields: &'static [&'static str],

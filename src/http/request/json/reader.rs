@@ -47,7 +47,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_string(self.text()?)
     }
 
-    /// Null is a value, and of most types a wrong one.
+    /// Null is a value, and for most types a wrong one.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyFault> {
         visitor.visit_some(self)
     }

@@ -1,4 +1,4 @@
-//! Types of members that bodies have in common.
+//! Types of members that several bodies share.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,14 +9,14 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor
 
 use crate::domain::{KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN};
 
-/// The name by which the reader knows [`RawJson`].
+/// The name by which the reader recognizes [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";
 
-/// Any value, as the text that it is.
+/// Any value, as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawJson<'a>(pub(crate) &'a str);
 
-/// An object, as the text that it is.
+/// An object, as text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawObject<'a>(pub(crate) &'a str);
 
@@ -34,15 +34,15 @@ pub(crate) struct OwnerText(pub(crate) Owner);
 /// The new owner of a thread, or `null` for none.
 #[derive(Debug)]
 pub(crate) struct NewOwner(pub(crate) Option<Owner>);
-/// The version that a scope has to have.
+/// The expected version of a scope.
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
 /// A list with `MIN` to `MAX` elements. Further ones are not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
 
-/// A variant of an enum, named by the member `op` of its object, for the schema alone: the reader
-/// reads every enum that has members so.
+/// A variant of an enum, named by the member `op` of its object. This is only for the schema: the
+/// reader reads every enum with members in this form.
 #[derive(Debug)]
 pub(crate) struct ByOp<T>(PhantomData<T>);
 
@@ -109,7 +109,7 @@ impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {
         Duration::from_secs(self.0)
     }
 
-    /// Digits alone are a number. One past 64 bits is as good as the largest.
+    /// Only digits are a number. One beyond 64 bits counts as the largest.
     fn parse(text: &str) -> Option<Self> {
         let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_whole.then(|| text.parse().unwrap_or(u64::MAX))?;

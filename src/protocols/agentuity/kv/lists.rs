@@ -36,7 +36,8 @@ struct Found<'a> {
     count: u64,
 }
 
-/// `GET /kv/keys/{namespace}`: by their bytes; none of a namespace that there is not.
+/// `GET /kv/keys/{namespace}`: the keys, in the order of their bytes; empty if the namespace does
+/// not exist.
 pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
     let read = move |after: Option<EntryKey>| {

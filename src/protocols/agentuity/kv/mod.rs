@@ -27,7 +27,7 @@ use crate::service::NamespaceService;
 
 pub(super) use routes::routes;
 
-/// How long an entry lives when nobody says: seven days.
+/// The default lifetime of an entry: seven days.
 const LIFETIME: Lifetime = Lifetime::For(Duration::from_secs(604_800));
 
 /// The namespaces under the policy of the wire.

@@ -33,7 +33,7 @@ pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse,
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `DELETE /kv/{namespace}`, with all that is in it; may be repeated.
+/// `DELETE /kv/{namespace}`: deletes it with its entries; may be repeated.
 pub(super) async fn delete_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let namespace = request.namespace()?;
     request.namespaces().delete_namespace(&namespace).await?;

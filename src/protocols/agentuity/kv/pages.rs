@@ -43,7 +43,8 @@ where
         let page = match step {
             Step::Send(page) => page,
             Step::ReadAfter(key) => {
-                // a store that need not wait would let nobody else have a turn while nothing is found
+                // a store that never waits would block the other tasks of this worker while nothing
+                // is found
                 yield_now().await;
                 read(Some(key)).await?
             }

@@ -135,7 +135,7 @@ impl FromRequest for KvRequest {
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
         let protocol = request.app_data::<web::Data<Agentuity>>();
-        // the envelope lets nobody in without
+        // the envelope has checked the API key
         let protocol = protocol.ok_or(AgentuityError::Unauthorized);
         ready(protocol.map(|protocol| Self {
             protocol: protocol.clone(),

@@ -26,7 +26,7 @@ struct Stats {
     last_used_at: Option<u64>,
 }
 
-/// `GET /kv/stats/{namespace}`: nothing is in a namespace that there is not.
+/// `GET /kv/stats/{namespace}`: zeros if the namespace does not exist.
 pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let namespace = [request.namespace()?];
     let views = request.namespaces().describe(&namespace).await?;

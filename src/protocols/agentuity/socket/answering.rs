@@ -18,7 +18,7 @@ use crate::service::rates::RateSubject;
 use crate::service::{Copies, Receipt, RequestTimes, Restored, ServiceError};
 use crate::store::{StoreError, Whole};
 
-/// Bytes that an answer without a thread is reckoned with.
+/// Bytes that an answer without a thread counts as.
 const SHORT_BYTES: usize = 256;
 
 /// The means to answer requests of one connection.
@@ -33,7 +33,7 @@ pub(super) struct Desk {
 /// The outcome of a request.
 #[derive(Default)]
 struct Answer {
-    /// State and metadata of a thread that was asked for.
+    /// State and metadata of a requested thread.
     thread: Option<(String, Json)>,
     /// A note to make once the client has the answer.
     receipt: Option<Receipt>,
@@ -48,7 +48,7 @@ impl Desk {
         }
     }
 
-    /// Does what is asked, and answers.
+    /// Performs a request, and answers it.
     pub(super) async fn answer(&self, request: Request, asked: RequestTimes) {
         let Request { id, thread, action } = request;
         let (start, name) = (Instant::now(), action.name());
@@ -76,7 +76,7 @@ impl Desk {
         }
     }
 
-    /// Pings the client. Its pong proves that it has all that was sent before.
+    /// Pings the client. Its pong proves that it has received all earlier messages.
     pub(super) fn ping(&self) {
         let bytes = self.pings.borrow_mut().send();
         self.outbox.ping(bytes);
@@ -137,7 +137,7 @@ impl Answer {
     }
 }
 
-/// A line for a request that the store did not do.
+/// A line for a request that failed at the store.
 fn log(thread: &ThreadId, action: &'static str, start: Instant, error: &RequestError) {
     let duration_ms = start.elapsed().as_secs_f64() * 1000.0;
     let cause = error.source().map(display);

@@ -1,5 +1,5 @@
-//! The first message of a client: its api key. The store is not asked, so that a client is let in
-//! while the store is away.
+//! The first message of a client: its API key. This needs no store, so clients can connect while
+//! the store is unavailable.
 
 use actix_web::http::Method;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub(super) enum Verdict {
     Admitted,
     /// The key is unknown, or may not write threads.
     TurnedAway,
-    /// It is not what a client begins with.
+    /// The message is not an authentication.
     Unexpected,
 }
 

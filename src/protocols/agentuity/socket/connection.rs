@@ -144,8 +144,7 @@ impl Connection {
         }
     }
 
-    /// Takes requests, as many as there is room for. The rest waits in the connection, at whose other
-    /// end the client then does.
+    /// Takes requests while there is room. The rest waits in the connection, and so does the client.
     async fn serve(&mut self, until: impl Future<Output = ()>) -> Ending {
         let mut until = pin!(until);
         loop {
@@ -229,8 +228,8 @@ impl Connection {
         self.in_flight.push(None, 0, job);
     }
 
-    /// Answers what is in flight, sends the client elsewhere, and does what it sent before it heard
-    /// of that.
+    /// Answers requests in flight, tells the client to reconnect, and performs the messages that it
+    /// sent before it received that.
     async fn go_away(&mut self, ending: &Ending) {
         self.finish().await;
         if let Some(frame) = ending.frame() {

@@ -24,7 +24,7 @@ pub struct SocketCounters {
     pub merge: RequestCounters,
     /// Requests to delete a thread.
     pub delete: RequestCounters,
-    /// Messages that were no request; all of them were refused.
+    /// Messages that are not requests; all were rejected.
     pub unreadable: Count,
     /// The snapshots that saves were compared with.
     pub bases: BasisCounters,
@@ -35,11 +35,11 @@ pub struct SocketCounters {
 /// The snapshots that saves were compared with.
 #[derive(Debug, Default)]
 pub struct BasisCounters {
-    /// The version that the client was given, and it was the last one.
+    /// The latest version that the client received.
     pub latest: Count,
-    /// The version that the client was given, and others have written since.
+    /// An earlier version that the client received; others have written since.
     pub earlier: Count,
-    /// Nothing that is known, so no key was deleted.
+    /// No known snapshot, so no key was deleted.
     pub nothing: Count,
 }
 
@@ -50,15 +50,15 @@ pub struct RequestCounters {
     pub done: Count,
     /// Those that were refused.
     pub refused: Count,
-    /// Those that the store did not do.
+    /// Those that failed at the store.
     pub failed: Count,
 }
 
 impl SocketCounters {
-    /// Sockets that still do what was asked for, though their connection has ended.
+    /// Sockets that still perform requests although their connection has ended.
     #[must_use]
     pub fn left(&self) -> u64 {
-        // in this order, so that one that begins meanwhile is not taken off
+        // in this order, so that a socket that begins meanwhile is not subtracted
         let connected = self.connected.get();
         self.open.get().saturating_sub(connected)
     }

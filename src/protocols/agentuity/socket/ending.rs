@@ -23,7 +23,7 @@ pub(super) enum Ending {
     /// The client did not authenticate in time.
     #[error("no authorization in time")]
     Late,
-    /// The client has no key of ours, or did not begin with one.
+    /// The client has no valid key, or did not begin with one.
     #[error("the API key is wrong")]
     NotAdmitted,
     /// The first message is too large.

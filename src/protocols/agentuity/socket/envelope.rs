@@ -9,8 +9,8 @@ const EMPTY: &str = "{}";
 /// Levels around a value: the envelope and the state.
 const AROUND: usize = 2;
 
-/// The state in an envelope; none at all is an empty one. Its metadata does not count: the client
-/// puts in what it happens to have loaded.
+/// The state in an envelope; a missing one counts as empty. Its metadata is ignored: the client
+/// sends whatever it happens to have loaded.
 ///
 /// An object without either member is a state that is not in an envelope. So the client itself reads
 /// what earlier versions of it have written.
@@ -52,8 +52,8 @@ pub(super) fn write_envelope(state: &str, metadata: &str, out: &mut String) {
     out.push_str("}\"");
 }
 
-/// Appends compact JSON as it stands in a string. It has no control characters, so these two are all
-/// that wants an escape.
+/// Appends compact JSON as part of a string. It has no control characters, so only these two need an
+/// escape.
 fn write_escaped(json: &str, out: &mut String) {
     let mut done = 0;
     for at in memchr2_iter(b'"', b'\\', json.as_bytes()) {

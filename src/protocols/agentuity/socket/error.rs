@@ -6,7 +6,7 @@ use crate::store::StoreError;
 
 use super::limits::MOST_OPERATIONS;
 
-/// Why a request was not done.
+/// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     /// A binary message.
@@ -56,7 +56,7 @@ pub(super) enum RequestError {
         /// The fault.
         fault: OperationFault,
     },
-    /// The service did not do it.
+    /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
@@ -73,13 +73,13 @@ pub(super) enum OperationFault {
     /// No key, or one that is not a string.
     #[error("`key` must be a string")]
     NoKey,
-    /// A key that no state takes.
+    /// A key that no state accepts.
     #[error("`key`: {0}")]
     Key(#[from] KeyError),
-    /// A value that no state takes.
+    /// A value that no state accepts.
     #[error("`value`: {0}")]
     Value(#[from] JsonError),
-    /// A bound that is no number.
+    /// A limit that is not a number.
     #[error("`maxRecords` must be a number")]
     MaxRecords,
 }
@@ -94,12 +94,12 @@ impl RequestError {
         }
     }
 
-    /// Whether it is nothing that the client did.
+    /// Whether the fault is not the client's.
     pub(super) fn is_ours(&self) -> bool {
         matches!(self, Self::Service(ServiceError::Store(_)))
     }
 
-    /// Where and why a message is not a request.
+    /// The fault of a message that is not a request, and its place.
     pub(super) fn of_json(error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         if error.is_data() {

@@ -1,4 +1,4 @@
-//! Messages of a client, put together from the bytes that came.
+//! Assembles the messages of a client from the received bytes.
 
 use std::mem;
 
@@ -13,9 +13,9 @@ use super::oversize::{CONTROL_MAX_BYTES, Head, Swallowed};
 /// A complete message from a client.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A text; whether it is UTF-8 was not looked at.
+    /// A text that was not checked to be UTF-8.
     Text(Bytes),
-    /// A message that is not taken, and how it began.
+    /// The beginning of a message that is rejected.
     Refused { why: RequestError, start: Bytes },
     /// To be answered with the same bytes.
     Ping(Bytes),
@@ -25,7 +25,7 @@ pub(super) enum Message {
     Close(Option<CloseReason>),
 }
 
-/// Reads messages. It holds no more than one of them, and what came after it in the same piece.
+/// Reads messages. It holds at most one of them, and the bytes behind it in the same piece.
 #[derive(Debug)]
 pub(super) struct Reader {
     codec: Codec,
@@ -35,7 +35,7 @@ pub(super) struct Reader {
     parts: Option<Parts>,
 }
 
-/// The parts of a message that came so far.
+/// The parts of a message that have arrived so far.
 #[derive(Debug)]
 struct Parts {
     is_text: bool,
@@ -59,7 +59,7 @@ impl Reader {
         reader
     }
 
-    /// Lets messages have another size, from the next one on.
+    /// Changes the limit for the next and later messages.
     pub(super) fn allow(&mut self, max_bytes: u64) {
         let max_size = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         self.codec = mem::take(&mut self.codec).max_size(max_size);
@@ -361,7 +361,7 @@ mod tests {
 
         #[test]
         fn whatever_comes_is_read_or_refused(bytes: Vec<u8>, at_once in 1..9_usize) {
-            // no panic is all that is asked
+            // the only requirement is that nothing panics
             drop(read(&bytes.repeat(3), at_once));
         }
     }

@@ -8,8 +8,8 @@ use crate::fuzzing::{Bound, fuzz, json};
 
 const MAX_BYTES: u64 = 1_000;
 
-/// A message is held once and what came with it once more. Control frames of six bytes are a message
-/// each.
+/// A message is held once, and the bytes that arrived with it once more. Control frames of six bytes
+/// are a message each.
 const FRAMES: Bound = Bound {
     held: 8,
     allocated: 400,

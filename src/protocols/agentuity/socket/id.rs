@@ -1,4 +1,4 @@
-//! Ids of requests, which answers repeat as they came.
+//! Ids of requests, which answers repeat unchanged.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,14 +14,14 @@ use super::limits::ID_MAX_BYTES;
 pub(super) struct RequestId(Box<str>);
 
 impl RequestId {
-    /// The id that a JSON value is.
+    /// The id in a JSON value.
     pub(super) fn of(json: &RawValue) -> Option<Self> {
         let text = json.get();
         let is_id = text.starts_with('"') && text.len() <= ID_MAX_BYTES;
         is_id.then(|| Self(text.into()))
     }
 
-    /// The id in the beginning of a message, whatever follows and is wrong with it.
+    /// The id in the beginning of a message, even if the rest of the message is invalid.
     pub(super) fn found_in(start: &[u8]) -> Option<Self> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_slice(start);

@@ -1,5 +1,5 @@
-//! Requests that are not answered yet: those for one thread one after the other, in the order in
-//! which they came, all others side by side.
+//! Requests in flight: those for one thread run in the order of their arrival, all others
+//! concurrently.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -13,11 +13,11 @@ use crate::domain::ThreadId;
 
 type Job = LocalBoxFuture<'static, Done>;
 
-/// Jobs that run, or wait for their turn. A job does nothing before that.
+/// Jobs that run or wait. A waiting job does nothing.
 #[derive(Default)]
 pub(super) struct InFlight {
     running: FuturesUnordered<Job>,
-    /// Of each thread that one is running for, those that come after it.
+    /// The waiting jobs of each thread that has a running one.
     lines: HashMap<ThreadId, VecDeque<Job>>,
     count: usize,
     bytes: usize,
@@ -63,8 +63,8 @@ impl InFlight {
         }
     }
 
-    /// Runs until one of them is done, and all others that are done by then; for ever without jobs. May be dropped
-    /// and called again.
+    /// Runs until at least one job is done; without jobs, forever. It is safe to drop the future and call this
+    /// again.
     pub(super) async fn settle(&mut self) {
         match self.running.next().await {
             Some(done) => self.count_out(done),
@@ -83,7 +83,7 @@ impl InFlight {
         }
     }
 
-    /// Goes on until all are done.
+    /// Runs until all are done.
     pub(super) async fn settle_all(&mut self) {
         while !self.is_empty() {
             self.settle().await;
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// Jobs that end when the test says so, and what has begun.
+    /// Jobs that end on a command of the test, and a record of those that have begun.
     #[derive(Default)]
     struct Bench {
         in_flight: InFlight,

@@ -2,30 +2,29 @@
 
 use std::time::Duration;
 
-/// Bytes that a message may have. The largest legal save, 1 MiB of JSON inside a JSON string, has
-/// 2.1 MB.
+/// Most bytes of a message. The largest legal save, 1 MiB of JSON inside a JSON string, has 2.1 MB.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
 /// Bytes that the first message of an unknown client may have.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 65_536;
-/// Bytes of a refused message that are looked at for its id. The client puts it first.
+/// Bytes of a rejected message that are searched for its id, which the client puts first.
 pub(super) const START_BYTES: usize = 1_024;
 /// Bytes that an id may have, with its quotes. The client's have 38.
 pub(super) const ID_MAX_BYTES: usize = 256;
-/// Operations that a merge may have: as many as a state may have keys. Redis serves nobody else while
-/// it runs a merge, and 10,000 pushes take it 30 ms.
+/// Operations that a merge may have: as many as a state may have keys. Redis serves no other client
+/// while it runs a merge, and 10,000 pushes take it 30 ms.
 pub(super) const MOST_OPERATIONS: usize = 10_000;
 
 /// Unanswered requests of a connection at which reading stops.
 pub(super) const MOST_IN_FLIGHT: usize = 128;
 /// Bytes that those requests may have; the last one may pass it.
 pub(super) const MOST_BYTES_IN_FLIGHT: usize = 32 * 1_048_576;
-/// Bytes of answers that wait for a client to read them. Requests whose answers find no room are in
-/// flight until it does.
+/// Bytes of answers that wait for a client to read them. Requests whose answers have no room stay
+/// in flight.
 pub(super) const MOST_BYTES_UNSENT: usize = 1_048_576;
-/// Bytes that are handed on at once, so that it shows soon whether a client reads.
+/// Bytes that are passed on at once, so that a client that does not read is noticed soon.
 pub(super) const CHUNK_BYTES: usize = 65_536;
 
-/// Bytes of a message after which others of the same worker have their turn.
+/// Bytes of a message after which the other tasks of the worker run.
 pub(super) const TURN_BYTES: usize = 65_536;
 
 /// The intervals and deadlines of a socket.
@@ -36,15 +35,16 @@ pub struct SocketTiming {
     /// The interval of pings. The pongs also bound how long requests were in flight, so it should be a small part of
     /// the client's timeout.
     pub ping: Duration,
-    /// After how long a silence it is taken for gone.
+    /// The silence after which a client counts as gone.
     pub silence: Duration,
     /// How long a client may read nothing while answers wait for it.
     pub stuck: Duration,
-    /// How long a request is tried while the store is away. The client gives up after 10 s.
+    /// How long a request is retried while the store is unavailable. The client gives up after 10
+    /// s.
     pub client_timeout: Duration,
-    /// How long what is in flight may take at the end.
+    /// How long requests in flight may take at the end.
     pub finish: Duration,
-    /// How long what a client sent before it heard of the end is waited for.
+    /// How long the server waits for messages that a client sent before it learned of the end.
     pub farewell: Duration,
 }
 

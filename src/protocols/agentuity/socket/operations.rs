@@ -1,4 +1,4 @@
-//! Operations as they come in merges.
+//! Operations of merges.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::domain::{Json, Key, Mismatch, Operation, Value};
 use crate::protocols::object::Object;
 
 /// The smallest whole number that the client's arithmetic cannot tell from the next one. No array is
-/// as long, so it is as good as no bound.
+/// as long, so it means no limit.
 const NO_BOUND: f64 = 9_007_199_254_740_992.0;
 
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct Step<'a> {
     op: Option<String>,
     #[serde(borrow)]
     key: Option<&'a RawValue>,
-    /// None: it is not there, which null is.
+    /// Reads a member, which may be null; `None` if it is absent.
     #[serde(borrow, default, deserialize_with = "present")]
     value: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -62,7 +62,7 @@ impl Step<'_> {
         Ok(Key::any_from_json(key.ok_or(OperationFault::NoKey)?.get())?)
     }
 
-    /// A key that is set to `undefined`, which no JSON has, is one that is not there.
+    /// JSON has no `undefined`: a key with that value is absent.
     fn read_set(&self) -> Result<Operation, OperationFault> {
         let key = self.key()?;
         Ok(match self.value {

@@ -112,7 +112,7 @@ impl Outbox {
         self.frames.take();
     }
 
-    /// Since when the client has taken none of the answers that wait for it.
+    /// The time since which the client has taken none of its waiting answers.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
         self.is_waiting().then(|| self.moved.get())
     }
@@ -127,7 +127,7 @@ impl Outbox {
             _room: room,
         };
         if let Some(frames) = &*self.frames.borrow() {
-            // a client that has gone needs none
+            // a client that has gone needs no frames
             frames.send(frame).ok();
         }
     }

@@ -82,7 +82,7 @@ impl Head {
     }
 }
 
-/// A frame whose payload is dropped as it comes.
+/// A frame whose payload is dropped when it arrives.
 #[derive(Debug)]
 pub(super) struct Swallowed {
     /// Without its payload.
@@ -93,7 +93,7 @@ pub(super) struct Swallowed {
 }
 
 impl Swallowed {
-    /// Drops what has come of the payload. Whether that was all of it.
+    /// Drops the payload that has arrived. Returns whether it was complete.
     pub(super) fn swallow(&mut self, unread: &mut BytesMut) -> bool {
         let here = usize::try_from(self.left).map_or(unread.len(), |left| left.min(unread.len()));
         let wanted = START_BYTES.saturating_sub(self.start.len()).min(here);

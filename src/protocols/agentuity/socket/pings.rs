@@ -27,7 +27,7 @@ pub(super) struct Pings {
 }
 
 impl Pings {
-    /// Those of a connection that begins now.
+    /// The pings of a new connection.
     pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
@@ -39,7 +39,7 @@ impl Pings {
         }
     }
 
-    /// Notes what was given, of which the next ping will tell.
+    /// Notes an answer that the next ping will cover.
     pub(super) fn give(&mut self, receipt: Receipt) {
         if self.given.len() == MOST_GIVEN {
             self.given.pop_front();
@@ -47,7 +47,7 @@ impl Pings {
         self.given.push_back((self.next, receipt));
     }
 
-    /// Whether something was given since the last ping.
+    /// Whether an answer was sent since the last ping.
     pub(super) fn has_given(&self) -> bool {
         let last = self.given.back();
         last.is_some_and(|(number, _)| *number == self.next)
@@ -87,7 +87,7 @@ impl Pings {
         self.last_sent
     }
 
-    /// A moment after which all was sent that comes now.
+    /// A moment before the client sent what arrives now.
     pub(super) fn sent_after(&self) -> Instant {
         self.sent_after
     }

@@ -10,7 +10,7 @@ pub(super) const ADMITTED: &str = r#"{"success":true}"#;
 /// The answer to an unknown key. The client of such a process does not retry.
 pub(super) const TURNED_AWAY: &str = r#"{"success":false,"error":"the api key is not known"}"#;
 
-/// It was done; with the state and the metadata of a thread that was asked for and exists.
+/// The request succeeded; with the state and the metadata of the requested thread, if it exists.
 pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
     match thread {
         Some((state, metadata)) => restored(id, &state, metadata.as_str()),
@@ -19,7 +19,7 @@ pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
 }
 
 fn restored(id: &RequestId, state: &str, metadata: &str) -> String {
-    // quotes are most of what wants an escape
+    // quotes are most of the characters that need an escape
     let room = (state.len() + metadata.len()) / 8 * 9 + 128;
     let mut text = String::with_capacity(room);
     text.push_str(r#"{"id":"#);

@@ -1,7 +1,7 @@
-//! Requests as they come in messages.
+//! Parses requests in messages.
 //!
-//! Members that are not known are passed over, so that a later client can say more. Values are never
-//! parsed: they go on as the text that they are.
+//! Unknown members are ignored, so that a later client can send more. Values stay text and are never
+//! parsed.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -87,8 +87,8 @@ impl Request {
             id: RequestId::found_in(text),
             why,
         };
-        // the protocol would have such a connection closed (RFC 6455, section 8.1), and with it the
-        // requests that it has in flight
+        // RFC 6455, section 8.1, would close such a connection, and its requests in flight would be
+        // lost
         let text = str::from_utf8(text).map_err(|_| unreadable(RequestError::NotUtf8))?;
         let Object::<Message<'_>>(message) = serde_json::from_str(text)
             .map_err(|error| unreadable(RequestError::of_json(&error)))?;

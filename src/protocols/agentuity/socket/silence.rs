@@ -1,4 +1,4 @@
-//! Whether a client is still there.
+//! Watches whether a client is still alive.
 
 use std::pin::Pin;
 
@@ -14,11 +14,11 @@ pub(super) enum Due {
     Ping,
     /// It has gone.
     Gone,
-    /// It does not read what it is sent.
+    /// It does not read its messages.
     Stuck,
 }
 
-/// Watches for how long nothing came.
+/// Measures the silence of a client.
 #[derive(Debug)]
 pub(super) struct Silence {
     timing: SocketTiming,
@@ -37,19 +37,19 @@ impl Silence {
         }
     }
 
-    /// Something came, or nothing can be heard for reasons of our own.
+    /// Notes that something arrived, or that the server itself does not read at the moment.
     pub(super) fn heard(&mut self) {
         self.heard = Instant::now();
     }
 
-    /// Waits until something is due. May be dropped and called again.
+    /// Waits until something is due. It is safe to drop the future and call this again.
     pub(super) async fn due(&mut self, desk: &Desk) -> Due {
         loop {
             let (due, at) = self.next(desk);
             if at <= Instant::now() {
                 return due;
             }
-            // later than it is set is early enough: most of the time something comes before
+            // the timer is moved lazily: most of the time, a message arrives before it fires
             if self.alarm.is_elapsed() || at < self.alarm.deadline() {
                 self.alarm.as_mut().reset(at);
             }
