@@ -96,15 +96,14 @@ fn command(settings: &[Setting]) -> clap::Command {
         .value_name("PATH")
         .value_parser(ValueParser::path_buf())
         .global(true)
-        .help("Read this settings file [default: THREADKEEP_CONFIG, or else threadkeep.toml if it exists]");
+        .help("Read this settings file [default: THREADKEEP_CONFIG or ./threadkeep.toml]");
     clap::Command::new("threadkeep")
         .version(env!("CARGO_PKG_VERSION"))
         .about(env!("CARGO_PKG_DESCRIPTION"))
         .arg(file)
         .args(settings.iter().map(flag))
         .after_help(
-            "Every setting is also a flag and a variable: --redis-url and THREADKEEP_REDIS_URL set \
-             `redis_url`.\n`threadkeep help settings` lists them.",
+            "Settings are flags and variables too (--listen, THREADKEEP_LISTEN): see `threadkeep help settings`.",
         )
         .subcommands([
             clap::Command::new("serve").about("Run the server (the default)"),

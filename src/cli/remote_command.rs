@@ -1,6 +1,8 @@
 //! Commands that ask a running server.
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+
+use super::remote::threads::ThreadQuery;
 
 /// A command for a running server.
 #[derive(Debug)]
@@ -9,13 +11,15 @@ pub(super) enum RemoteCommand {
     GetArchive { id: String, life: Option<String> },
     ListArchives { since: Option<String> },
     RestoreArchive { id: String, life: Option<String> },
+    ListThreads { query: ThreadQuery, is_json: bool },
+    ShowThread { id: String, is_json: bool },
     ListWebhooks,
     FailedOfWebhook { id: String },
     ReplayWebhook { id: String, events: Vec<String> },
 }
 
 /// The commands that ask a running server.
-pub(super) fn commands() -> [clap::Command; 3] {
+pub(super) fn commands() -> [clap::Command; 4] {
     let server = Arg::new("server")
         .long("server")
         .value_name("URL")
@@ -49,7 +53,51 @@ pub(super) fn commands() -> [clap::Command; 3] {
         .long("since")
         .value_name("TIME")
         .help("Print only archives made at or after this time (RFC 3339)");
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help("Print JSON instead of a table");
     [
+        group("threads")
+            .about("List and show threads of a running server")
+            .subcommand(
+                clap::Command::new("list")
+                    .about(
+                        "Print threads, one per line: those of an owner newest first, or all by id",
+                    )
+                    .arg(
+                        Arg::new("owner")
+                            .long("owner")
+                            .value_name("OWNER")
+                            .help("Print only threads of this owner"),
+                    )
+                    .arg(
+                        Arg::new("order")
+                            .long("order")
+                            .value_name("ORDER")
+                            .requires("owner")
+                            .value_parser(["updated", "created"])
+                            .help("Sort by the last write or by the first one [default: updated]"),
+                    )
+                    .arg(
+                        many("metadata", "KEY=TEXT")
+                            .help("Print only threads with this metadata; repeat it for more keys"),
+                    )
+                    .arg(
+                        Arg::new("limit")
+                            .long("limit")
+                            .value_name("NUMBER")
+                            .value_parser(value_parser!(usize))
+                            .help("Stop after this number of threads"),
+                    )
+                    .arg(json.clone()),
+            )
+            .subcommand(
+                clap::Command::new("show")
+                    .about("Print a thread with the keys of its state; this extends its life")
+                    .arg(id("THREAD ID", "Id of the thread"))
+                    .arg(json),
+            ),
         group("events")
             .about("Print the events of a running server")
             .subcommand(
@@ -97,7 +145,21 @@ pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCom
         let given = matches.get_many::<String>(name).into_iter().flatten();
         given.cloned().collect()
     };
+    let flag = |name| matches.get_flag(name);
     match (group, action) {
+        ("threads", "show") => RemoteCommand::ShowThread {
+            id: id(),
+            is_json: flag("json"),
+        },
+        ("threads", _) => RemoteCommand::ListThreads {
+            query: ThreadQuery {
+                owner: text("owner"),
+                order: text("order"),
+                metadata: all("metadata"),
+                limit: matches.get_one("limit").copied(),
+            },
+            is_json: flag("json"),
+        },
         ("archive", "get") => RemoteCommand::GetArchive {
             id: id(),
             life: text("life"),

@@ -3,6 +3,7 @@
 mod archive;
 mod event_lines;
 mod events;
+pub(super) mod threads;
 mod webhooks;
 
 use std::io::{self, Write};
@@ -49,6 +50,10 @@ pub(super) fn ask(
             RemoteCommand::RestoreArchive { id, life } => {
                 archive::restore(&remote, id, life.as_deref()).await
             }
+            RemoteCommand::ListThreads { query, is_json } => {
+                threads::list(&remote, query, *is_json).await
+            }
+            RemoteCommand::ShowThread { id, is_json } => threads::show(&remote, id, *is_json).await,
             RemoteCommand::ListWebhooks => webhooks::list(&remote).await,
             RemoteCommand::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,
             RemoteCommand::ReplayWebhook { id, events } => {

@@ -15,6 +15,7 @@ use crate::support::until;
 over_both_stores![
     what_is_over_is_got_listed_and_restored,
     a_refusal_is_told_in_the_words_of_the_server,
+    threads_are_listed_and_shown_as_tables_or_json,
 ];
 
 with_own_servers![
@@ -97,6 +98,45 @@ async fn a_refusal_is_told_in_the_words_of_the_server(server: &Server) {
         assert!(error.contains(words), "{error}");
         assert!(output.stdout.is_empty());
     }
+}
+
+async fn threads_are_listed_and_shown_as_tables_or_json(server: &Server) {
+    let client = server.client();
+    let owner = new_id();
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        let body = json!({"owner": owner, "metadata": {"n": number}, "state": {"k": [1.5]}});
+        let create = client.post("/v1/threads").bearer(API_SECRET);
+        let made = create.json(&body.to_string()).ok().await.json();
+        ids.push(made["id"].clone());
+    }
+    let list = ["threads", "list", "--owner", &owner, "--order", "created"];
+
+    let listed = lines(server, &[&list[..], &["--json"]].concat()).await;
+    let mut found: Vec<_> = listed.iter().map(|line| line["id"].clone()).collect();
+    found.sort_by_key(ToString::to_string);
+    ids.sort_by_key(ToString::to_string);
+    assert_eq!(found, ids);
+    let filter = ["--json", "--metadata", "n=1"];
+    let filtered = lines(server, &[&list[..], &filter].concat()).await;
+    assert_eq!(filtered[0]["metadata"], json!({"n": 1}));
+    assert_eq!(filtered.len(), 1);
+    let table = run(command(server, &[&list[..], &["--limit", "2"]].concat())).await;
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert_eq!(table.lines().count(), 3, "{table}");
+    assert!(
+        table.lines().skip(1).all(|line| line.ends_with(&owner)),
+        "{table}"
+    );
+
+    let id = ids[0].as_str().unwrap();
+    let shown = run(command(server, &["threads", "show", id, "--json"])).await;
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.ends_with("\"state\":{\"k\":[1.5]}}\n"), "{shown}");
+    let table = run(command(server, &["threads", "show", id])).await;
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(table.contains(&format!("\"{owner}\"")), "{table}");
+    assert!(table.ends_with("5 [1.5]\n"), "{table}");
 }
 
 /// A command that goes on, and the objects that it prints. It is killed when the value goes.

@@ -35,7 +35,7 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Serv
     let all = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"];
 
     for (path, allowed) in [
-        ("/v1/threads", &["POST"][..]),
+        ("/v1/threads", &["GET", "HEAD", "POST"][..]),
         ("/v1/threads/{}", &["GET", "HEAD", "PATCH", "DELETE"]),
         (
             "/v1/threads/{}/state",

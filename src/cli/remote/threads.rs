@@ -1,0 +1,148 @@
+//! Commands about threads and their owners.
+
+use std::collections::BTreeMap;
+
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Remote, items, print_line, text};
+use crate::cli::error::CliError;
+
+/// Threads that the server lists at once.
+const PAGE: usize = 100;
+/// Characters of a value that a table shows.
+const EXCERPT: usize = 80;
+
+/// Which threads to list, and how.
+#[derive(Debug)]
+pub(in crate::cli) struct ThreadQuery {
+    pub(in crate::cli) owner: Option<String>,
+    pub(in crate::cli) order: Option<String>,
+    /// Filters such as `project=apollo`.
+    pub(in crate::cli) metadata: Vec<String>,
+    pub(in crate::cli) limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct ThreadRow {
+    id: String,
+    version: u64,
+    size_bytes: u64,
+    keys: u64,
+    updated_at: Option<String>,
+    expires_at: Option<String>,
+    owner: Option<String>,
+}
+
+/// Prints threads, one per line.
+pub(super) async fn list(
+    remote: &Remote,
+    query: &ThreadQuery,
+    is_json: bool,
+) -> Result<(), CliError> {
+    let filters = query.metadata.iter().map(|filter| {
+        let (name, text) = filter.split_once('=').unwrap_or((filter, ""));
+        (format!("metadata.{name}"), text)
+    });
+    let filters: Vec<_> = filters.collect();
+    let mut left = query.limit.unwrap_or(usize::MAX);
+    let mut cursor: Option<String> = None;
+    if !is_json {
+        print_line(&row(
+            "id", "version", "bytes", "keys", "updated", "expires", "owner",
+        ))?;
+    }
+    while left > 0 {
+        let limit = left.min(PAGE).to_string();
+        let mut parameters = vec![("limit", limit.as_str())];
+        parameters.extend(query.owner.as_deref().map(|owner| ("owner", owner)));
+        parameters.extend(query.order.as_deref().map(|order| ("order", order)));
+        parameters.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        parameters.extend(filters.iter().map(|(name, text)| (name.as_str(), *text)));
+        let answer = text(remote.request(Method::GET, &["threads"], &parameters)).await?;
+        for thread in items(&answer, "threads")? {
+            left -= 1;
+            if is_json {
+                print_line(&thread)?;
+            } else {
+                print_line(&ThreadRow::read(&thread)?.to_line())?;
+            }
+        }
+        let page: NextPage = serde_json::from_str(&answer).map_err(CliError::Answer)?;
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+/// Prints a thread with its state.
+pub(super) async fn show(remote: &Remote, id: &str, is_json: bool) -> Result<(), CliError> {
+    let thread = text(remote.request(Method::GET, &["threads", id], &[])).await?;
+    let state = text(remote.request(Method::GET, &["threads", id, "state"], &[])).await?;
+    if is_json {
+        return print_line(&format!(r#"{{"thread":{thread},"state":{state}}}"#));
+    }
+    for (name, value) in members(&thread)? {
+        print_line(&format!("{name:<14} {}", excerpt(value.get())))?;
+    }
+    print_line("")?;
+    print_line(&format!("{:<30} {:>9} value", "key", "bytes"))?;
+    for (key, value) in members(&state)? {
+        let value = value.get();
+        print_line(&format!("{key:<30} {:>9} {}", value.len(), excerpt(value)))?;
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct NextPage {
+    next_cursor: Option<String>,
+}
+
+impl ThreadRow {
+    fn read(thread: &str) -> Result<Self, CliError> {
+        serde_json::from_str(thread).map_err(CliError::Answer)
+    }
+
+    fn to_line(&self) -> String {
+        let time = |time: &Option<String>| time.clone().unwrap_or_default();
+        row(
+            &self.id,
+            &self.version.to_string(),
+            &self.size_bytes.to_string(),
+            &self.keys.to_string(),
+            &time(&self.updated_at),
+            &time(&self.expires_at),
+            self.owner.as_deref().unwrap_or("-"),
+        )
+    }
+}
+
+/// A line of the table of threads.
+fn row(
+    id: &str,
+    version: &str,
+    bytes: &str,
+    keys: &str,
+    updated: &str,
+    expires: &str,
+    owner: &str,
+) -> String {
+    format!("{id:<37} {version:>8} {bytes:>8} {keys:>5} {updated:<24} {expires:<24} {owner}")
+}
+
+/// The members of an object, each with its own text.
+fn members(object: &str) -> Result<BTreeMap<String, Box<RawValue>>, CliError> {
+    serde_json::from_str(object).map_err(CliError::Answer)
+}
+
+/// The beginning of a text.
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
