@@ -35,6 +35,7 @@ pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
 #[cfg(feature = "redis")]
 pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
+pub use traits::answered::Answered;
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;
 pub use traits::kv::{
@@ -49,7 +50,7 @@ pub use traits::log::{EventLog, Heads, Watched};
 pub use traits::owners::{Owned, OwnedPlace, Owners, ThreadOrder, ThreadPage};
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
-pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes};
+pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes};
 pub use traits::turns::Turns;
 pub use traits::upkeep::{Due, Reaped, Upkeep};
 

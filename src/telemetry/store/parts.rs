@@ -18,12 +18,12 @@ use crate::domain::{
     TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
-    Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
+    Answered, Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
     EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
     LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
     NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, Put, Rates, Reading,
-    Reaped, Registry, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage,
-    Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Reaped, Registry, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
+    ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -184,8 +184,7 @@ measured! {
             -> Result<Option<HistoryPage>, WriteError>;
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>;
-        end_scope(scope: &ScopeId, access: Access, expected: Option<u64>, turn: Option<TurnToken>)
-            -> Result<bool, WriteError>;
+        end_scope(scope: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;
     }
