@@ -39,8 +39,8 @@ pub use traits::answered::Answered;
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;
 pub use traits::kv::{
-    Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
-    NewEntry, Put, Reading, Usage,
+    Entry, EntryHead, EntryPage, EntryRange, EntryTerms, IdleEnd, KeyOrder, NOTED, NamespaceChange,
+    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, Usage,
 };
 pub use traits::leases::{Heard, Leases};
 pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
