@@ -59,6 +59,6 @@ impl ScopeHandle {
     pub async fn end(&self) -> Result<bool, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let turn = self.target.options(WriteOptions::default()).turn;
-        Ok(scopes.end(&scope, None, turn).await?)
+        Ok(scopes.end(&scope, None, turn, None).await?.answer)
     }
 }

@@ -4,7 +4,7 @@ use actix_web::Route;
 use actix_web::web::{self, ServiceConfig};
 
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
-use super::methods::{delete, get, head, patch, post, put, read_only};
+use super::methods::{delete, get, head, patch, post, post_to, put, read_only};
 use super::request::back_end::not_allowed_for_back_end;
 use super::{Api, admin, events, kv, openapi, scopes, threads, tools};
 
@@ -110,6 +110,8 @@ fn entry_routes(config: &mut ServiceConfig) {
                 .route(put().to(kv::entries::put_entry))
                 .route(delete().to(kv::entries::delete_entry))
                 .route(head().to(kv::entries::get_entry))
+                .route(post_to("get").to(kv::batches::get_entries))
+                .route(post_to("put").to(kv::batches::put_entries))
                 .default_service(not_allowed_for_back_end("GET, HEAD, PUT, DELETE")),
         )
         .service(

@@ -22,6 +22,8 @@ use crate::store::Store;
 pub use archives::ArchiveService;
 pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
+pub use kv::batches::BatchPut;
+pub use kv::bodies::{BodyPage, EntryBodies};
 pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
 pub use kv::ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};
 pub use owner_limit::OwnerLimit;

@@ -35,11 +35,12 @@ pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
 #[cfg(feature = "redis")]
 pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
+pub use traits::answered::Answered;
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;
 pub use traits::kv::{
-    Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
-    NewEntry, Put, Reading, Usage,
+    Entry, EntryHead, EntryPage, EntryRange, EntryTerms, IdleEnd, KeyOrder, NOTED, NamespaceChange,
+    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, Usage,
 };
 pub use traits::leases::{Heard, Leases};
 pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
@@ -49,7 +50,7 @@ pub use traits::log::{EventLog, Heads, Watched};
 pub use traits::owners::{Owned, OwnedPlace, Owners, PlaceToken, ThreadOrder, ThreadPage};
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
-pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes};
+pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes};
 pub use traits::turns::Turns;
 pub use traits::upkeep::{Due, Reaped, Upkeep};
 

@@ -6,11 +6,12 @@ use async_trait::async_trait;
 
 use super::held_scope::{HeldScope, check_version};
 use super::{
-    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
+    WriteError,
 };
 use crate::domain::scope::{ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
-use crate::domain::{Access, Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId};
 
 /// A single scope, whichever is named, in this process' memory. Clones share it; it is gone with
 /// the last one.
@@ -77,19 +78,13 @@ impl Scopes for PassingScope {
         Ok(done.written)
     }
 
-    async fn end_scope(
-        &self,
-        _: &ScopeId,
-        _: Access,
-        expected: Option<u64>,
-        turn: Option<TurnToken>,
-    ) -> Result<bool, WriteError> {
-        check_turn(None, turn, self.clock.now_ms())?;
+    async fn end_scope(&self, _: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError> {
+        check_turn(None, end.turn, self.clock.now_ms())?;
         let mut held = self.held();
         let stamp = held.stamp();
-        check_version(expected, stamp)?;
+        check_version(end.expected, stamp)?;
         *held = HeldScope::new(Life::random(), self.clock.now_ms());
-        Ok(stamp.version > 0)
+        Ok(Answered::fresh(stamp.version > 0))
     }
 
     /// Always none.
@@ -161,24 +156,21 @@ mod tests {
         };
         passing.write_scope(&run, &write).await.unwrap();
         assert_eq!(read().await.keys.len(), 1);
-        let unmet = passing.end_scope(&run, Access::All, Some(7), None).await;
+        let end = async |expected| {
+            let end = ScopeEnd {
+                expected,
+                ..ScopeEnd::new(Access::All)
+            };
+            passing.end_scope(&run, &end).await
+        };
+        let unmet = end(Some(7)).await;
         assert!(matches!(
             unmet,
             Err(WriteError::Refused(Refusal::VersionMismatch { .. }))
         ));
-        assert!(
-            passing
-                .end_scope(&run, Access::All, Some(1), None)
-                .await
-                .unwrap()
-        );
+        assert!(end(Some(1)).await.unwrap().answer);
 
         assert!(read().await.keys.is_empty());
-        assert!(
-            !passing
-                .end_scope(&run, Access::All, None, None)
-                .await
-                .unwrap()
-        );
+        assert!(!end(None).await.unwrap().answer);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use threadkeep::domain::Access;
 
 use futures_util::future::join_all;
-use threadkeep::store::{Clock, Listing};
+use threadkeep::store::{Clock, Listing, ScopeEnd};
 
 use crate::conformance::room::{Room, Subject, confirmed_on, once, redis_on, set};
 use crate::support::proxy::Mode;
@@ -49,9 +49,9 @@ async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     look("an end of nothing");
     let ended = room
         .backend
-        .end_scope(&scope.scope, Access::All, None, None)
+        .end_scope(&scope.scope, &ScopeEnd::new(Access::All))
         .await;
-    assert!(!ended.unwrap());
+    assert!(!ended.unwrap().answer);
     look("an end of no scope");
     assert!(!space.delete("no such key").await);
     look("a deletion of no entry");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::Connection;
 use reqwest::Method;
 use threadkeep::domain::{Fingerprint, Position, RateName, Retention};
-use threadkeep::store::{Clock, Counted, Holding, LedgerChange, Reading};
+use threadkeep::store::{Clock, Counted, EntryTerms, Holding, LedgerChange, Reading};
 
 use crate::conformance::room::{redis_on, set};
 use crate::conformance::scope_room::{self, set_for};
@@ -86,7 +86,10 @@ async fn entries_are_read_used_and_deleted_and_none_is_put() {
 
     for key in ["new", "kept"] {
         let (key, entry) = (key_of(key), text("y"));
-        let put = room.backend.put_entry(&space.namespace, &key, &entry, None);
+        let terms = EntryTerms::default();
+        let put = room
+            .backend
+            .put_entry(&space.namespace, &key, &entry, terms);
         assert!(put.await.is_err());
     }
     let used = space.read("kept", Reading::Use).await.unwrap();

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use threadkeep::domain::{
     ContentType, EntryKey, Lifetime, Namespace, Policy, Precondition, Retention,
 };
-use threadkeep::store::{Clock, EventLog, MemoryStore, Namespaces as _, NewEntry};
+use threadkeep::store::{Clock, EntryTerms, EventLog, MemoryStore, Namespaces as _, NewEntry};
 
 use crate::conformance::room::{Room, Subject, numbered_once, push};
 use crate::conformance::scope_room;
@@ -191,15 +191,15 @@ async fn others_have_their_turn_while_a_large_namespace_is_deleted() {
     };
     for number in 0..1_000 {
         let key = EntryKey::new(&number.to_string()).unwrap();
-        let put = store.put_entry(&namespace, &key, &entry, None);
+        let put = store.put_entry(&namespace, &key, &entry, EntryTerms::default());
         put.await.unwrap();
     }
 
-    let mut delete = store.delete_namespace(&namespace);
+    let mut delete = store.delete_namespace(&namespace, None);
     let mut turns = 0;
     let deleted = loop {
         match delete.as_mut().now_or_never() {
-            Some(deleted) => break deleted.unwrap(),
+            Some(deleted) => break deleted.unwrap().answer,
             None => turns += 1,
         }
     };

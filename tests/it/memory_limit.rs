@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use threadkeep::domain::{Completed, Fingerprint, Operation, Position, RateName, Retention};
 use threadkeep::store::{
-    Archives, Clock, Counted, EventLog, Listing, Listings, MemorySettings, MemoryStore, Rates,
-    Scopes, Store, StoreError, WriteError,
+    Archives, Clock, Counted, EntryTerms, EventLog, Listing, Listings, MemorySettings, MemoryStore,
+    Rates, Scopes, Store, StoreError, WriteError,
 };
 
 use crate::conformance::room::{Room, Subject, delete, in_parallel, numbered_once, push, set};
@@ -175,7 +175,12 @@ async fn a_full_store_rejects_what_grows() {
     let space = room.space("n");
     let put = room
         .backend
-        .put_entry(&space.namespace, &key_of("k"), &text("x"), None)
+        .put_entry(
+            &space.namespace,
+            &key_of("k"),
+            &text("x"),
+            EntryTerms::default(),
+        )
         .await;
     assert!(is_full(&put.unwrap_err()));
     let listing = Listing {

@@ -15,8 +15,8 @@ use threadkeep::domain::{
     Position, Precondition, RateName, Slice, Write,
 };
 use threadkeep::store::{
-    Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeParts,
-    ThreadOrder, WriteError,
+    Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeEnd,
+    ScopeParts, ThreadOrder, WriteError,
 };
 
 use crate::conformance::room::{
@@ -374,7 +374,7 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
             .unwrap();
         assert_eq!(page.unwrap().items.len(), 1);
         backend
-            .end_scope(&scope, Access::All, None, None)
+            .end_scope(&scope, &ScopeEnd::new(Access::All))
             .await
             .unwrap();
         let again = ScopeWrite {

@@ -4,8 +4,6 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-const MAX_BYTES: usize = 1_024;
-
 /// The key of an entry in a namespace: 1 to 1,024 bytes of UTF-8 without control characters.
 ///
 /// Keys are ordered by their bytes, which is the order in which they are listed. Clones share the
@@ -28,12 +26,15 @@ pub enum EntryKeyError {
 }
 
 impl EntryKey {
+    /// The bytes of the longest key.
+    pub const MAX_BYTES: usize = 1_024;
+
     /// Parses a key.
     ///
     /// # Errors
     /// If the length or a character breaks the rule.
     pub fn new(text: &str) -> Result<Self, EntryKeyError> {
-        if text.is_empty() || text.len() > MAX_BYTES {
+        if text.is_empty() || text.len() > Self::MAX_BYTES {
             return Err(EntryKeyError::Length);
         }
         if text.chars().any(char::is_control) {

@@ -2,23 +2,24 @@
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::ETAG;
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use serde::Serialize;
+use actix_web::{HttpRequest, HttpResponse};
 
 use super::content::{entry_body, entry_head};
 use super::object::{EntryDeletion, EntryReceipt};
 use super::path::EntryPath;
 use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
+use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::answer::receipt::mark_replay;
 use crate::http::openapi::problems::{
-    EntryProblems, NotAcceptable, NotFound, PreconditionFailed, TooLarge, TooManyNamespaces,
+    EntryProblems, NotAcceptable, NotFound, PreconditionFailed, RepeatProblems, TooLarge,
 };
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::query::{Nothing, Query};
 use crate::service::EntryDraft;
-use crate::store::Reading;
+use crate::store::{Answered, Reading};
 use crate::web::{ApiError, etag};
 
 /// Read an entry
@@ -74,7 +75,7 @@ pub(crate) async fn get_entry(
 ///
 /// Creates or replaces the entry, and creates the namespace if needed. The server keeps the body unchanged, with its
 /// `Content-Type` and `Content-Encoding`. A repeated put changes only the version and the expiry. With `If-Match`, a
-/// repeat gets 412, since the first put changed the version: read the entry then.
+/// repeat gets 412, since the first put changed the version, unless both have the same `Idempotency-Key`.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}/{key}",
@@ -85,6 +86,7 @@ pub(crate) async fn get_entry(
         ("ttl_seconds" = Option<u64>, Query, minimum = 0, maximum = 31_536_000, description = "Lifetime; 0 keeps the entry for ever. By default that of the namespace, or else of the server's settings."),
         ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Put only if the entry has this tag or version (`\"3\"`); `\"0\"`: only if it does not exist, `*`: only if it does."),
         ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: put only if the entry does not exist. Not with `If-Match`."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
     ),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any bytes of any type."),
     responses(
@@ -93,7 +95,7 @@ pub(crate) async fn get_entry(
         NotAcceptable,
         PreconditionFailed,
         TooLarge,
-        TooManyNamespaces,
+        RepeatProblems,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -102,7 +104,7 @@ pub(crate) async fn put_entry(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     path: EntryPath,
-    EntryConditions(precondition): EntryConditions,
+    EntryConditions(terms): EntryConditions,
     Query(OfLifetime(lifetime)): Query<OfLifetime>,
     body: AnyBody,
 ) -> Result<HttpResponse, ApiError> {
@@ -114,14 +116,16 @@ pub(crate) async fn put_entry(
         content_encoding: body.content.content_encoding,
         lifetime,
     };
-    let put = api
-        .namespaces
-        .put(&path.namespace, &path.key, draft, precondition);
-    let put = put.await?;
+    let put = api.namespaces.put(&path.namespace, &path.key, draft, terms);
+    let Answered {
+        answer: put,
+        replayed,
+    } = put.await?;
     let mut response = match put.stamp.version {
         1 => HttpResponse::Created(),
         _ => HttpResponse::Ok(),
     };
+    mark_replay(&mut response, replayed);
     response.insert_header((ETAG, etag(put.stamp)));
     Ok(json(response, &EntryReceipt::of(&put, size_bytes)))
 }
@@ -135,12 +139,14 @@ pub(crate) async fn put_entry(
         ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
         ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Delete only if the entry has this tag or version, or, with `*`, if it exists."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
     ),
     responses(
         (status = 200, description = "The entry no longer exists.", body = EntryDeletion),
         NotAcceptable,
         PreconditionFailed,
         TooLarge,
+        RepeatProblems,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -149,18 +155,16 @@ pub(crate) async fn delete_entry(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     path: EntryPath,
-    EntryConditions(precondition): EntryConditions,
+    EntryConditions(terms): EntryConditions,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
-    let deleted = api
-        .namespaces
-        .delete(&path.namespace, &path.key, precondition);
-    let deleted = deleted.await?;
-    Ok(json(HttpResponse::Ok(), &EntryDeletion { deleted }))
-}
-
-fn json(mut response: HttpResponseBuilder, body: &impl Serialize) -> HttpResponse {
-    let body = serde_json::to_vec(body).expect("text and numbers always serialize");
-    response.content_type("application/json").body(body)
+    let deleted = api.namespaces.delete(&path.namespace, &path.key, terms);
+    let Answered {
+        answer: deleted,
+        replayed,
+    } = deleted.await?;
+    let mut response = HttpResponse::Ok();
+    mark_replay(&mut response, replayed);
+    Ok(json(response, &EntryDeletion { deleted }))
 }

@@ -1,5 +1,7 @@
 //! The `/v1/kv` API: entries in namespaces, for back ends.
 
+mod batch_bodies;
+pub(super) mod batches;
 pub(super) mod content;
 pub(super) mod entries;
 pub(super) mod namespaces;

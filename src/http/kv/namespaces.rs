@@ -1,24 +1,26 @@
 //! Handlers of namespaces, for back ends.
 
 use actix_web::{HttpRequest, HttpResponse};
-use serde::Serialize;
 
 use super::object::{
     EntryList, EntryObject, NamespaceBody, NamespaceDeletion, NamespaceList, NamespaceObject,
-    read_default,
+    read_settings,
 };
 use super::path::NamespacePath;
-use super::query::{EntryListing, NamespaceListing};
+use super::query::{EntryListing, KeyOrderText, NamespaceListing};
 use crate::domain::EntryKey;
+use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
+use crate::http::answer::receipt::mark_replay;
 use crate::http::openapi::problems::{
-    BodyProblems, EntryProblems, NotAcceptable, TooManyNamespaces,
+    BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge,
 };
 use crate::http::request::back_end::BackEnd;
+use crate::http::request::conditions::OnlyRepeat;
 use crate::http::request::cursor;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
-use crate::store::NamespacePlace;
+use crate::store::{Answered, EntryRange, KeyOrder, NamespacePlace};
 use crate::web::ApiError;
 
 /// List namespaces
@@ -62,13 +64,14 @@ pub(crate) async fn list_namespaces(
         namespaces: views.iter().map(NamespaceObject::of).collect(),
         next_cursor: next.map(|place| cursor::seal(ring, b"", &place)),
     };
-    Ok(json(&list))
+    Ok(json(HttpResponse::Ok(), &list))
 }
 
 /// List the keys of a namespace
 ///
 /// In the order of their bytes, with size, type and times. Puts and deletions between two pages do not repeat or skip
-/// other keys. A namespace that does not exist has none.
+/// other keys. A namespace that does not exist has none. With `bodies`, a page ends at 2 MiB, but has at least one entry
+/// if there is one.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}",
@@ -76,7 +79,9 @@ pub(crate) async fn list_namespaces(
     params(
         ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
         ("prefix" = Option<String>, Query, max_length = 1024, description = "Return only keys with this prefix."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, which had the same prefix."),
+        ("order" = Option<KeyOrderText>, Query, description = "`asc` by default."),
+        ("bodies" = Option<bool>, Query, description = "Return the entries with their bodies."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, which had the same prefix and order."),
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
     ),
     responses(
@@ -96,40 +101,58 @@ pub(crate) async fn list_entries(
     let ring = api.identity.ring();
     let prefix = listing.prefix();
     // no name has a control character
-    let about = [namespace.as_str(), prefix].join("\0");
-    let cursor = listing.page.cursor.as_deref();
-    let after = cursor.map(|text| cursor::open::<EntryKey>(ring, about.as_bytes(), text));
-    let after = after.transpose()?;
-    let page = api
-        .namespaces
-        .list(&namespace, prefix, after.as_ref(), listing.page.limit());
-    let page = page.await?;
-    let next = page.next;
-    let list = EntryList {
-        keys: page
-            .entries
-            .iter()
-            .map(|(key, head)| EntryObject::of(key, head))
-            .collect(),
-        next_cursor: next.map(|key| cursor::seal(ring, about.as_bytes(), &key)),
+    let about = match listing.order() {
+        KeyOrder::Ascending => [namespace.as_str(), prefix].join("\0"),
+        KeyOrder::Descending => [namespace.as_str(), prefix, "desc"].join("\0"),
     };
-    Ok(json(&list))
+    let about = about.as_bytes();
+    let cursor = listing.page.cursor.as_deref();
+    let after = cursor.map(|text| cursor::open::<EntryKey>(ring, about, text));
+    let after = after.transpose()?;
+    let range = EntryRange {
+        prefix,
+        after: after.as_ref(),
+        order: listing.order(),
+    };
+    let (namespaces, limit) = (&api.namespaces, listing.page.limit());
+    let (keys, next) = if listing.has_bodies() {
+        let page = namespaces.list_bodies(&namespace, range, limit, EntryObject::weigh);
+        let page = page.await?;
+        let entries = page.entries.iter();
+        let keys = entries.map(|(key, entry)| EntryObject::whole(key, entry));
+        (keys.collect(), page.next)
+    } else {
+        let page = namespaces.list(&namespace, range, limit).await?;
+        let entries = page.entries.iter();
+        let keys = entries.map(|(key, head)| EntryObject::of(key, head));
+        (keys.collect(), page.next)
+    };
+    let list = EntryList {
+        keys,
+        next_cursor: next.map(|key| cursor::seal(ring, about, &key)),
+    };
+    Ok(json(HttpResponse::Ok(), &list))
 }
 
 /// Create or change a namespace
 ///
-/// Sets the default lifetime of its entries. The first put into a namespace also creates it.
+/// Sets the default lifetime of its entries, and its idle time: a namespace that has one ends when none of its entries
+/// was read, listed, put or deleted for that long, or up to two seconds later, and from then on reads as if nothing had
+/// been put there. A setting that the body leaves out is unset. The first put into a namespace also creates it.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}",
     tag = "kv",
-    params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+    ),
     request_body(content = Option<NamespaceBody<'_>>),
     responses(
         (status = 200, description = "The namespace after the change.", body = NamespaceObject),
         NotAcceptable,
         BodyProblems,
-        TooManyNamespaces,
+        RepeatProblems,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -138,27 +161,39 @@ pub(crate) async fn put_namespace(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
+    OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
-    let lifetime = read_default(body.as_str())?;
-    let view = api.namespaces.set_default_lifetime(&namespace, lifetime);
-    Ok(json(&NamespaceObject::of(&view.await?)))
+    let change = read_settings(body.as_str())?;
+    let set = api
+        .namespaces
+        .set_namespace(&namespace, change, idempotency);
+    let set = set.await?;
+    let mut response = HttpResponse::Ok();
+    mark_replay(&mut response, set.replayed);
+    Ok(json(response, &NamespaceObject::of(&set.answer)))
 }
 
 /// Delete a namespace with all its entries
 ///
 /// Deletes in batches, so that other requests do not wait. An entry that is put meanwhile is either deleted too, or
-/// stays and creates the namespace again. If the request fails, entries may be left: send it again.
+/// stays and creates the namespace again. If the request fails, entries may be left: send it again. With an
+/// `Idempotency-Key`, a late repeat deletes nothing that was put since.
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",
     tag = "kv",
-    params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+    ),
     responses(
         (status = 200, description = "The namespace no longer exists.", body = NamespaceDeletion),
         NotAcceptable,
+        TooLarge,
+        RepeatProblems,
         EntryProblems,
     ),
     security(("api_key" = [])),
@@ -167,16 +202,16 @@ pub(crate) async fn delete_namespace(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
+    OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
-    let deleted = api.namespaces.delete_namespace(&namespace).await?;
-    Ok(json(&NamespaceDeletion { deleted }))
-}
-
-fn json(body: &impl Serialize) -> HttpResponse {
-    let body = serde_json::to_vec(body).expect("text and numbers always serialize");
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(body)
+    let deleted = api.namespaces.delete_namespace(&namespace, idempotency);
+    let Answered {
+        answer: deleted,
+        replayed,
+    } = deleted.await?;
+    let mut response = HttpResponse::Ok();
+    mark_replay(&mut response, replayed);
+    Ok(json(response, &NamespaceDeletion { deleted }))
 }

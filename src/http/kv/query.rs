@@ -1,18 +1,32 @@
 //! Query parameters of entries and namespaces.
 
+use utoipa::ToSchema;
+
 use crate::domain::{EntryKey, Lifetime, Namespace};
 use crate::http::request::query::{Page, Parameters, set_once, whole};
+use crate::store::KeyOrder;
 use crate::web::ApiError;
 
 /// `?ttl_seconds=`.
 #[derive(Debug, Default)]
 pub(crate) struct OfLifetime(pub(crate) Option<Lifetime>);
 
-/// `?prefix=&cursor=&limit=`.
+/// `?prefix=&order=&bodies=&cursor=&limit=`.
 #[derive(Debug, Default)]
 pub(crate) struct EntryListing {
     prefix: Option<String>,
+    order: Option<KeyOrder>,
+    bodies: Option<bool>,
     pub(crate) page: Page,
+}
+
+/// The order of a list, in its query.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "it only describes the parameter")]
+pub(super) enum KeyOrderText {
+    Asc,
+    Desc,
 }
 
 /// `?namespace=a&namespace=b` or `?cursor=&limit=`.
@@ -35,6 +49,14 @@ impl EntryListing {
     pub(crate) fn prefix(&self) -> &str {
         self.prefix.as_deref().unwrap_or_default()
     }
+
+    pub(crate) fn order(&self) -> KeyOrder {
+        self.order.unwrap_or_default()
+    }
+
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.bodies.unwrap_or_default()
+    }
 }
 
 impl Parameters for OfLifetime {
@@ -48,16 +70,40 @@ impl Parameters for OfLifetime {
 }
 
 impl Parameters for EntryListing {
-    const NAMES: &'static [&'static str] = &["prefix", "cursor", "limit"];
+    const NAMES: &'static [&'static str] = &["prefix", "order", "bodies", "cursor", "limit"];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        if name != "prefix" {
-            return self.page.take(name, value);
+        match name {
+            "prefix" => {
+                let malformed = "must be empty or the beginning of a key, given once";
+                let is_legal = value.is_empty() || EntryKey::new(value).is_ok();
+                let prefix = is_legal.then(|| value.to_owned());
+                set_once(&mut self.prefix, prefix, name, malformed)
+            }
+            "order" => {
+                let order = match value {
+                    "asc" => Some(KeyOrder::Ascending),
+                    "desc" => Some(KeyOrder::Descending),
+                    _ => None,
+                };
+                set_once(
+                    &mut self.order,
+                    order,
+                    name,
+                    "must be `asc` or `desc`, given once",
+                )
+            }
+            "bodies" => {
+                let bodies = value.parse().ok();
+                set_once(
+                    &mut self.bodies,
+                    bodies,
+                    name,
+                    "must be `true` or `false`, given once",
+                )
+            }
+            _ => self.page.take(name, value),
         }
-        let malformed = "must be empty or the beginning of a key, given once";
-        let is_legal = value.is_empty() || EntryKey::new(value).is_ok();
-        let prefix = is_legal.then(|| value.to_owned());
-        set_once(&mut self.prefix, prefix, name, malformed)
     }
 }
 

@@ -8,13 +8,14 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::content::EntryContent;
 use crate::domain::Precondition;
-use crate::http::request::conditions::precondition;
+use crate::http::request::conditions::{idempotency, precondition};
 use crate::http::request::context::body_of;
+use crate::store::EntryTerms;
 use crate::web::ApiError;
 
-/// `If-Match`, or `If-None-Match: *`, of a write.
+/// `If-Match`, or `If-None-Match: *`, and `Idempotency-Key` of a write.
 #[derive(Debug)]
-pub(crate) struct EntryConditions(pub(crate) Option<Precondition>);
+pub(crate) struct EntryConditions(pub(crate) EntryTerms);
 
 /// A body of any type.
 #[derive(Debug)]
@@ -25,13 +26,21 @@ pub(crate) struct AnyBody {
 
 impl EntryConditions {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        body_of(request)?;
+        let body = body_of(request)?;
+        let key = idempotency(request, &body)?;
+        let terms = |precondition| {
+            Ok(Self(EntryTerms {
+                precondition,
+                idempotency: key.map(|(_, key)| key),
+                remembers_mismatch: false,
+            }))
+        };
         let wanted = precondition(request)?;
         let mut unwanted = request.headers().get_all(IF_NONE_MATCH);
         let refused = |detail: &str| Err(ApiError::InvalidParameter(detail.into()));
         match (wanted, unwanted.next(), unwanted.next()) {
-            (wanted, None, _) => Ok(Self(wanted)),
-            (None, Some(any), None) if any == "*" => Ok(Self(Some(Precondition::Version(0)))),
+            (wanted, None, _) => terms(wanted),
+            (None, Some(any), None) if any == "*" => terms(Some(Precondition::Version(0))),
             (None, ..) => refused("If-None-Match of a write must be `*`"),
             (Some(_), ..) => refused("If-Match does not go with If-None-Match"),
         }

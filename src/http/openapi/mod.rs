@@ -80,6 +80,8 @@ use problems::Problems;
         kv::entries::get_entry,
         kv::entries::put_entry,
         kv::entries::delete_entry,
+        kv::batches::get_entries,
+        kv::batches::put_entries,
         threads::lists::list_threads,
         threads::lists::get_owner,
         threads::archives::list_archives,

@@ -123,7 +123,8 @@ problems! {
     TooLarge = "413";
     NotFound = "404";
     Conflict = "409";
-    TooManyNamespaces = "422";
+    /// Refusals of a write for its idempotency key.
+    RepeatProblems = "422" "429";
     Unavailable = "503";
 }
 

@@ -29,6 +29,10 @@ pub(crate) struct Repeatable {
     pub(crate) turn: Option<TurnToken>,
 }
 
+/// `Idempotency-Key` of a write that takes no other condition.
+#[derive(Debug)]
+pub(crate) struct OnlyRepeat(pub(crate) Option<IdempotencyKey>);
+
 /// `If-Match` and `If-None-Match` of a read.
 #[derive(Debug)]
 pub(crate) struct ReadConditions {
@@ -140,7 +144,7 @@ pub(crate) fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError>
 
 /// The key as it was sent, and the data that identifies a repeat: method, path with query, and
 /// body.
-fn idempotency(
+pub(crate) fn idempotency(
     request: &HttpRequest,
     body: &[u8],
 ) -> Result<Option<(HeaderValue, IdempotencyKey)>, ApiError> {
@@ -210,6 +214,22 @@ impl Repeatable {
             turn: self.turn,
             idempotency: self.idempotency,
         }
+    }
+}
+
+impl OnlyRepeat {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let key = idempotency(request, &body_of(request)?)?;
+        Ok(Self(key.map(|(_, key)| key)))
+    }
+}
+
+impl FromRequest for OnlyRepeat {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
     }
 }
 

@@ -2,6 +2,7 @@
 //! to a refusal.
 
 use actix_web::dev::ServiceRequest;
+use actix_web::http::Method;
 use actix_web::http::header::TRANSFER_ENCODING;
 use actix_web::{HttpMessage, HttpRequest, web};
 
@@ -33,7 +34,7 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     let path = request.match_info().as_str();
     match request.app_data::<web::Data<Api>>() {
         Some(api) if will_be_refused(api, request, path) => 0,
-        Some(api) if is_entry(path) => api.namespaces.policy().max_bytes,
+        Some(api) if is_entry(request.method(), path) => api.namespaces.policy().max_bytes,
         _ => Body::LIMIT_BYTES,
     }
 }
@@ -58,10 +59,10 @@ fn is_for_back_ends(path: &str) -> bool {
     })
 }
 
-/// Whether it is the path of an entry, whose body is stored unchanged.
-fn is_entry(path: &str) -> bool {
+/// Whether the body is that of an entry, which is stored unchanged. Bodies of several entries are JSON.
+fn is_entry(method: &Method, path: &str) -> bool {
     let below = path.strip_prefix("/v1/kv/");
-    below.is_some_and(|below| below.contains('/'))
+    method != Method::POST && below.is_some_and(|below| below.contains('/'))
 }
 
 /// Whether a request below `/v1/threads/` cannot be for the thread that it names. Otherwise the caller is
@@ -101,8 +102,12 @@ mod tests {
             content.get("application/octet-stream").is_some()
         };
         for (path, operations) in paths() {
-            let mut operations = operations.as_object().unwrap().values();
-            assert_eq!(is_entry(&path), operations.any(takes_bytes), "{path}");
+            for (method, operation) in operations.as_object().unwrap() {
+                let has_body = operation.get("requestBody").is_some();
+                let method = method.to_uppercase().parse().unwrap();
+                let is_kept = is_entry(&method, &path) && has_body;
+                assert_eq!(is_kept, takes_bytes(operation), "{method} {path}");
+            }
         }
     }
 

@@ -90,6 +90,7 @@ pub(crate) async fn clear_scope(
     delete,
     path = "/v1/scopes",
     tag = "scopes",
+    params(RepeatHeader),
     request_body(content = EndScope<'_>),
     responses(
         (status = 200, description = "The scope no longer exists.", body = ScopeEnded),
@@ -108,8 +109,12 @@ pub(crate) async fn end_scope(
     let body: EndScope<'_> = read(&body)?;
     let expected = body.if_version.map(|Whole(version)| version);
     let scopes = access.scopes()?;
-    let ended = scopes.end(&scope, expected, repeatable.turn).await?;
-    Ok(json(HttpResponse::Ok(), &ScopeEnded { ended }))
+    let (turn, key) = (repeatable.turn, repeatable.idempotency);
+    let ended = scopes.end(&scope, expected, turn, key).await?;
+    let mut response = HttpResponse::Ok();
+    mark_replay(&mut response, ended.replayed);
+    let ended = ended.answer;
+    Ok(json(response, &ScopeEnded { ended }))
 }
 
 /// The answer to a write of one thing.

@@ -1,4 +1,6 @@
 //! Namespaces and their entries.
 
+pub(super) mod batches;
+pub(super) mod bodies;
 pub(super) mod namespaces;
 pub(super) mod ranking;

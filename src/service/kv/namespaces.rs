@@ -7,12 +7,12 @@ use futures_util::future::try_join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::domain::{
-    ContentEncoding, ContentType, EntryKey, EntryPolicy, Lifetime, Namespace, Precondition,
+    ContentEncoding, ContentType, EntryKey, EntryPolicy, IdempotencyKey, Lifetime, Namespace,
 };
 use crate::service::ServiceError;
 use crate::store::{
-    Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
-    Reading, StoreError, Usage,
+    Answered, Entry, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,
+    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
 };
 
 /// Entries that are looked through at once.
@@ -28,7 +28,7 @@ const READ_AT_ONCE: usize = 16;
 /// The namespaces of a store, and what entries may have.
 #[derive(Debug, Clone)]
 pub struct NamespaceService {
-    namespaces: Arc<dyn Namespaces>,
+    pub(super) namespaces: Arc<dyn Namespaces>,
     policy: EntryPolicy,
 }
 
@@ -117,17 +117,15 @@ impl NamespaceService {
     /// namespace.
     ///
     /// # Errors
-    /// [`ServiceError::EntryTooLarge`], [`ServiceError::Refused`] with
-    /// [`Refusal::VersionMismatch`], or [`ServiceError::Store`].
-    ///
-    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
+    /// [`ServiceError::EntryTooLarge`], [`ServiceError::Refused`] as [`Namespaces::put_entry`] says, or
+    /// [`ServiceError::Store`].
     pub async fn put(
         &self,
         namespace: &Namespace,
         key: &EntryKey,
         draft: EntryDraft,
-        precondition: Option<Precondition>,
-    ) -> Result<Put, ServiceError> {
+        terms: EntryTerms,
+    ) -> Result<Answered<Put>, ServiceError> {
         let (limit_bytes, attempted_bytes) = (self.policy.max_bytes, draft.body.len() as u64);
         if attempted_bytes > limit_bytes {
             return Err(ServiceError::EntryTooLarge {
@@ -142,44 +140,38 @@ impl NamespaceService {
             lifetime: draft.lifetime,
             default_lifetime: self.policy.lifetime,
         };
-        let put = self
-            .namespaces
-            .put_entry(namespace, key, &entry, precondition);
+        let put = self.namespaces.put_entry(namespace, key, &entry, terms);
         Ok(put.await?)
     }
 
     /// Deletes an entry. Whether there was one.
     ///
     /// # Errors
-    /// [`ServiceError::Refused`] with [`Refusal::VersionMismatch`], or [`ServiceError::Store`].
-    ///
-    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
+    /// [`ServiceError::Refused`] as [`Namespaces::put_entry`] says, or [`ServiceError::Store`].
     pub async fn delete(
         &self,
         namespace: &Namespace,
         key: &EntryKey,
-        precondition: Option<Precondition>,
-    ) -> Result<bool, ServiceError> {
-        let deleted = self.namespaces.delete_entry(namespace, key, precondition);
+        terms: EntryTerms,
+    ) -> Result<Answered<bool>, ServiceError> {
+        let deleted = self.namespaces.delete_entry(namespace, key, terms);
         Ok(deleted.await?)
     }
 
-    /// Up to `limit` entries whose keys begin with `prefix`, in the order of the bytes of their keys, after a key if
-    /// one is given, and the last key if there are more. A page may be shorter than `limit`.
+    /// Up to `limit` entries in a range, and the last key if there are more. A page may be shorter than `limit`.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn list(
         &self,
         namespace: &Namespace,
-        prefix: &str,
-        after: Option<&EntryKey>,
+        range: EntryRange<'_>,
         limit: usize,
     ) -> Result<EntryPage, ServiceError> {
-        let page = self
+        Ok(self
             .namespaces
-            .list_entries(namespace, prefix, after, limit);
-        Ok(page.await?)
+            .list_entries(namespace, range, limit)
+            .await?)
     }
 
     /// Entries whose keys hold `keyword`, with their bodies, after a key if one is given, at most
@@ -201,7 +193,11 @@ impl NamespaceService {
         let mut after = after.cloned();
         let mut listed_times = 0;
         let next = 'all: loop {
-            let page = self.list(namespace, "", after.as_ref(), LISTED).await?;
+            let range = EntryRange {
+                after: after.as_ref(),
+                ..EntryRange::default()
+            };
+            let page = self.list(namespace, range, LISTED).await?;
             let found = page.entries.into_iter();
             for (key, head) in found.filter(|(key, _)| key.as_str().contains(keyword)) {
                 if keys.len() >= limit.max(1) || bytes >= most_bytes.max(1) {
@@ -237,21 +233,25 @@ impl NamespaceService {
         Ok(self.namespaces.open_namespace(namespace).await?)
     }
 
-    /// Gives a namespace that lifetime for entries put without one from now on, or takes it away.
-    /// Makes the namespace.
+    /// Changes the settings of a namespace. Makes the namespace.
     ///
     /// # Errors
-    /// [`ServiceError::Store`].
-    pub async fn set_default_lifetime(
+    /// [`ServiceError::Refused`] as [`Namespaces::put_entry`] says, or [`ServiceError::Store`].
+    pub async fn set_namespace(
         &self,
         namespace: &Namespace,
-        lifetime: Option<Lifetime>,
-    ) -> Result<NamespaceView, ServiceError> {
-        let set = self.namespaces.set_default_lifetime(namespace, lifetime);
-        let record = set.await?;
-        let mut views = self.with_usage(vec![record]).await?;
-        // one for each record
-        views.pop().ok_or(ServiceError::EntryNotFound)
+        change: NamespaceChange,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<NamespaceView>, ServiceError> {
+        let set = self
+            .namespaces
+            .set_namespace(namespace, change, idempotency);
+        let set = set.await?;
+        let (record, usage) = set.answer;
+        Ok(Answered {
+            answer: NamespaceView { record, usage },
+            replayed: set.replayed,
+        })
     }
 
     /// The namespaces of these names, in that order, without those that do not exist.
@@ -318,8 +318,13 @@ impl NamespaceService {
     /// concurrent puts and failures.
     ///
     /// # Errors
-    /// [`ServiceError::Store`].
-    pub async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, ServiceError> {
-        Ok(self.namespaces.delete_namespace(namespace).await?)
+    /// [`ServiceError::Refused`] as [`Namespaces::delete_namespace`] says, or [`ServiceError::Store`].
+    pub async fn delete_namespace(
+        &self,
+        namespace: &Namespace,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<u64>, ServiceError> {
+        let deleted = self.namespaces.delete_namespace(namespace, idempotency);
+        Ok(deleted.await?)
     }
 }

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 
 use super::RateGate;
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Access, Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId};
 use crate::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
+    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
+    WriteError,
 };
 
 /// Scopes behind a gate. Reads bypass it.
@@ -59,11 +60,9 @@ impl Scopes for LimitedScopes {
     async fn end_scope(
         &self,
         scope: &ScopeId,
-        access: Access,
-        expected: Option<u64>,
-        turn: Option<TurnToken>,
-    ) -> Result<bool, WriteError> {
-        let ended = self.scopes.end_scope(scope, access, expected, turn);
+        end: &ScopeEnd,
+    ) -> Result<Answered<bool>, WriteError> {
+        let ended = self.scopes.end_scope(scope, end);
         self.gate.pass(scope, false, ended).await
     }
 

@@ -241,7 +241,7 @@ impl Catalog {
         let ended = async {
             let was_there = self.find(id, &EXISTENCE).await?.is_some();
             if was_there {
-                self.scopes.end(&self.scope(id), None, None).await?;
+                self.scopes.end(&self.scope(id), None, None, None).await?;
             }
             let members = [id.to_string()];
             self.listings.list_remove(self.kind.list, &members).await?;

@@ -15,9 +15,10 @@ use crate::domain::scope::{
     HistoryItem, KvOperation, RecordChange, ScopeId, ScopePolicies, ScopePolicy, ScopeWrite,
     ScopeWritten, TASKS_MAX_BYTES,
 };
-use crate::domain::{Life, Owner, Refusal, ThreadId, TurnToken};
+use crate::domain::{IdempotencyKey, Life, Owner, Refusal, ThreadId, TurnToken};
 use crate::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError, millis,
+    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
+    WriteError, millis,
 };
 
 /// The scopes of a store under their policies.
@@ -175,10 +176,15 @@ impl ScopeService {
         scope: &ScopeId,
         expected: Option<u64>,
         turn: Option<TurnToken>,
-    ) -> Result<bool, ServiceError> {
-        let access = self.threads.access();
-        let ended = self.scopes.end_scope(scope, access, expected, turn);
-        Ok(ended.await?)
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<bool>, ServiceError> {
+        let end = ScopeEnd {
+            access: self.threads.access(),
+            expected,
+            turn,
+            idempotency,
+        };
+        Ok(self.scopes.end_scope(scope, &end).await?)
     }
 
     /// Changes the record of a scope, based on its current value; `change` gets the scope with its record, and returns

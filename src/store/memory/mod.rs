@@ -33,7 +33,7 @@ use budget::{Budget, Held, Locked};
 use deployment::listings::Lists;
 use deployment::rates::Counters;
 use deployment::registry::Kinds;
-use kv::spaces::Spaces;
+use kv::spaces::{Gone, Spaces};
 use log::ledgers::Work;
 use shard::Shard;
 use threads::living::Living;
@@ -190,24 +190,26 @@ impl Shards {
         shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut gone))
     }
 
-    /// Frees some expired entries. Returns whether there are more.
+    /// Frees some entries, namespaces and answers that have passed. Returns whether there are more.
     fn purge(&self, now_ms: u64) -> bool {
-        let mut gone = Vec::new();
-        self.spaces().purge(now_ms, BATCH, &mut gone)
+        let mut gone = Gone::default();
+        self.spaces().sweep(now_ms, BATCH, &mut gone)
     }
 
     /// The usage of namespaces, unless expired entries would be counted: then it frees some of those instead.
     fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
-        let mut gone = Vec::new();
+        let mut gone = Gone::default();
         let mut spaces = self.spaces();
-        let is_more = spaces.purge(self.clock.now_ms(), BATCH, &mut gone);
-        (!is_more).then(|| namespaces.iter().map(|each| spaces.usage(each)).collect())
+        let now_ms = self.clock.now_ms();
+        let is_more = spaces.purge(now_ms, BATCH, &mut gone);
+        let usage = |each| spaces.usage(each, now_ms);
+        (!is_more).then(|| namespaces.iter().map(usage).collect())
     }
 
     /// Deletes some entries of a namespace, and the namespace after the last. Returns the number of those that had not
     /// expired; none if it no longer exists.
     fn delete_some(&self, namespace: &Namespace) -> Option<u64> {
-        let mut gone = Vec::new();
+        let mut gone = Gone::default();
         let now_ms = self.clock.now_ms();
         self.spaces()
             .delete_some(namespace, BATCH, now_ms, &mut gone)

@@ -48,6 +48,8 @@ pub(super) struct Bucket {
 pub(super) struct EntryKeys<'a> {
     pub(super) bucket: &'a Bucket,
     pub(super) entry: String,
+    /// The answers remembered with it.
+    pub(super) answers: String,
     pub(super) member: Vec<u8>,
 }
 
@@ -117,9 +119,17 @@ impl KeyNames {
         format!("{}:r:{kind}", self.prefix)
     }
 
-    /// All namespaces, and the order in which they were made, which share a slot.
-    pub(super) fn namespaces(&self) -> [String; 2] {
-        ["names", "newest"].map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
+    /// All namespaces, the order in which they were made, the ends of those that are idle, and those that have ended,
+    /// which share a slot.
+    pub(super) fn namespaces(&self) -> [String; 4] {
+        ["names", "newest", "idle", "ended"]
+            .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
+    }
+
+    /// The answers remembered with a namespace, in that slot.
+    pub(super) fn namespace_answers(&self, namespace: &Namespace) -> String {
+        let mark = hex::encode(namespace_mark(namespace));
+        format!("{}:{{namespaces}}:answers:{mark}", self.prefix)
     }
 
     /// The keys of an entry. Namespace and key are free text, so the name of a key contains only their hash.
@@ -129,9 +139,11 @@ impl KeyNames {
         let bucket = &self.buckets[usize::from(hash[0]) % BUCKETS];
         let mut member = namespace_mark(namespace).to_vec();
         member.extend_from_slice(parts[1]);
+        let hash = hex::encode(hash);
         EntryKeys {
             bucket,
-            entry: [&bucket.start, ":k:", &hex::encode(hash)].concat(),
+            entry: [&bucket.start, ":k:", &hash].concat(),
+            answers: [&bucket.start, ":ki:", &hash].concat(),
             member,
         }
     }
@@ -403,12 +415,14 @@ mod tests {
         let EntryKeys {
             bucket,
             entry,
+            answers,
             member,
         } = names.entry(&namespace, &key);
 
         let (tag, rest) = entry.split_once('}').unwrap();
         assert_eq!(rest.len(), ":k:".len() + 32);
         for key in [
+            &answers,
             &bucket.entry_heads,
             &bucket.entry_members,
             &bucket.entry_ends,

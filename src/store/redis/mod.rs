@@ -31,6 +31,7 @@ use super::{
 };
 use crate::domain::{Access, Key, Refusal, Retention, Slice, Thread, ThreadId, Write, Written};
 use keys::KeyNames;
+use kv::known::KnownNamespaces;
 use log::interest::Interest;
 use scripts::Script;
 use threads::arguments::WriteContext;
@@ -92,6 +93,7 @@ pub struct RedisStore {
     administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,
+    known: Arc<KnownNamespaces>,
     retention: Retention,
     clock: Clock,
     ended_turns: EndedTurns,
@@ -120,6 +122,7 @@ impl RedisStore {
             administration: Arc::new(administration),
             names: Arc::new(names),
             interest: Arc::default(),
+            known: Arc::default(),
             retention: settings.retention,
             clock,
             ended_turns: EndedTurns::default(),

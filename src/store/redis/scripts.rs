@@ -15,6 +15,7 @@ const TURNS: &str = include_str!("lua/shared/turns.lua");
 const OWNERS: &str = include_str!("lua/shared/owners.lua");
 const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
+const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
 
 /// The scripts, a row each: its name, its file, and what of the shared code it uses besides the prelude.
 macro_rules! scripts {
@@ -82,11 +83,16 @@ scripts! {
     ListLookAgain = "deployment/list_look_again.lua" [],
     PutEntry = "kv/put_entry.lua" [RECORDS, ENTRIES],
     DeleteEntries = "kv/delete_entries.lua" [RECORDS, ENTRIES],
+    BuryEntries = "kv/bury_entries.lua" [ENTRIES],
     UseEntry = "kv/use_entry.lua" [ENTRIES],
     EntryHeads = "kv/entry_heads.lua" [ENTRIES],
     Measure = "kv/measure.lua" [ENTRIES],
-    OpenNamespace = "kv/open_namespace.lua" [],
-    CloseNamespace = "kv/close_namespace.lua" [],
+    LookAtNamespaces = "kv/look_at_namespaces.lua" [NAMESPACES],
+    SetNamespace = "kv/set_namespace.lua" [RECORDS, NAMESPACES],
+    CloseNamespace = "kv/close_namespace.lua" [NAMESPACES],
+    EndIdle = "kv/end_idle.lua" [NAMESPACES],
+    ForgetEnded = "kv/forget_ended.lua" [],
+    RememberAnswer = "kv/remember_answer.lua" [RECORDS],
     TakeRates = "deployment/take_rates.lua" [RATES],
     GiveBackRates = "deployment/give_back_rates.lua" [RATES],
 }

@@ -95,6 +95,10 @@ impl Upkeep for RedisStore {
             }
             left = more;
         }
+        // the namespaces are in no bucket, and need only one to look after them
+        if buckets.contains(&0) {
+            self.end_idle().await?;
+        }
         self.purge(buckets).await
     }
 }

@@ -1,14 +1,20 @@
 //! Entries in namespaces: data of applications that outlives threads.
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::{
-    ContentEncoding, ContentType, EntryKey, Lifetime, Namespace, Precondition, Stamp,
+    ContentEncoding, ContentType, EntryKey, IdempotencyKey, Lifetime, Namespace, Precondition,
+    Stamp,
 };
-use crate::store::{StoreError, WriteError};
+use crate::store::{Answered, StoreError, WriteError};
+
+/// For how long a use of a namespace that ends when it is idle may count without being noted: so much later than its
+/// idle time it may end. Each process notes one use in that time, however many there are.
+pub const NOTED: Duration = Duration::from_secs(2);
 
 /// All about an entry but its body and its uses. Times are milliseconds of the Unix epoch, by the
 /// store's clock.
@@ -72,6 +78,18 @@ pub struct NewEntry {
     pub default_lifetime: Lifetime,
 }
 
+/// Conditions of a write to an entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EntryTerms {
+    /// The condition on the entry.
+    pub precondition: Option<Precondition>,
+    /// The identity of a repeat, within the entry.
+    pub idempotency: Option<IdempotencyKey>,
+    /// Whether a put that finds its precondition unmet is remembered, too: in a request of several puts, that is an
+    /// answer like any other.
+    pub remembers_mismatch: bool,
+}
+
 /// The receipt of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Put {
@@ -81,10 +99,31 @@ pub struct Put {
     pub expires_ms: Option<u64>,
 }
 
+/// The order of a list of entries, by the bytes of their keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyOrder {
+    /// The first key first.
+    #[default]
+    Ascending,
+    /// The last key first.
+    Descending,
+}
+
+/// Which entries of a namespace are listed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EntryRange<'a> {
+    /// Their keys begin with this.
+    pub prefix: &'a str,
+    /// They come after this key, in the order of the list.
+    pub after: Option<&'a EntryKey>,
+    /// The order of the list.
+    pub order: KeyOrder,
+}
+
 /// A part of the list of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryPage {
-    /// By the bytes of their keys.
+    /// In the order of the list.
     pub entries: Vec<(EntryKey, EntryHead)>,
     /// The last key of the page; none on the last page.
     pub next: Option<EntryKey>,
@@ -99,6 +138,26 @@ pub struct NamespaceRecord {
     pub created_ms: u64,
     /// The lifetime of entries that are put without one.
     pub default_lifetime: Option<Lifetime>,
+    /// Its end if nobody uses it, unless it does not end by itself.
+    pub idle: Option<IdleEnd>,
+}
+
+/// The end of a namespace that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleEnd {
+    /// How long it lives after its last use.
+    pub ttl: Duration,
+    /// When it ends if it is not used again. Uses move this, though not each of them at once.
+    pub ends_ms: u64,
+}
+
+/// A change of the settings of a namespace; none leaves one as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NamespaceChange {
+    /// The lifetime of entries that are put without one.
+    pub default_lifetime: Option<Option<Lifetime>>,
+    /// How long the namespace lives after its last use; none within: it does not end by itself.
+    pub idle_ttl: Option<Option<Duration>>,
 }
 
 /// A part of the list of namespaces.
@@ -134,6 +193,10 @@ pub struct Usage {
 ///
 /// From the millisecond at which it expires, an entry reads as never put and counts for nothing. Expiry follows the
 /// store's own clock.
+///
+/// A namespace with an idle time ends when none of its entries was read, listed, put or deleted for that long, or up to
+/// [`NOTED`] later, and never earlier. From that moment on it reads as never made, with all that is in it. The next put
+/// makes a new namespace, without the settings of the old one.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
     /// An entry, if it exists. The effect of the read happens in the same step in which the entry is found to exist;
@@ -148,25 +211,38 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         reading: Reading,
     ) -> Result<Option<Entry>, StoreError>;
 
+    /// The heads of these entries, in that order; none for one that does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn get_heads(
+        &self,
+        namespace: &Namespace,
+        keys: &[EntryKey],
+    ) -> Result<Vec<Option<EntryHead>>, StoreError>;
+
     /// Puts an entry whole in the place of another one or of none, in one step with what the
-    /// namespace's usage and list say. Makes the namespace.
+    /// namespace's usage and list say, and with the check of the idempotency key, which comes first. Makes the
+    /// namespace.
     ///
     /// # Errors
     /// [`WriteError::Refused`] with [`Refusal::VersionMismatch`] when there is not what the
-    /// precondition says: nothing has changed. [`WriteError::Store`]: see
-    /// [`StoreError::is_ambiguous`].
+    /// precondition says, or with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`]: nothing has
+    /// changed. [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
     ///
     /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
+    /// [`Refusal::IdempotencyKeyReused`]: crate::domain::Refusal::IdempotencyKeyReused
+    /// [`Refusal::TooManyIdempotencyKeys`]: crate::domain::Refusal::TooManyIdempotencyKeys
     async fn put_entry(
         &self,
         namespace: &Namespace,
         key: &EntryKey,
         entry: &NewEntry,
-        precondition: Option<Precondition>,
-    ) -> Result<Put, WriteError>;
+        terms: EntryTerms,
+    ) -> Result<Answered<Put>, WriteError>;
 
-    /// Deletes an entry, in one step with what the namespace's usage and list say. Whether there was
-    /// one.
+    /// Deletes an entry, in one step with what the namespace's usage and list say, and with the check of the
+    /// idempotency key, which comes first. Whether there was one.
     ///
     /// # Errors
     /// As [`Self::put_entry`].
@@ -174,20 +250,18 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         &self,
         namespace: &Namespace,
         key: &EntryKey,
-        precondition: Option<Precondition>,
-    ) -> Result<bool, WriteError>;
+        terms: EntryTerms,
+    ) -> Result<Answered<bool>, WriteError>;
 
-    /// Up to `limit` entries whose keys begin with `prefix`, in the order of the bytes of their keys, after a key if
-    /// one is given. A page may be shorter, and even empty, although more follow. An entry that exists all the while
-    /// is on exactly one page, despite concurrent puts and deletions.
+    /// Up to `limit` entries in a range. A page may be shorter, and even empty, although more follow. An entry that
+    /// exists all the while is on exactly one page, despite concurrent puts and deletions.
     ///
     /// # Errors
     /// [`StoreError`].
     async fn list_entries(
         &self,
         namespace: &Namespace,
-        prefix: &str,
-        after: Option<&EntryKey>,
+        range: EntryRange<'_>,
         limit: usize,
     ) -> Result<EntryPage, StoreError>;
 
@@ -197,18 +271,19 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
 
-    /// Gives a namespace that lifetime for entries put without one from now on, or takes it away,
-    /// and makes the namespace.
+    /// Changes the settings of a namespace, and makes it, in one step with the check of the idempotency key, which comes
+    /// first. An idle time counts from this moment on. Returns the usage, too, as it was right before.
     ///
     /// # Errors
-    /// [`StoreError`].
-    async fn set_default_lifetime(
+    /// As [`Self::put_entry`].
+    async fn set_namespace(
         &self,
         namespace: &Namespace,
-        lifetime: Option<Lifetime>,
-    ) -> Result<NamespaceRecord, StoreError>;
+        change: NamespaceChange,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError>;
 
-    /// A namespace; none when nothing was ever put there, or it was deleted since.
+    /// A namespace; none when nothing was ever put there, or it was deleted since, or ended.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -236,9 +311,29 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     /// Deletes a namespace with all its entries, and returns their number. It is not a single step: entries go in
     /// batches, then the namespace, then entries that were put meanwhile. An entry that is put while this runs is
     /// deleted, or it stays and creates the namespace again. If this fails, or its caller is gone, some entries are
-    /// left, and a repeat continues.
+    /// left, and a repeat continues. The idempotency key is checked first, and the answer is remembered at the end: a
+    /// repeat after that deletes nothing that was put since.
     ///
     /// # Errors
-    /// [`StoreError`].
-    async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, StoreError>;
+    /// [`WriteError::Refused`] with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`], or
+    /// [`WriteError::Store`].
+    ///
+    /// [`Refusal::IdempotencyKeyReused`]: crate::domain::Refusal::IdempotencyKeyReused
+    /// [`Refusal::TooManyIdempotencyKeys`]: crate::domain::Refusal::TooManyIdempotencyKeys
+    async fn delete_namespace(
+        &self,
+        namespace: &Namespace,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<u64>, WriteError>;
+
+    /// Notes that a request of several writes to a namespace begins, each of which has its own identity of a repeat.
+    /// Whether it began before.
+    ///
+    /// # Errors
+    /// As [`Self::delete_namespace`].
+    async fn begin_writes(
+        &self,
+        namespace: &Namespace,
+        idempotency: IdempotencyKey,
+    ) -> Result<bool, WriteError>;
 }

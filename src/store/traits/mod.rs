@@ -1,5 +1,6 @@
 //! The promises of a store, one trait for each thing that it keeps.
 
+pub(super) mod answered;
 pub(super) mod archives;
 pub(super) mod backend;
 pub(super) mod kv;

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use crate::domain::scope::{
     HistorySummary, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
 };
-use crate::domain::{Access, Life, Stamp, ThreadId, TurnToken};
-use crate::store::{StoreError, WriteError};
+use crate::domain::{Access, IdempotencyKey, Life, Stamp, ThreadId, TurnToken};
+use crate::store::{Answered, StoreError, WriteError};
 
 /// Which parts of a scope are read.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +131,32 @@ pub enum HistoryFrom {
     Before(u64),
 }
 
+/// The end of a scope, and on what conditions.
+#[derive(Debug, Clone, Copy)]
+pub struct ScopeEnd {
+    /// The threads that the caller may use.
+    pub access: Access,
+    /// The version that the scope must have.
+    pub expected: Option<u64>,
+    /// The turn of the scope's thread that it belongs to.
+    pub turn: Option<TurnToken>,
+    /// The identity of a repeat.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+impl ScopeEnd {
+    /// An end without other conditions.
+    #[must_use]
+    pub fn new(access: Access) -> Self {
+        Self {
+            access,
+            expected: None,
+            turn: None,
+            idempotency: None,
+        }
+    }
+}
+
 /// Scopes: keys, tasks, a history and a record each.
 ///
 /// Reading or writing a scope with a lifetime extends it in the same step. Using a thread's scope is a use of the
@@ -178,19 +204,16 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, WriteError>;
 
-    /// Ends a scope with all that it holds, unless it has another version. Whether there was one.
-    /// That of a thread is emptied, and the thread goes on.
+    /// Ends a scope with all that it holds, in one step with the check of its conditions, of which that of the
+    /// idempotency key comes first. Whether there was one. That of a thread is emptied, and the thread goes on.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] with [`VersionMismatch`](crate::domain::Refusal::VersionMismatch), or
-    /// [`WriteError::Store`].
+    /// [`WriteError::Refused`]: nothing has changed; or [`WriteError::Store`].
     async fn end_scope(
         &self,
         scope: &ScopeId,
-        access: Access,
-        expected: Option<u64>,
-        turn: Option<TurnToken>,
-    ) -> Result<bool, WriteError>;
+        end: &ScopeEnd,
+    ) -> Result<Answered<bool>, WriteError>;
 
     /// Items of the history of an archived life; none if the archive does not exist.
     ///

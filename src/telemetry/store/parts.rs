@@ -13,17 +13,18 @@ use super::ObservedStore;
 use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Access, Completed, EntryKey, Event, EventId, Key, Life, Lifetime, Namespace, OwnerTag, Policy,
-    Position, Precondition, Rate, RateLimited, RateName, Slice, TakeTurn, Thread, ThreadId,
-    TurnGranted, TurnHeld, TurnToken, Write, Written,
+    Access, Completed, EntryKey, Event, EventId, IdempotencyKey, Key, Life, Namespace, OwnerTag,
+    Policy, Position, Rate, RateLimited, RateName, Slice, TakeTurn, Thread, ThreadId, TurnGranted,
+    TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
-    Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
-    EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
-    LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
-    NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates,
-    Reading, Reaped, Registry, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
-    ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Answered, Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due,
+    Entry, EntryHead, EntryPage, EntryRange, EntryTerms, EventLog, Found, Heads, Heard,
+    HistoryFrom, HistoryPage, Holding, Leases, Ledger, LedgerChange, Ledgers, Links, Listing,
+    Listings, MemoryUse, NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord,
+    Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped,
+    Registry, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage,
+    Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -188,8 +189,7 @@ measured! {
             -> Result<Option<HistoryPage>, WriteError>;
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>;
-        end_scope(scope: &ScopeId, access: Access, expected: Option<u64>, turn: Option<TurnToken>)
-            -> Result<bool, WriteError>;
+        end_scope(scope: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;
     }
@@ -211,31 +211,28 @@ measured! {
     Namespaces as kv {
         get_entry(namespace: &Namespace, key: &EntryKey, reading: Reading)
             -> Result<Option<Entry>, StoreError>;
-        put_entry(
-            namespace: &Namespace,
-            key: &EntryKey,
-            entry: &NewEntry,
-            precondition: Option<Precondition>,
-        ) -> Result<Put, WriteError>;
-        delete_entry(
-            namespace: &Namespace,
-            key: &EntryKey,
-            precondition: Option<Precondition>,
-        ) -> Result<bool, WriteError>;
-        list_entries(
-            namespace: &Namespace,
-            prefix: &str,
-            after: Option<&EntryKey>,
-            limit: usize,
-        ) -> Result<EntryPage, StoreError>;
+        get_heads(namespace: &Namespace, keys: &[EntryKey])
+            -> Result<Vec<Option<EntryHead>>, StoreError>;
+        put_entry(namespace: &Namespace, key: &EntryKey, entry: &NewEntry, terms: EntryTerms)
+            -> Result<Answered<Put>, WriteError>;
+        delete_entry(namespace: &Namespace, key: &EntryKey, terms: EntryTerms)
+            -> Result<Answered<bool>, WriteError>;
+        list_entries(namespace: &Namespace, range: EntryRange<'_>, limit: usize)
+            -> Result<EntryPage, StoreError>;
         open_namespace(namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
-        set_default_lifetime(namespace: &Namespace, lifetime: Option<Lifetime>)
-            -> Result<NamespaceRecord, StoreError>;
+        set_namespace(
+            namespace: &Namespace,
+            change: NamespaceChange,
+            idempotency: Option<IdempotencyKey>,
+        ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError>;
         get_namespace(namespace: &Namespace) -> Result<Option<NamespaceRecord>, StoreError>;
         list_namespaces(after: Option<&NamespacePlace>, limit: usize)
             -> Result<NamespacePage, StoreError>;
         measure(namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
-        delete_namespace(namespace: &Namespace) -> Result<u64, StoreError>;
+        delete_namespace(namespace: &Namespace, idempotency: Option<IdempotencyKey>)
+            -> Result<Answered<u64>, WriteError>;
+        begin_writes(namespace: &Namespace, idempotency: IdempotencyKey)
+            -> Result<bool, WriteError>;
     }
 }
 

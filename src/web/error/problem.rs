@@ -16,13 +16,13 @@ pub(crate) struct Problem {
     /// The stable code, for programs.
     pub(crate) code: &'static str,
     /// For people. It reveals no internal cause.
-    detail: String,
+    pub(crate) detail: String,
     /// Members of its own.
     members: Map<String, Value>,
     /// When to retry, if a retry may succeed.
     pub(crate) retry_after_seconds: Option<u64>,
-    /// The stamp of the thread that this is about, if it is known.
-    stamp: Option<Stamp>,
+    /// The stamp of the thread or entry that this is about, if it is known.
+    pub(crate) stamp: Option<Stamp>,
     /// The methods that the path takes.
     allow: Option<&'static str>,
     /// The limit that rejected this, and the number of rejected bytes.

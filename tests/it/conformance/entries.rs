@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep::domain::{ContentEncoding, ContentType, Lifetime, Precondition, Stamp};
-use threadkeep::store::{NewEntry, Reading};
+use threadkeep::store::{KeyOrder, NewEntry, Reading};
 
 use super::room::Room;
 use super::space::{Space, seconds, text};
@@ -234,11 +234,7 @@ async fn a_use_prolongs_a_lifetime_of_which_less_than_half_is_left(room: Room) {
     room.advance(99 * SECOND);
     assert_eq!(space.body("k").await.unwrap(), "1");
     assert_eq!(space.counts().await, (2, 2));
-    let listed = room
-        .backend
-        .list_entries(&space.namespace, "k", None, 1)
-        .await
-        .unwrap();
+    let listed = space.page("k", None, KeyOrder::Ascending, 1).await;
     assert_eq!(listed.entries[0].1, second.head);
     room.advance(SECOND);
     assert_eq!(space.get("k").await, None);

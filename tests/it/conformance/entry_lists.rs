@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use threadkeep::store::KeyOrder;
+
 use super::room::Room;
 use super::space::{key, seconds};
 
@@ -36,8 +38,11 @@ async fn keys_are_listed_by_their_bytes(room: Room) {
 
     let mut sorted: Vec<_> = names[1..].to_vec();
     sorted.sort_unstable();
+    let reversed: Vec<_> = sorted.iter().rev().copied().collect();
     for most in [1, 3, 1_000] {
         assert_eq!(space.keys("", most).await, sorted);
+        let descending = space.keys_in("", KeyOrder::Descending, most).await;
+        assert_eq!(descending, reversed);
     }
     for prefix in [
         "a",
@@ -53,6 +58,8 @@ async fn keys_are_listed_by_their_bytes(room: Room) {
         let expected: Vec<_> = sorted.iter().filter(|k| k.starts_with(prefix)).collect();
         let listed = space.keys(prefix, 2).await;
         assert_eq!(listed.iter().collect::<Vec<_>>(), expected, "{prefix:?}");
+        let descending = space.keys_in(prefix, KeyOrder::Descending, 2).await;
+        assert!(descending.iter().eq(listed.iter().rev()), "{prefix:?}");
     }
 }
 
@@ -62,8 +69,7 @@ async fn the_list_says_what_a_read_says(room: Room) {
     space.put("b", "").await;
     space.put("b", "123").await;
 
-    let page = room.backend.list_entries(&space.namespace, "", None, 10);
-    let page = page.await.unwrap();
+    let page = space.page("", None, KeyOrder::Ascending, 10).await;
 
     assert_eq!(page.next, None);
     assert_eq!(page.entries.len(), 2);
@@ -79,10 +85,8 @@ async fn a_page_goes_on_after_any_key_with_that_prefix(room: Room) {
     }
     let list = async |prefix: &str, after: &str| {
         let after = key(after);
-        let page = room
-            .backend
-            .list_entries(&space.namespace, prefix, Some(&after), 10);
-        let entries = page.await.unwrap().entries.into_iter();
+        let page = space.page(prefix, Some(&after), KeyOrder::Ascending, 10);
+        let entries = page.await.entries.into_iter();
         let names = entries.map(|(key, _)| key.as_str().to_owned());
         names.collect::<Vec<_>>().join(" ")
     };
@@ -93,6 +97,28 @@ async fn a_page_goes_on_after_any_key_with_that_prefix(room: Room) {
     assert_eq!(list("b", "b3").await, "");
     assert_eq!(list("b", "c").await, "");
     assert_eq!(list("", "b2").await, "b3 c");
+}
+
+async fn a_descending_page_goes_on_before_any_key_with_that_prefix(room: Room) {
+    let space = room.space("n");
+    for name in ["a", "b1", "b2", "b3", "c"] {
+        space.put(name, "").await;
+    }
+    let list = async |prefix: &str, after: &str| {
+        let after = key(after);
+        let page = space.page(prefix, Some(&after), KeyOrder::Descending, 10);
+        let entries = page.await.entries.into_iter();
+        let names = entries.map(|(key, _)| key.as_str().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+
+    assert_eq!(list("b", "b3").await, "b2 b1");
+    assert_eq!(list("b", "b15").await, "b1");
+    assert_eq!(list("b", "c").await, "b3 b2 b1");
+    assert_eq!(list("b", "b1").await, "");
+    assert_eq!(list("b", "b").await, "");
+    assert_eq!(list("b", "a").await, "");
+    assert_eq!(list("", "b2").await, "b1 a");
 }
 
 async fn pages_survive_what_is_put_and_deleted_between_them(room: Room) {
@@ -106,10 +132,9 @@ async fn pages_survive_what_is_put_and_deleted_between_them(room: Room) {
     let mut round = 0;
 
     loop {
-        let page = room
-            .backend
-            .list_entries(&space.namespace, "", after.as_ref(), 50);
-        let page = page.await.unwrap();
+        let page = space
+            .page("", after.as_ref(), KeyOrder::Ascending, 50)
+            .await;
         listed.extend(page.entries.iter().map(|(key, _)| key.as_str().to_owned()));
         after = page.next;
         let Some(last) = &after else { break };
@@ -149,6 +174,7 @@ super::over_every_store! {
     keys_are_listed_by_their_bytes,
     the_list_says_what_a_read_says,
     a_page_goes_on_after_any_key_with_that_prefix,
+    a_descending_page_goes_on_before_any_key_with_that_prefix,
     pages_survive_what_is_put_and_deleted_between_them,
     ended_entries_leave_short_pages_and_no_gaps,
 }

@@ -12,7 +12,8 @@ use threadkeep::domain::{
 };
 use threadkeep::service::{OwnerLimit, ServiceError, WriteOptions};
 use threadkeep::store::{
-    Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeParts, ThreadOrder, WriteError,
+    Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
+    WriteError,
 };
 
 use super::room::{Room, Subject, increment, json, key, once, push, set};
@@ -209,7 +210,8 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
         .scopes
         .read_history(scope, access, HistoryFrom::After(0), 10);
     answers.push(refused(history.await));
-    let ended = place.scopes.end_scope(scope, access, None, None).await;
+    let end = ScopeEnd::new(access);
+    let ended = place.scopes.end_scope(scope, &end).await;
     answers.push(refused(ended));
     answers
 }

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use threadkeep::domain::scope::{KvOperation, ScopeWrite, ScopeWritten};
-use threadkeep::domain::{Fingerprint, IdempotencyKey, Precondition, Refusal};
+use threadkeep::domain::{Access, Fingerprint, IdempotencyKey, Precondition, Refusal};
+use threadkeep::store::ScopeEnd;
 
 use super::room::{Room, numbered_once, once};
 use super::scope_room::{delete, fill, increment, item, set, set_if_absent};
@@ -308,7 +309,61 @@ async fn an_end_revives_no_answer_that_was_over(room: Room) {
     assert!(place.exists().await);
 }
 
+fn end_once(key: IdempotencyKey) -> ScopeEnd {
+    ScopeEnd {
+        idempotency: Some(key),
+        ..ScopeEnd::new(Access::All)
+    }
+}
+
+async fn a_repeated_end_ends_nothing_that_began_since(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[]).await;
+    for place in [room.session(), room.tool(), room.scope_of(&thread)] {
+        place.run(&[set("k", "1")]).await;
+        let end = end_once(once("key", "end"));
+        let first = place.end_by(&end).await.unwrap();
+        place.run(&[set("k", "2")]).await;
+        room.advance(30 * SECOND);
+
+        let repeat = place.end_by(&end).await.unwrap();
+
+        assert_eq!((first.answer, first.replayed), (true, false));
+        assert_eq!((repeat.answer, repeat.replayed), (true, true));
+        assert!(place.exists().await);
+        let of_version = ScopeEnd {
+            expected: Some(9),
+            ..end
+        };
+        assert!(place.end_by(&of_version).await.unwrap().replayed);
+        let other = place.end_by(&end_once(once("key", "other"))).await;
+        assert_eq!(other, Err(REUSED));
+        let write = place.run_once(once("key", "end"), &[]).await;
+        assert_eq!(write, Err(REUSED));
+        room.advance(31 * SECOND);
+        place.run(&[]).await;
+        assert!(!place.end_by(&end).await.unwrap().replayed);
+    }
+}
+
+async fn an_end_of_nothing_is_remembered_too(room: Room) {
+    let session = room.session();
+    let end = end_once(numbered_once(1));
+    assert!(!session.end_by(&end).await.unwrap().answer);
+    session.run(&[set("k", "1")]).await;
+
+    let repeat = session.end_by(&end).await.unwrap();
+
+    assert_eq!((repeat.answer, repeat.replayed), (false, true));
+    assert!(session.exists().await);
+    let written = session.run_once(numbered_once(2), &[]).await.unwrap();
+    let reused = session.end_by(&end_once(numbered_once(2))).await;
+    assert_eq!((reused, written.replayed), (Err(REUSED), false));
+}
+
 super::over_every_store_and_confirmed! {
+    a_repeated_end_ends_nothing_that_began_since,
+    an_end_of_nothing_is_remembered_too,
     an_end_revives_no_answer_that_was_over,
     a_repeat_answers_as_the_first_in_everything,
     a_repeat_that_only_added_items_is_one_too,

@@ -10,7 +10,9 @@ use threadkeep::domain::scope::{
     ScopeWritten, TaskList, TaskStatus, TasksChange,
 };
 use threadkeep::domain::{Access, IdempotencyKey, Precondition, Refusal, Stamp};
-use threadkeep::store::{HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, WriteError};
+use threadkeep::store::{
+    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, WriteError,
+};
 use uuid::Uuid;
 
 use super::room::{Room, Subject, json};
@@ -227,10 +229,15 @@ impl Place {
     }
 
     pub(crate) async fn end_if(&self, version: Option<u64>) -> Result<bool, Refusal> {
-        let ended = self
-            .scopes
-            .end_scope(&self.scope, Access::All, version, None);
-        refusal(ended.await)
+        let end = ScopeEnd {
+            expected: version,
+            ..ScopeEnd::new(Access::All)
+        };
+        Ok(self.end_by(&end).await?.answer)
+    }
+
+    pub(crate) async fn end_by(&self, end: &ScopeEnd) -> Result<Answered<bool>, Refusal> {
+        refusal(self.scopes.end_scope(&self.scope, end).await)
     }
 
     /// All but values and history; none when there is no such scope.

@@ -7,7 +7,7 @@ use threadkeep::domain::{ContentType, EntryPolicy, Lifetime};
 use threadkeep::service::{
     EntryDraft, NamespaceOrder, NamespaceRanking, NamespaceService, ServiceError,
 };
-use threadkeep::store::Reading;
+use threadkeep::store::{EntryTerms, NamespaceChange, Reading};
 
 use super::room::{Room, in_parallel};
 use super::space::{Space, key, seconds};
@@ -168,7 +168,9 @@ async fn a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing(room: Ro
     let limit = EntryPolicy::DEFAULT.max_bytes as usize;
     let put = async |bytes: usize| {
         let draft = EntryDraft::new(ContentType::unknown(), vec![b'x'; bytes]);
-        service.put(&space.namespace, &key("k"), draft, None).await
+        service
+            .put(&space.namespace, &key("k"), draft, EntryTerms::default())
+            .await
     };
 
     let refused = put(limit + 1).await.unwrap_err();
@@ -198,15 +200,21 @@ async fn a_service_has_a_default_lifetime_of_its_own(room: Room) {
     });
     let lives = async |service: &NamespaceService| {
         let draft = EntryDraft::new(ContentType::unknown(), "x");
-        let put = service.put(&space.namespace, &key("k"), draft, None).await;
+        let put = service
+            .put(&space.namespace, &key("k"), draft, EntryTerms::default())
+            .await;
         put.unwrap();
         space.get("k").await.unwrap().head.lifetime
     };
 
     assert_eq!(lives(&forever).await, Lifetime::Forever);
     assert_eq!(lives(&for_a_week).await, week);
-    let view = forever.set_default_lifetime(&space.namespace, seconds(90));
-    assert_eq!(view.await.unwrap().usage.entries, 1);
+    let change = NamespaceChange {
+        default_lifetime: Some(seconds(90)),
+        idle_ttl: None,
+    };
+    let set = forever.set_namespace(&space.namespace, change, None);
+    assert_eq!(set.await.unwrap().answer.usage.entries, 1);
     assert_eq!(Some(lives(&for_a_week).await), seconds(90));
 }
 

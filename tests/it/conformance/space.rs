@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use threadkeep::domain::{
-    ContentType, EntryKey, Lifetime, Namespace, Precondition, Refusal, Stamp,
+    ContentType, EntryKey, IdempotencyKey, Lifetime, Namespace, Precondition, Refusal, Stamp,
 };
-use threadkeep::store::{Backend, Entry, NewEntry, Put, Reading, Usage, WriteError};
+use threadkeep::store::{
+    Answered, Backend, Entry, EntryPage, EntryRange, EntryTerms, KeyOrder, NamespaceChange,
+    NamespaceRecord, NewEntry, Put, Reading, Usage, WriteError,
+};
 
 use super::room::Room;
 
@@ -77,9 +80,29 @@ impl Space {
     }
 
     pub(crate) async fn put_entry(&self, name: &str, entry: &NewEntry) -> Put {
+        let put = self.put_by(name, entry, EntryTerms::default()).await;
+        put.unwrap().answer
+    }
+
+    pub(crate) async fn put_by(
+        &self,
+        name: &str,
+        entry: &NewEntry,
+        terms: EntryTerms,
+    ) -> Result<Answered<Put>, Refusal> {
         let key = key(name);
-        let put = self.backend.put_entry(&self.namespace, &key, entry, None);
-        put.await.unwrap()
+        let put = self.backend.put_entry(&self.namespace, &key, entry, terms);
+        put.await.map_err(refusal)
+    }
+
+    pub(crate) async fn delete_by(
+        &self,
+        name: &str,
+        terms: EntryTerms,
+    ) -> Result<Answered<bool>, Refusal> {
+        let key = key(name);
+        let deleted = self.backend.delete_entry(&self.namespace, &key, terms);
+        deleted.await.map_err(refusal)
     }
 
     pub(crate) async fn put_if(
@@ -88,17 +111,14 @@ impl Space {
         body: &str,
         precondition: Precondition,
     ) -> Result<Put, Stamp> {
-        let (key, entry) = (key(name), text(body.to_owned()));
-        let put = self
-            .backend
-            .put_entry(&self.namespace, &key, &entry, Some(precondition));
-        put.await.map_err(mismatch)
+        let entry = text(body.to_owned());
+        let put = self.put_by(name, &entry, on(precondition)).await;
+        put.map(|put| put.answer).map_err(mismatch)
     }
 
     pub(crate) async fn delete(&self, name: &str) -> bool {
-        let key = key(name);
-        let deleted = self.backend.delete_entry(&self.namespace, &key, None);
-        deleted.await.unwrap()
+        let deleted = self.delete_by(name, EntryTerms::default()).await;
+        deleted.unwrap().answer
     }
 
     pub(crate) async fn delete_if(
@@ -106,11 +126,8 @@ impl Space {
         name: &str,
         precondition: Precondition,
     ) -> Result<bool, Stamp> {
-        let key = key(name);
-        let deleted = self
-            .backend
-            .delete_entry(&self.namespace, &key, Some(precondition));
-        deleted.await.map_err(mismatch)
+        let deleted = self.delete_by(name, on(precondition)).await;
+        deleted.map(|deleted| deleted.answer).map_err(mismatch)
     }
 
     pub(crate) async fn usage(&self) -> Usage {
@@ -128,13 +145,14 @@ impl Space {
 
     /// All keys with that prefix, page by page.
     pub(crate) async fn keys(&self, prefix: &str, most: usize) -> Vec<String> {
+        self.keys_in(prefix, KeyOrder::Ascending, most).await
+    }
+
+    pub(crate) async fn keys_in(&self, prefix: &str, order: KeyOrder, most: usize) -> Vec<String> {
         let mut keys = Vec::new();
         let mut after = None;
         loop {
-            let page = self
-                .backend
-                .list_entries(&self.namespace, prefix, after.as_ref(), most);
-            let page = page.await.unwrap();
+            let page = self.page(prefix, after.as_ref(), order, most).await;
             assert!(page.entries.len() <= most);
             let names = page.entries.iter().map(|(key, _)| key.as_str().to_owned());
             keys.extend(names);
@@ -145,22 +163,89 @@ impl Space {
         }
     }
 
+    pub(crate) async fn page(
+        &self,
+        prefix: &str,
+        after: Option<&EntryKey>,
+        order: KeyOrder,
+        most: usize,
+    ) -> EntryPage {
+        let range = EntryRange {
+            prefix,
+            after,
+            order,
+        };
+        let page = self.backend.list_entries(&self.namespace, range, most);
+        page.await.unwrap()
+    }
+
     pub(crate) async fn set_default(&self, lifetime: Option<Lifetime>) {
-        let set = self.backend.set_default_lifetime(&self.namespace, lifetime);
-        let record = set.await.unwrap();
+        let change = NamespaceChange {
+            default_lifetime: Some(lifetime),
+            idle_ttl: None,
+        };
+        let record = self.set(change).await;
         assert_eq!(record.namespace, self.namespace);
         assert_eq!(record.default_lifetime, lifetime);
     }
 
+    pub(crate) async fn set_idle(&self, ttl: Option<Duration>) -> NamespaceRecord {
+        let change = NamespaceChange {
+            default_lifetime: None,
+            idle_ttl: Some(ttl),
+        };
+        self.set(change).await
+    }
+
+    async fn set(&self, change: NamespaceChange) -> NamespaceRecord {
+        self.set_by(change, None).await.unwrap().answer.0
+    }
+
+    pub(crate) async fn set_by(
+        &self,
+        change: NamespaceChange,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Answered<(NamespaceRecord, Usage)>, Refusal> {
+        let set = self.backend.set_namespace(&self.namespace, change, key);
+        set.await.map_err(refusal)
+    }
+
+    pub(crate) async fn record(&self) -> Option<NamespaceRecord> {
+        let record = self.backend.get_namespace(&self.namespace);
+        record.await.unwrap()
+    }
+
     pub(crate) async fn destroy(&self) -> u64 {
-        let deleted = self.backend.delete_namespace(&self.namespace);
-        deleted.await.unwrap()
+        self.destroy_by(None).await.unwrap().answer
+    }
+
+    pub(crate) async fn destroy_by(
+        &self,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Answered<u64>, Refusal> {
+        let deleted = self.backend.delete_namespace(&self.namespace, key);
+        deleted.await.map_err(refusal)
     }
 }
 
-fn mismatch(error: WriteError) -> Stamp {
+/// A write on that condition alone.
+fn on(precondition: Precondition) -> EntryTerms {
+    EntryTerms {
+        precondition: Some(precondition),
+        ..EntryTerms::default()
+    }
+}
+
+fn refusal(error: WriteError) -> Refusal {
     match error {
-        WriteError::Refused(Refusal::VersionMismatch { current }) => current,
-        error => panic!("{error:?}"),
+        WriteError::Refused(refusal) => refusal,
+        WriteError::Store(error) => panic!("the store failed: {error:?}"),
+    }
+}
+
+fn mismatch(refusal: Refusal) -> Stamp {
+    match refusal {
+        Refusal::VersionMismatch { current } => current,
+        refusal => panic!("{refusal:?}"),
     }
 }

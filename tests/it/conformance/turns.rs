@@ -7,7 +7,7 @@ use threadkeep::domain::{
     Access, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted,
     TurnToken, Write, Written,
 };
-use threadkeep::store::{Destroy, WriteError};
+use threadkeep::store::{Destroy, ScopeEnd, WriteError};
 
 use super::room::{Room, Subject, delete, increment, json, numbered_once, push, set};
 use super::scope_room;
@@ -119,10 +119,11 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
     };
     let written = room.backend.write_scope(&scope.scope, &write).await;
     answers.push(refused(written).err());
-    let ended = room
-        .backend
-        .end_scope(&scope.scope, Access::All, None, turn)
-        .await;
+    let end = ScopeEnd {
+        turn,
+        ..ScopeEnd::new(Access::All)
+    };
+    let ended = room.backend.end_scope(&scope.scope, &end).await;
     answers.push(refused(ended).err());
     let destroy = Destroy {
         turn,

@@ -63,6 +63,8 @@ mod conditions;
 mod cors;
 mod counters;
 mod entries;
+mod entry_batches;
+mod entry_repeats;
 mod errors;
 mod events;
 mod exactness;

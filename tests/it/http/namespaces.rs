@@ -123,6 +123,39 @@ async fn a_namespace_says_what_is_in_it(server: &Server) {
     assert_eq!(object["last_used_at"], Value::Null);
 }
 
+async fn an_idle_time_is_a_setting_of_the_namespace(server: &Server) {
+    let space = Space::new(server);
+    let set = async |body: &str| {
+        let put = space.request(Method::PUT, "").json(body);
+        put.ok().await.json()
+    };
+
+    let made = set(r#"{"idle_ttl_seconds":60,"default_ttl_seconds":90}"#).await;
+    assert_eq!(made["idle_ttl_seconds"], 60);
+    assert_eq!(made["default_ttl_seconds"], 90);
+    assert!(made["expires_at"].as_str() > made["created_at"].as_str());
+    assert_eq!(described(&space).await, made);
+    let longest = set(r#"{"idle_ttl_seconds":946080000}"#).await;
+    assert_eq!(longest["idle_ttl_seconds"], 946_080_000);
+    // a setting that is left out is unset
+    assert_eq!(longest["default_ttl_seconds"], Value::Null);
+    for body in [r#"{"idle_ttl_seconds":null}"#, "{}"] {
+        let unset = set(body).await;
+        assert_eq!(unset["idle_ttl_seconds"], Value::Null);
+        assert_eq!(unset["expires_at"], Value::Null);
+    }
+
+    for body in [
+        r#"{"idle_ttl_seconds":59}"#,
+        r#"{"idle_ttl_seconds":0}"#,
+        r#"{"idle_ttl_seconds":946080001}"#,
+        r#"{"idle_ttl_seconds":"60"}"#,
+    ] {
+        let put = space.request(Method::PUT, "").json(body);
+        put.refused(400, "invalid_parameter").await;
+    }
+}
+
 async fn the_default_time_of_a_namespace_is_that_of_puts_without_one(server: &Server) {
     let space = Space::new(server);
     let set = async |body: &str| {
@@ -327,6 +360,7 @@ super::over_both_stores!(
     keys_are_listed_page_by_page,
     a_cursor_is_good_for_its_list_alone,
     a_namespace_says_what_is_in_it,
+    an_idle_time_is_a_setting_of_the_namespace,
     the_default_time_of_a_namespace_is_that_of_puts_without_one,
     a_namespace_is_deleted_whole,
 );

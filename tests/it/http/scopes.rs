@@ -301,6 +301,58 @@ async fn a_write_of_tasks_is_answered_again_whatever_became_of_them(server: &Ser
         .await;
 }
 
+async fn every_write_may_be_repeated(server: &Server) {
+    let (client, scope) = (server.client(), new_session());
+    let writes = [
+        ("kv/set", json!({"key": "a", "value": "1"})),
+        (
+            "kv/set",
+            json!({"entries": [{"key": "a", "value": "2", "if_absent": true}]}),
+        ),
+        ("kv/increment", json!({"key": "a", "by": 5})),
+        ("kv/delete", json!({"key": "a"})),
+        (
+            "tasks/set",
+            json!({"tasks": [{"content": "t", "status": "pending"}]}),
+        ),
+        ("tasks/update", json!({"index": 0, "status": "completed"})),
+        ("clear", json!({})),
+        ("", json!({})),
+    ];
+    let write = |number: usize| {
+        let (path, mut body) = writes[number].clone();
+        body["scope"] = json!(scope);
+        let request = match path {
+            "" => client
+                .request(Method::DELETE, "/v1/scopes")
+                .bearer(API_SECRET)
+                .json(&body.to_string()),
+            path => send(&client, path, body),
+        };
+        request.header("idempotency-key", number.to_string())
+    };
+    let mut firsts = Vec::new();
+    for number in 0..writes.len() {
+        firsts.push(write(number).ok().await);
+    }
+    let set = json!({"scope": scope, "key": "b", "value": "1"});
+    client.scope("kv/set", set).await;
+
+    for (number, first) in firsts.iter().enumerate() {
+        let repeat = write(number).ok().await;
+        assert_eq!(first.header("idempotency-replayed"), None, "{number}");
+        assert_eq!(
+            repeat.header("idempotency-replayed"),
+            Some("true"),
+            "{number}"
+        );
+        assert_eq!(repeat.text(), first.text(), "{number}");
+    }
+
+    let list = client.scope("kv/list", json!({"scope": scope})).await;
+    assert_eq!(list.json(), json!({"keys": ["b"], "version": 1}));
+}
+
 async fn an_end_takes_its_condition_in_the_body_alone(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let set = json!({"scope": scope, "key": "a", "value": ""});
@@ -639,6 +691,7 @@ over_both_stores!(
     a_ttl_is_at_least_a_second_and_a_set_without_one_clears_it,
     tasks_are_set_changed_and_guarded,
     a_write_of_tasks_is_answered_again_whatever_became_of_them,
+    every_write_may_be_repeated,
     an_end_takes_its_condition_in_the_body_alone,
     a_scope_is_described_cleared_and_ended,
     kinds_and_ids_do_not_meet,

@@ -8,7 +8,7 @@ use threadkeep::domain::{
 };
 use threadkeep::events::{EventSettings, Events, Notice};
 use threadkeep::service::{EntryDraft, NamespaceService, ServiceError};
-use threadkeep::store::Reading;
+use threadkeep::store::{EntryRange, EntryTerms, Reading};
 
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, set};
@@ -24,7 +24,10 @@ async fn keep(kept: NamespaceService, notice: Notice) -> Result<(), ServiceError
     let key = EntryKey::new(&key).unwrap();
     let json = ContentType::new("application/json").unwrap();
     let draft = EntryDraft::new(json, left.state);
-    let once = Some(Precondition::Version(0));
+    let once = EntryTerms {
+        precondition: Some(Precondition::Version(0)),
+        ..EntryTerms::default()
+    };
     match kept.put(&namespace, &key, draft, once).await {
         Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) | Ok(_) => Ok(()),
         Err(error) => Err(error),
@@ -57,8 +60,12 @@ async fn an_app_keeps_the_final_state_of_each_thread(room: Room) {
     };
     until(async || count().await == 10).await;
     for (number, thread) in threads.iter().enumerate() {
-        let page = kept.list(&namespace, thread.id.as_str(), None, 10).await;
-        let (key, _) = &page.unwrap().entries[0];
+        let range = EntryRange {
+            prefix: thread.id.as_str(),
+            ..EntryRange::default()
+        };
+        let page = kept.list(&namespace, range, 10).await.unwrap();
+        let (key, _) = &page.entries[0];
         let entry = kept.get(&namespace, key, Reading::Plain).await.unwrap();
         assert_eq!(entry.body, format!("{{\"n\":{number}.0}}"));
     }

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use threadkeep::domain::scope::{Lifetime, ScopeDocument, ScopeId, ScopeWrite, ScopeWritten};
 use threadkeep::domain::{Access, Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
 use threadkeep::store::{
-    Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
+    WriteError,
 };
 
 use super::{Kind, List};
@@ -345,16 +346,13 @@ impl Scopes for Reference {
         Ok(self.write(write)?)
     }
 
-    async fn end_scope(
-        &self,
-        _: &ScopeId,
-        _: Access,
-        expected: Option<u64>,
-        _: Option<threadkeep::domain::TurnToken>,
-    ) -> Result<bool, WriteError> {
+    async fn end_scope(&self, _: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError> {
         let (mut world, now_ms) = self.now();
         let current = world.stamp();
-        if expected.is_some_and(|expected| expected != current.version) {
+        if end
+            .expected
+            .is_some_and(|expected| expected != current.version)
+        {
             return Err(Refusal::VersionMismatch { current }.into());
         }
         world.slide(now_ms);
@@ -362,7 +360,10 @@ impl Scopes for Reference {
         if ended {
             world.forget_in(0, now_ms);
         }
-        Ok(ended)
+        Ok(Answered {
+            answer: ended,
+            replayed: false,
+        })
     }
 
     async fn read_final_history(

@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use super::super::AgentuityError;
 use super::request::KvRequest;
 use crate::http::{entry_body, entry_head};
-use crate::store::Reading;
+use crate::store::{EntryTerms, Reading};
 
 /// `GET /kv/{namespace}/{key}`
 pub(super) async fn get_entry(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
@@ -21,7 +21,7 @@ pub(super) async fn put_entry(request: KvRequest) -> Result<HttpResponse, Agentu
     let (namespace, key) = (request.namespace()?, request.key()?);
     let put = request
         .namespaces()
-        .put(&namespace, &key, request.draft()?, None);
+        .put(&namespace, &key, request.draft()?, EntryTerms::default());
     put.await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -29,6 +29,7 @@ pub(super) async fn put_entry(request: KvRequest) -> Result<HttpResponse, Agentu
 /// `DELETE /kv/{namespace}/{key}`, which may be repeated.
 pub(super) async fn delete_entry(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let (namespace, key) = (request.namespace()?, request.key()?);
-    request.namespaces().delete(&namespace, &key, None).await?;
+    let terms = EntryTerms::default();
+    request.namespaces().delete(&namespace, &key, terms).await?;
     Ok(HttpResponse::NoContent().finish())
 }

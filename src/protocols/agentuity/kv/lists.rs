@@ -9,7 +9,7 @@ use super::super::AgentuityError;
 use super::pages::{Page, respond};
 use super::request::KvRequest;
 use crate::domain::{EntryKey, rfc3339};
-use crate::store::Entry;
+use crate::store::{Entry, EntryRange};
 
 /// Entries that are read at once.
 const AT_ONCE: usize = 1_000;
@@ -43,8 +43,11 @@ pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, Agentui
     let read = move |after: Option<EntryKey>| {
         let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
         async move {
-            let page = namespaces.list(&namespace, "", after.as_ref(), AT_ONCE);
-            let page = page.await?;
+            let range = EntryRange {
+                after: after.as_ref(),
+                ..EntryRange::default()
+            };
+            let page = namespaces.list(&namespace, range, AT_ONCE).await?;
             Ok(Page {
                 items: page.entries.iter().map(|(key, _)| string(key)).collect(),
                 next: page.next,

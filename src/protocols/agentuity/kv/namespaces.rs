@@ -5,6 +5,7 @@ use actix_web::HttpResponse;
 use super::super::AgentuityError;
 use super::request::KvRequest;
 use crate::domain::{Json, Lifetime, member};
+use crate::store::NamespaceChange;
 
 /// Names that are listed at most.
 const NAMED: usize = 1_000;
@@ -24,11 +25,13 @@ pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse,
     let (namespaces, namespace) = (request.namespaces(), request.namespace()?);
     match default_lifetime(&request.body()?)? {
         None => drop(namespaces.open(&namespace).await?),
-        lifetime => drop(
-            namespaces
-                .set_default_lifetime(&namespace, lifetime)
-                .await?,
-        ),
+        lifetime => {
+            let change = NamespaceChange {
+                default_lifetime: Some(lifetime),
+                idle_ttl: None,
+            };
+            namespaces.set_namespace(&namespace, change, None).await?;
+        }
     }
     Ok(HttpResponse::NoContent().finish())
 }
@@ -36,7 +39,10 @@ pub(super) async fn create_namespace(request: KvRequest) -> Result<HttpResponse,
 /// `DELETE /kv/{namespace}`: deletes it with its entries; may be repeated.
 pub(super) async fn delete_namespace(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let namespace = request.namespace()?;
-    request.namespaces().delete_namespace(&namespace).await?;
+    request
+        .namespaces()
+        .delete_namespace(&namespace, None)
+        .await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -1,4 +1,5 @@
 //! Entries and namespaces in this process' memory.
 
+mod answers;
 pub(super) mod spaces;
 mod store;

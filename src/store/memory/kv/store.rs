@@ -5,12 +5,34 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::task::yield_now;
 
-use crate::domain::{EntryKey, Lifetime, Namespace, Precondition};
+use super::answers::{entry_subject, namespace_subject};
+use super::spaces::Spaces;
+use crate::domain::{EntryKey, Fingerprint, IdempotencyKey, Namespace};
 use crate::store::memory::MemoryStore;
+use crate::store::memory::budget::Held;
 use crate::store::{
-    Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
-    Reading, StoreError, Usage, WriteError,
+    Answered, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,
+    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
+    WriteError,
 };
+
+impl MemoryStore {
+    /// The namespaces for a write that may add something, unless it is the repeat of one; and the time, taken after
+    /// the lock, so that times of one entry never go back.
+    fn spaces_to_add(
+        &self,
+        subject: Fingerprint,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<(Held<'_, Spaces>, u64), StoreError> {
+        let has_room = self.0.has_room();
+        let spaces = self.0.spaces();
+        let now_ms = self.0.clock.now_ms();
+        if !has_room && !spaces.answers.knows(subject, idempotency, now_ms) {
+            return Err(self.0.budget.refuse());
+        }
+        Ok((spaces, now_ms))
+    }
+}
 
 #[async_trait]
 impl Namespaces for MemoryStore {
@@ -20,9 +42,17 @@ impl Namespaces for MemoryStore {
         key: &EntryKey,
         reading: Reading,
     ) -> Result<Option<Entry>, StoreError> {
-        // the time after the lock, so that times of one entry never go back
         let mut spaces = self.0.spaces();
         Ok(spaces.read(namespace, key, reading, self.0.clock.now_ms()))
+    }
+
+    async fn get_heads(
+        &self,
+        namespace: &Namespace,
+        keys: &[EntryKey],
+    ) -> Result<Vec<Option<EntryHead>>, StoreError> {
+        let mut spaces = self.0.spaces();
+        Ok(spaces.heads(namespace, keys, self.0.clock.now_ms()))
     }
 
     async fn put_entry(
@@ -30,40 +60,38 @@ impl Namespaces for MemoryStore {
         namespace: &Namespace,
         key: &EntryKey,
         entry: &NewEntry,
-        precondition: Option<Precondition>,
-    ) -> Result<Put, WriteError> {
-        self.0.admit()?;
+        terms: EntryTerms,
+    ) -> Result<Answered<Put>, WriteError> {
         // a copy of its own, made before the lock: the body may be a part of something larger
         let entry = NewEntry {
             body: Bytes::copy_from_slice(&entry.body),
             ..entry.clone()
         };
-        let mut spaces = self.0.spaces();
-        let now_ms = self.0.clock.now_ms();
-        Ok(spaces.put(namespace, key, &entry, precondition, now_ms)?)
+        let subject = entry_subject(namespace, key);
+        let (mut spaces, now_ms) = self.spaces_to_add(subject, terms.idempotency)?;
+        Ok(spaces.put(namespace, key, &entry, terms, now_ms)?)
     }
 
     async fn delete_entry(
         &self,
         namespace: &Namespace,
         key: &EntryKey,
-        precondition: Option<Precondition>,
-    ) -> Result<bool, WriteError> {
+        terms: EntryTerms,
+    ) -> Result<Answered<bool>, WriteError> {
         let mut spaces = self.0.spaces();
         let now_ms = self.0.clock.now_ms();
-        Ok(spaces.delete(namespace, key, precondition, now_ms)?)
+        Ok(spaces.delete(namespace, key, terms, now_ms)?)
     }
 
     async fn list_entries(
         &self,
         namespace: &Namespace,
-        prefix: &str,
-        after: Option<&EntryKey>,
+        range: EntryRange<'_>,
         limit: usize,
     ) -> Result<EntryPage, StoreError> {
-        let spaces = self.0.spaces();
+        let mut spaces = self.0.spaces();
         let now_ms = self.0.clock.now_ms();
-        Ok(spaces.list(namespace, prefix, after, limit, now_ms))
+        Ok(spaces.list(namespace, range, limit, now_ms))
     }
 
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError> {
@@ -73,21 +101,27 @@ impl Namespaces for MemoryStore {
         Ok(spaces.open_record(namespace, now_ms))
     }
 
-    async fn set_default_lifetime(
+    async fn set_namespace(
         &self,
         namespace: &Namespace,
-        lifetime: Option<Lifetime>,
-    ) -> Result<NamespaceRecord, StoreError> {
-        self.0.admit()?;
-        let mut spaces = self.0.spaces();
-        Ok(spaces.set_default(namespace, lifetime, self.0.clock.now_ms()))
+        change: NamespaceChange,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError> {
+        // or expired entries would be counted
+        while self.0.measure(&[]).is_none() {
+            yield_now().await;
+        }
+        let subject = namespace_subject(namespace);
+        let (mut spaces, now_ms) = self.spaces_to_add(subject, idempotency)?;
+        Ok(spaces.set(namespace, change, idempotency, now_ms)?)
     }
 
     async fn get_namespace(
         &self,
         namespace: &Namespace,
     ) -> Result<Option<NamespaceRecord>, StoreError> {
-        Ok(self.0.spaces().record(namespace))
+        let spaces = self.0.spaces();
+        Ok(spaces.record(namespace, self.0.clock.now_ms()))
     }
 
     async fn list_namespaces(
@@ -95,7 +129,8 @@ impl Namespaces for MemoryStore {
         after: Option<&NamespacePlace>,
         limit: usize,
     ) -> Result<NamespacePage, StoreError> {
-        Ok(self.0.spaces().list_namespaces(after, limit))
+        let spaces = self.0.spaces();
+        Ok(spaces.list_namespaces(after, limit, self.0.clock.now_ms()))
     }
 
     async fn measure(&self, namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError> {
@@ -107,12 +142,36 @@ impl Namespaces for MemoryStore {
         }
     }
 
-    async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, StoreError> {
+    async fn delete_namespace(
+        &self,
+        namespace: &Namespace,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<u64>, WriteError> {
+        let now_ms = self.0.clock.now_ms();
+        let before = self
+            .0
+            .spaces()
+            .deleted_before(namespace, idempotency, now_ms);
+        if let Some(first) = before? {
+            return Ok(first);
+        }
         let mut deleted = 0;
         while let Some(some) = self.0.delete_some(namespace) {
             deleted += some;
             yield_now().await;
         }
-        Ok(deleted)
+        let mut spaces = self.0.spaces();
+        let now_ms = self.0.clock.now_ms();
+        Ok(spaces.remember_deleted(namespace, idempotency, deleted, now_ms))
+    }
+
+    async fn begin_writes(
+        &self,
+        namespace: &Namespace,
+        idempotency: IdempotencyKey,
+    ) -> Result<bool, WriteError> {
+        let subject = namespace_subject(namespace);
+        let (mut spaces, now_ms) = self.spaces_to_add(subject, Some(idempotency))?;
+        Ok(spaces.begin(namespace, idempotency, now_ms)?)
     }
 }

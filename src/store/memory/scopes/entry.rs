@@ -8,15 +8,15 @@ use crate::domain::{IdempotencyKey, Life, Refusal};
 use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
 use crate::store::memory::past::Past;
 use crate::store::memory::slots::Due;
-use crate::store::memory::threads::answered;
+use crate::store::memory::threads::answered::ScopeAnswered;
 use crate::store::memory::threads::records::Records;
-use crate::store::millis;
+use crate::store::{Answered, ScopeEnd, millis};
 
 /// A scope, and the answers that are remembered with it.
 #[derive(Debug, Default)]
 pub(crate) struct ScopeEntry {
     living: Option<LivingScope>,
-    records: Records<ScopeWritten>,
+    records: Records<ScopeAnswered>,
 }
 
 /// A scope that exists, unless its time has passed.
@@ -68,7 +68,7 @@ impl ScopeEntry {
         if let Some(key) = write.idempotency
             && let Some(first) = self.records.find(key, now_ms)?
         {
-            return Ok(answered::replay(first));
+            return first.replay_write();
         }
         let (living, done) = match &mut self.living {
             Some(living) => {
@@ -86,7 +86,8 @@ impl ScopeEntry {
         if let Some(key) = write.idempotency {
             let ends_ms = self.living.as_ref().and_then(|living| living.expires_ms);
             let ends_ms = ends_ms.unwrap_or(u64::MAX);
-            self.records.add(key, written.clone(), now_ms, ends_ms);
+            let answer = ScopeAnswered::Written(written.clone());
+            self.records.add(key, answer, now_ms, ends_ms);
         }
         Ok(written)
     }
@@ -94,17 +95,26 @@ impl ScopeEntry {
     /// Ends the scope, which is for the caller to drop. Answers are remembered for a minute more.
     pub(crate) fn end(
         &mut self,
-        expected: Option<u64>,
+        end: &ScopeEnd,
         now_ms: u64,
-    ) -> Result<Option<HeldScope>, Refusal> {
+    ) -> Result<(Answered<bool>, Option<Box<HeldScope>>), Refusal> {
+        if let Some(key) = end.idempotency
+            && let Some(first) = self.records.find(key, now_ms)?
+        {
+            return Ok((first.replay_end()?, None));
+        }
         let living = self.living.as_ref();
         let stamp = living.map(|living| living.held.stamp());
-        check_version(expected, stamp.unwrap_or_default())?;
-        let ended = self.living.take().map(|living| living.held);
+        check_version(end.expected, stamp.unwrap_or_default())?;
+        let ended = self.living.take().map(|living| Box::new(living.held));
         if ended.is_some() {
             self.records.end_soon(now_ms, now_ms);
         }
-        Ok(ended)
+        if let Some(key) = end.idempotency {
+            let answer = ScopeAnswered::Ended(ended.is_some());
+            self.records.add(key, answer, now_ms, now_ms);
+        }
+        Ok((Answered::fresh(ended.is_some()), ended))
     }
 }
 

@@ -4,11 +4,12 @@ use async_trait::async_trait;
 
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
-use crate::domain::{Access, Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
-    HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
+    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
+    WriteError,
 };
 
 impl MemoryStore {
@@ -90,26 +91,23 @@ impl Scopes for MemoryStore {
     async fn end_scope(
         &self,
         scope: &ScopeId,
-        access: Access,
-        expected: Option<u64>,
-        turn: Option<TurnToken>,
-    ) -> Result<bool, WriteError> {
+        end: &ScopeEnd,
+    ) -> Result<Answered<bool>, WriteError> {
         let mut expired = None;
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
         let ended = match scope.thread() {
-            Some(id) => shard.change(id, now_ms, |entry, _| {
-                entry.end_scope(access, expected, turn, now_ms)
-            }),
+            Some(id) => shard.change(id, now_ms, |entry, _| entry.end_scope(end, now_ms)),
             None => shard.change_scope(scope, |entry, _| {
-                check_turn(None, turn, now_ms)?;
+                check_turn(None, end.turn, now_ms)?;
                 expired = entry.sweep(now_ms);
-                entry.end(expected, now_ms).map(|ended| ended.map(Box::new))
+                entry.end(end, now_ms)
             }),
         };
         drop(shard);
         drop(expired);
-        Ok(ended?.is_some())
+        let (answer, _ended) = ended?;
+        Ok(answer)
     }
 
     async fn read_final_history(

@@ -3,8 +3,8 @@
 use super::records::Remembered;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{Appended, KvAnswer, ScopeWritten};
-use crate::domain::{Answer, TurnGranted, Written, heap};
-use crate::store::Destroyed;
+use crate::domain::{Answer, Refusal, TurnGranted, Written, heap};
+use crate::store::{self, Destroyed};
 
 /// An answer that an id of a thread has given.
 #[derive(Debug)]
@@ -84,24 +84,53 @@ impl Heap for Answered {
     }
 }
 
-impl Heap for ScopeWritten {
-    fn heap_bytes(&self) -> u64 {
-        heap::array::<KvAnswer>(self.answers.capacity())
-            + heap::array::<Appended>(self.appended.capacity())
+/// An answer that a scope has given.
+#[derive(Debug)]
+pub(crate) enum ScopeAnswered {
+    Written(ScopeWritten),
+    /// Whether there was a scope to end.
+    Ended(bool),
+}
+
+impl ScopeAnswered {
+    /// The answer to a repeated write.
+    pub(crate) fn replay_write(&self) -> Result<ScopeWritten, Refusal> {
+        match self {
+            Self::Written(first) => Ok(ScopeWritten {
+                replayed: true,
+                ..first.clone()
+            }),
+            Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
+        }
+    }
+
+    /// The answer to a repeated end.
+    pub(crate) fn replay_end(&self) -> Result<store::Answered<bool>, Refusal> {
+        match self {
+            Self::Ended(first) => Ok(store::Answered::replay(*first)),
+            Self::Written(_) => Err(Refusal::IdempotencyKeyReused),
+        }
     }
 }
 
-/// The answer of a scope, marked as replayed.
-pub(crate) fn replay(first: &ScopeWritten) -> ScopeWritten {
-    ScopeWritten {
-        replayed: true,
-        ..first.clone()
+impl Heap for ScopeAnswered {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Written(written) => {
+                heap::array::<KvAnswer>(written.answers.capacity())
+                    + heap::array::<Appended>(written.appended.capacity())
+            }
+            Self::Ended(_) => 0,
+        }
     }
 }
 
 /// 8 bytes for each result of an operation and each item of the history.
-impl Remembered for ScopeWritten {
+impl Remembered for ScopeAnswered {
     fn cost_bytes(&self) -> u64 {
-        8 * (self.answers.len() + self.appended.len()) as u64
+        match self {
+            Self::Written(written) => 8 * (written.answers.len() + written.appended.len()) as u64,
+            Self::Ended(_) => 8,
+        }
     }
 }

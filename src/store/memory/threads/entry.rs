@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::answered;
-use super::answered::{Answered, Packed};
+use super::answered::{Answered, Packed, ScopeAnswered};
 use super::listed::Place;
 use super::living::Living;
 use super::records::Records;
@@ -19,7 +18,7 @@ use crate::store::held_scope::{HeldScope, check_version};
 use crate::store::memory::log::names;
 use crate::store::memory::past::Step;
 use crate::store::memory::slots::Due;
-use crate::store::{Destroy, Destroyed, millis};
+use crate::store::{self, Destroy, Destroyed, ScopeEnd, millis};
 
 /// A thread, its tombstone, the answers that are remembered with it, and whether its changes are
 /// logged.
@@ -32,7 +31,7 @@ pub(crate) struct Entry {
     late_until_ms: u64,
     records: Records<Answered>,
     /// The answers that its scope has given; those of most threads give none.
-    scope_records: Option<Box<Records<ScopeWritten>>>,
+    scope_records: Option<Box<Records<ScopeAnswered>>>,
     watched_until_ms: u64,
 }
 
@@ -257,7 +256,7 @@ impl Entry {
             && let Some(records) = &self.scope_records
             && let Some(first) = records.find(key, now_ms)?
         {
-            return Ok(answered::replay(first));
+            return first.replay_write();
         }
         self.check_turn(write.turn, now_ms)?;
         if self.is_unbound(write.access, now_ms) {
@@ -273,7 +272,8 @@ impl Entry {
         if let Some(key) = write.idempotency {
             let ends_ms = living.expires_ms();
             let records = self.scope_records.get_or_insert_default();
-            records.add(key, written.clone(), now_ms, ends_ms);
+            let answer = ScopeAnswered::Written(written.clone());
+            records.add(key, answer, now_ms, ends_ms);
         }
         Ok(written)
     }
@@ -281,17 +281,23 @@ impl Entry {
     /// Takes the thread's scope away, which is for the caller to drop.
     pub(crate) fn end_scope(
         &mut self,
-        access: Access,
-        expected: Option<u64>,
-        turn: Option<TurnToken>,
+        end: &ScopeEnd,
         now_ms: u64,
-    ) -> Result<Option<Box<HeldScope>>, Refusal> {
-        self.check_access(access, now_ms)?;
-        self.check_turn(turn, now_ms)?;
+    ) -> Result<(store::Answered<bool>, Option<Box<HeldScope>>), Refusal> {
+        self.check_access(end.access, now_ms)?;
+        if let Some(key) = end.idempotency
+            && let Some(records) = &mut self.scope_records
+        {
+            records.sweep(now_ms);
+            if let Some(first) = records.find(key, now_ms)? {
+                return Ok((first.replay_end()?, None));
+            }
+        }
+        self.check_turn(end.turn, now_ms)?;
         let living = self.living_at(now_ms);
         let scope = living.as_ref().and_then(|living| living.scope.as_ref());
         let stamp = scope.map(|scope| scope.stamp());
-        check_version(expected, stamp.unwrap_or_default())?;
+        check_version(end.expected, stamp.unwrap_or_default())?;
         let ended = living.and_then(|living| {
             living.slide(now_ms);
             living.scope.take()
@@ -299,7 +305,12 @@ impl Entry {
         if let (Some(_), Some(records)) = (&ended, &mut self.scope_records) {
             records.end_soon(now_ms, now_ms);
         }
-        Ok(ended)
+        if let Some(key) = end.idempotency {
+            let answer = ScopeAnswered::Ended(ended.is_some());
+            let records = self.scope_records.get_or_insert_default();
+            records.add(key, answer, now_ms, now_ms);
+        }
+        Ok((store::Answered::fresh(ended.is_some()), ended))
     }
 
     pub(crate) fn take_turn(
@@ -385,7 +396,7 @@ impl Entry {
 impl Heap for Entry {
     fn heap_bytes(&self) -> u64 {
         let scope_records = self.scope_records.as_deref().map_or(0, |records| {
-            heap::array::<Records<ScopeWritten>>(1) + records.heap_bytes()
+            heap::array::<Records<ScopeAnswered>>(1) + records.heap_bytes()
         });
         self.living.as_ref().map_or(0, Heap::heap_bytes) + self.records.heap_bytes() + scope_records
     }

@@ -1,5 +1,6 @@
 //! Entries of a namespace in order, gathered from all buckets.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use redis::Value;
@@ -12,7 +13,7 @@ use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{array, bytes, integer};
 use crate::store::redis::unreadable::Unreadable;
-use crate::store::{EntryHead, EntryPage, StoreError};
+use crate::store::{EntryHead, EntryPage, EntryRange, KeyOrder, StoreError};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a member of an unknown form");
 
@@ -20,26 +21,42 @@ const CORRUPT: StoreError = StoreError::Corrupt("a member of an unknown form");
 pub(crate) struct Range {
     from: Vec<u8>,
     to: Vec<u8>,
+    order: KeyOrder,
 }
 
 impl Range {
-    /// Those whose keys begin with a prefix, after a key.
-    pub(crate) fn of(namespace: &Namespace, prefix: &str, after: Option<&EntryKey>) -> Self {
+    /// Those whose keys begin with a prefix, after a key in that order.
+    pub(crate) fn of(
+        namespace: &Namespace,
+        prefix: &str,
+        after: Option<&EntryKey>,
+        order: KeyOrder,
+    ) -> Self {
         let bound = |kind: &[u8], text: &str, end: &[u8]| {
             [kind, &namespace_mark(namespace), text.as_bytes(), end].concat()
         };
-        Self {
-            from: match after {
-                Some(after) if after.as_str() >= prefix => bound(b"(", after.as_str(), b""),
-                _ => bound(b"[", prefix, b""),
-            },
-            // no byte of UTF-8 is that high
-            to: bound(b"(", prefix, b"\xff"),
-        }
+        let first = bound(b"[", prefix, b"");
+        // no byte of UTF-8 is that high
+        let last = bound(b"(", prefix, b"\xff");
+        let is_within = |after: &&EntryKey| match order {
+            KeyOrder::Ascending => after.as_str() >= prefix,
+            KeyOrder::Descending => after.as_str() < prefix || after.as_str().starts_with(prefix),
+        };
+        let after = after
+            .filter(is_within)
+            .map(|after| bound(b"(", after.as_str(), b""));
+        let (from, to) = match order {
+            KeyOrder::Ascending => (after.unwrap_or(first), last),
+            KeyOrder::Descending => (after.unwrap_or(last), first),
+        };
+        Self { from, to, order }
     }
 
     pub(super) fn in_bucket(&self, bucket: &Bucket, limit: usize) -> Command {
-        let mut cmd = command("ZRANGEBYLEX");
+        let mut cmd = command(match self.order {
+            KeyOrder::Ascending => "ZRANGEBYLEX",
+            KeyOrder::Descending => "ZREVRANGEBYLEX",
+        });
         cmd.arg(&bucket.entry_members)
             .arg(&self.from)
             .arg(&self.to)
@@ -50,15 +67,28 @@ impl Range {
     }
 }
 
+/// Which of two keys comes first.
+fn compare(order: KeyOrder, one: &EntryKey, other: &EntryKey) -> Ordering {
+    match order {
+        KeyOrder::Ascending => one.cmp(other),
+        KeyOrder::Descending => other.cmp(one),
+    }
+}
+
 impl RedisStore {
     pub(crate) async fn list(
         &self,
         namespace: &Namespace,
-        prefix: &str,
-        after: Option<&EntryKey>,
+        wanted: EntryRange<'_>,
         limit: usize,
     ) -> Result<EntryPage, StoreError> {
-        let range = Range::of(namespace, prefix, after);
+        let since_ms = self.use_namespace(&self.link.calls(), namespace).await?;
+        let EntryRange {
+            prefix,
+            after,
+            order,
+        } = wanted;
+        let range = Range::of(namespace, prefix, after, order);
         // buckets have about equal shares: twice that, and some more, is enough for nearly all of them
         let each = limit / (BUCKETS / 2) + 8;
         let cmds = self
@@ -66,31 +96,36 @@ impl RedisStore {
             .map(|bucket| range.in_bucket(bucket, each));
         let replies = self.background.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
+        let first = |one: &EntryKey, other: &EntryKey| compare(order, one, other);
         // up to here all buckets were looked at: to the last one listed of one that may have more
         let mut known: Option<EntryKey> = None;
         for reply in replies {
             let reply = array(reply)?;
             let found = keys_of(&reply, &self.unreadable);
             let last = found.last().filter(|_| reply.len() == each).cloned();
-            known = known.into_iter().chain(last).min();
+            known = known.into_iter().chain(last).min_by(first);
             keys.extend(found);
         }
-        keys.sort_unstable();
-        let is_known = |key: &&EntryKey| known.as_ref().is_none_or(|known| *key <= known);
+        keys.sort_unstable_by(first);
+        let is_known = |key: &&EntryKey| {
+            let known = known.as_ref();
+            known.is_none_or(|known| compare(order, key, known).is_le())
+        };
         let count = keys.iter().take_while(is_known).count().min(limit);
         let is_more = count < keys.len() || known.is_some();
         keys.truncate(count);
-        Ok(EntryPage {
-            next: keys.last().cloned().filter(|_| is_more),
-            entries: self.read_entry_heads(namespace, keys).await?,
-        })
+        let next = keys.last().cloned().filter(|_| is_more);
+        let mut entries = self.read_entry_heads(namespace, keys, since_ms).await?;
+        entries.sort_unstable_by(|(one, _), (other, _)| first(one, other));
+        Ok(EntryPage { entries, next })
     }
 
-    /// Those that live, in the order of their keys.
-    async fn read_entry_heads(
+    /// Those that live, in any order.
+    pub(super) async fn read_entry_heads(
         &self,
         namespace: &Namespace,
         keys: Vec<EntryKey>,
+        since_ms: u64,
     ) -> Result<Vec<(EntryKey, EntryHead)>, StoreError> {
         let mut by_bucket: BTreeMap<&str, Vec<(EntryKey, EntryKeys<'_>)>> = BTreeMap::new();
         for key in keys {
@@ -103,7 +138,8 @@ impl RedisStore {
             let bucket = some[0].1.bucket;
             cmd.arg(&bucket.entry_heads)
                 .arg(&bucket.entry_ends)
-                .arg(self.ahead());
+                .arg(self.ahead())
+                .arg(since_ms);
             for (_, names) in some {
                 cmd.arg(&names.member);
             }
@@ -127,7 +163,6 @@ impl RedisStore {
                 }
             }
         }
-        entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         Ok(entries)
     }
 

@@ -1,5 +1,5 @@
 //! Entries and namespaces as they lie in Redis, and as `lua/kv/entries.lua` and
-//! `lua/kv/open_namespace.lua` lay them out.
+//! `lua/kv/namespaces.lua` lay them out.
 
 use std::time::Duration;
 
@@ -8,14 +8,18 @@ use bytes::Bytes;
 use crate::domain::{ContentEncoding, ContentType, Life, Lifetime, Namespace, Stamp};
 use crate::store::redis::threads::arguments::bounded_ms;
 use crate::store::redis::threads::meta::take;
-use crate::store::{Entry, EntryHead, NamespaceRecord, NewEntry, StoreError};
+use crate::store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, StoreError, Usage};
 
 const FORMAT: u64 = 1;
 const USES_BYTES: usize = 18;
 /// Of a head without its texts, but with their lengths.
 const HEAD_BYTES: usize = 39;
+/// Of a namespace's record, and of the idle time and the end behind it.
 const RECORD_BYTES: usize = 13;
+const IDLE_BYTES: usize = 12;
+const USAGE_BYTES: usize = 18;
 const CORRUPT: StoreError = StoreError::Corrupt("an entry of an unknown form");
+const CORRUPT_USAGE: StoreError = StoreError::Corrupt("counts of an unknown form");
 
 /// An entry from all of its bytes.
 pub(crate) fn entry(whole: Vec<u8>) -> Result<Entry, StoreError> {
@@ -116,16 +120,46 @@ fn lifetime(ms: u64) -> Lifetime {
 
 /// A namespace.
 pub(crate) fn record(namespace: &Namespace, packed: &[u8]) -> Result<NamespaceRecord, StoreError> {
-    if packed.len() != RECORD_BYTES {
+    let idle_bytes = packed.len().checked_sub(RECORD_BYTES);
+    if !matches!(idle_bytes, Some(0 | IDLE_BYTES)) {
         return Err(StoreError::Corrupt("a namespace of an unknown form"));
     }
     let mut rest = packed;
     let created_ms = take(&mut rest, 6);
     let has_default = take(&mut rest, 1) == 1;
     let default = lifetime(take(&mut rest, 6));
+    let idle = (!rest.is_empty()).then(|| IdleEnd {
+        ttl: Duration::from_millis(take(&mut rest, 6)),
+        ends_ms: take(&mut rest, 6),
+    });
     Ok(NamespaceRecord {
         namespace: namespace.clone(),
         created_ms,
         default_lifetime: Some(default).filter(|_| has_default),
+        idle,
     })
+}
+
+/// The usage of a namespace, as a bucket counts it or a replay repeats it.
+pub(crate) fn usage(packed: &[u8]) -> Result<Usage, StoreError> {
+    if packed.len() != USAGE_BYTES {
+        return Err(CORRUPT_USAGE);
+    }
+    let mut rest = packed;
+    Ok(Usage {
+        entries: take(&mut rest, 6),
+        bytes: take(&mut rest, 6),
+        last_used_ms: Some(take(&mut rest, 6)).filter(|ms| *ms > 0),
+    })
+}
+
+/// The same, packed.
+pub(crate) fn pack_usage(usage: &Usage) -> Vec<u8> {
+    let numbers = [
+        usage.entries,
+        usage.bytes,
+        usage.last_used_ms.unwrap_or_default(),
+    ];
+    let last_six = |number: u64| number.to_be_bytes().into_iter().skip(2);
+    numbers.into_iter().flat_map(last_six).collect()
 }

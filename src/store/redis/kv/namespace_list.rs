@@ -2,7 +2,6 @@
 
 use redis::Value;
 
-use super::entry_text::record;
 use crate::domain::Namespace;
 use crate::store::redis::RedisStore;
 use crate::store::redis::threads::meta::take;
@@ -18,7 +17,7 @@ impl RedisStore {
         after: Option<&NamespacePlace>,
         limit: usize,
     ) -> Result<NamespacePage, StoreError> {
-        let [names, newest] = self.names.namespaces();
+        let [_, newest, ..] = self.names.namespaces();
         let before = after.map_or(b"+".to_vec(), |place| {
             let created = place.created_ms.to_be_bytes();
             [b"(", &created[2..], place.namespace.as_str().as_bytes()].concat()
@@ -39,19 +38,11 @@ impl RedisStore {
         if places.is_empty() {
             return Ok(page);
         }
-        let mut cmd = command("HMGET");
-        cmd.arg(names);
-        for place in &places {
-            cmd.arg(place.namespace.as_str());
-        }
-        for (place, packed) in places.iter().zip(array(calls.read(cmd).await?)?) {
-            // deleted since it was listed
-            if packed != Value::Nil {
-                let record = bytes(&packed).and_then(|packed| record(&place.namespace, packed));
-                page.records
-                    .extend(self.unreadable.skip_one("namespaces", record));
-            }
-        }
+        let names: Vec<_> = places.iter().map(|place| place.namespace.clone()).collect();
+        // without those that were deleted since they were listed, or have ended
+        let seen = self.look_at(&calls, &names).await?;
+        let seen = self.unreadable.skip("namespaces", seen);
+        page.records = seen.into_iter().filter_map(|seen| seen.record).collect();
         Ok(page)
     }
 }

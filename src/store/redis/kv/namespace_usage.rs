@@ -3,28 +3,28 @@
 use redis::Value;
 
 use super::entry_list::{Range, keys_of};
+use super::entry_text::usage;
 use super::store::deleted;
-use crate::domain::Namespace;
+use crate::domain::{EntryKey, Namespace};
 use crate::store::redis::RedisStore;
-use crate::store::redis::keys::{Bucket, namespace_mark};
+use crate::store::redis::keys::{Bucket, EntryKeys, namespace_mark};
 use crate::store::redis::scripts::Script;
-use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
-use crate::store::{StoreError, Usage};
+use crate::store::{KeyOrder, StoreError, Usage};
 
 /// Entries that are purged in one step. Redis may run the steps for a hundred buckets one after the
 /// other, and an entry takes it 5 us.
 const PURGED: u64 = 20;
 /// Entries that are deleted in one step.
 const DELETED: usize = 32;
-const CORRUPT: StoreError = StoreError::Corrupt("counts of an unknown form");
 
 impl RedisStore {
     pub(super) async fn measure_all(
         &self,
         namespaces: &[Namespace],
     ) -> Result<Vec<Usage>, StoreError> {
+        self.bury_ended(namespaces).await?;
         let mut usages = vec![Usage::default(); namespaces.len()];
         let mut left: Vec<_> = self.buckets_of_all().collect();
         while !left.is_empty() {
@@ -66,14 +66,18 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Deletes the entries of a namespace in batches, and returns their number. Entries that are put meanwhile may be
-    /// deleted too.
-    pub(crate) async fn delete_entries(&self, namespace: &Namespace) -> Result<u64, StoreError> {
+    /// Deletes entries of a namespace in batches, by commands that `deleting` makes for some of one bucket. Returns the
+    /// number that these say. Entries that are put meanwhile may be deleted too.
+    pub(super) async fn delete_entries(
+        &self,
+        namespace: &Namespace,
+        deleting: impl Fn(&[EntryKeys<'_>]) -> Command,
+    ) -> Result<u64, StoreError> {
         let mut total = 0;
-        let start = || Range::of(namespace, "", None);
+        let after = |last: Option<&EntryKey>| Range::of(namespace, "", last, KeyOrder::Ascending);
         let mut left: Vec<_> = self
             .buckets_of_all()
-            .map(|bucket| (bucket, start()))
+            .map(|bucket| (bucket, after(None)))
             .collect();
         while !left.is_empty() {
             let cmds = left
@@ -89,18 +93,18 @@ impl RedisStore {
                     continue;
                 };
                 if reply.len() == DELETED {
-                    more.push((bucket, Range::of(namespace, "", Some(last))));
+                    more.push((bucket, after(Some(last))));
                 }
                 let names: Vec<_> = keys
                     .iter()
                     .map(|key| self.names.entry(namespace, key))
                     .collect();
-                deletions.push(self.deleting(&names, None));
+                deletions.push(deleting(&names));
             }
             // a repeat of a deletion does nothing
             let replies = self.background.calls().read_many(deletions).await?;
             for reply in replies {
-                total += deleted(&array(reply)?)?;
+                total += deleted(&array(reply)?)?.answer;
             }
             left = more;
         }
@@ -123,16 +127,13 @@ impl RedisStore {
 }
 
 /// Adds what a bucket has of a namespace.
-fn add_counts(usage: &mut Usage, packed: &Value) -> Result<(), StoreError> {
+fn add_counts(sum: &mut Usage, packed: &Value) -> Result<(), StoreError> {
     if *packed == Value::Nil {
         return Ok(());
     }
-    let mut rest = bytes(packed)?;
-    if rest.len() != 18 {
-        return Err(CORRUPT);
-    }
-    usage.entries += take(&mut rest, 6);
-    usage.bytes += take(&mut rest, 6);
-    usage.last_used_ms = usage.last_used_ms.max(Some(take(&mut rest, 6)));
+    let counts = usage(bytes(packed)?)?;
+    sum.entries += counts.entries;
+    sum.bytes += counts.bytes;
+    sum.last_used_ms = sum.last_used_ms.max(counts.last_used_ms);
     Ok(())
 }

@@ -1,11 +1,14 @@
 //! Entries of namespaces, and the namespaces.
 
+use std::collections::HashMap;
+use std::slice;
+
 use async_trait::async_trait;
-use futures_util::future::try_join_all;
+use futures_util::future::{try_join, try_join_all};
 use redis::Value;
 
-use super::entry_text::{entry, lifetime_ms, record, whole};
-use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Stamp};
+use super::entry_text::{entry, lifetime_ms, pack_usage, record, usage, whole};
+use crate::domain::{EntryKey, IdempotencyKey, Life, Namespace, Refusal, Stamp};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::EntryKeys;
 use crate::store::redis::refusals::unless_refused;
@@ -14,10 +17,11 @@ use crate::store::redis::threads::arguments;
 use crate::store::redis::threads::arguments::precondition as condition;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
-use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
 use crate::store::{
-    Entry, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put,
-    Reading, StoreError, Usage, WriteError,
+    Answered, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,
+    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
+    WriteError,
 };
 
 #[async_trait]
@@ -39,16 +43,32 @@ impl Namespaces for RedisStore {
         };
         let mut get = command("GET");
         get.arg(&keys.entry);
-        let [looked, whole] = self.link.calls().read_all([look, get]).await?;
+        let calls = self.link.calls();
+        let used = self.use_namespace(&calls, namespace);
+        let (since_ms, [looked, whole]) = try_join(used, calls.read_all([look, get])).await?;
         let lives = match reading {
             // -1: it has no end
             Reading::Plain => looked == Value::Int(-1) || self.is_there(&looked),
             Reading::Use => looked == Value::Int(1),
         };
         match whole {
-            Value::BulkString(whole) if lives => entry(whole).map(Some),
+            Value::BulkString(whole) if lives => {
+                let entry = entry(whole)?;
+                Ok(Some(entry).filter(|entry| entry.head.updated_ms >= since_ms))
+            }
             _ => Ok(None),
         }
+    }
+
+    async fn get_heads(
+        &self,
+        namespace: &Namespace,
+        keys: &[EntryKey],
+    ) -> Result<Vec<Option<EntryHead>>, StoreError> {
+        let since_ms = self.use_namespace(&self.link.calls(), namespace).await?;
+        let found = self.read_entry_heads(namespace, keys.to_vec(), since_ms);
+        let found: HashMap<_, _> = found.await?.into_iter().collect();
+        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
     }
 
     async fn put_entry(
@@ -56,40 +76,47 @@ impl Namespaces for RedisStore {
         namespace: &Namespace,
         key: &EntryKey,
         entry: &NewEntry,
-        precondition: Option<Precondition>,
-    ) -> Result<Put, WriteError> {
+        terms: EntryTerms,
+    ) -> Result<Answered<Put>, WriteError> {
         let calls = self.link.calls();
-        let lifetime = match entry.lifetime {
-            Some(lifetime) => lifetime,
+        let (lifetime, since_ms) = match entry.lifetime {
+            Some(lifetime) => (lifetime, self.use_namespace(&calls, namespace).await?),
             None => {
-                let record = self.find_namespace(&calls, namespace).await?;
-                let default = record.and_then(|record| record.default_lifetime);
-                default.unwrap_or(entry.default_lifetime)
+                let seen = self.look_to_use(&calls, namespace).await?;
+                let default = seen.record.and_then(|record| record.default_lifetime);
+                (default.unwrap_or(entry.default_lifetime), seen.since_ms)
             }
         };
         let keys = self.names.entry(namespace, key);
         let (whole, texts_bytes) = whole(entry);
-        let mut put = Script::PutEntry.call(5);
+        // while a slot moves, a script waits for all of it if a key is absent
+        let answers = terms.idempotency.map(|_| &keys.answers);
+        let mut put = Script::PutEntry.call(5 + answers.iter().len());
         put.arg(&keys.entry)
             .arg(&keys.bucket.entry_heads)
             .arg(&keys.bucket.entry_members)
             .arg(&keys.bucket.entry_ends)
             .arg(&keys.bucket.entry_counts)
+            .args(answers)
             .arg(self.ahead())
             .arg(&keys.member)
-            .arg(condition(precondition))
+            .arg(condition(terms.precondition))
             .arg(lifetime_ms(lifetime))
             .arg(Life::random().0.to_be_bytes())
             .arg(whole)
-            .arg(texts_bytes);
-        let [names, _] = self.names.namespaces();
+            .arg(texts_bytes)
+            .arg(since_ms)
+            .arg(arguments::idempotency(terms.idempotency))
+            .arg(u64::from(terms.remembers_mismatch));
+        let [names, ..] = self.names.namespaces();
         let mut is_known = command("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());
         // looked up after the put: a concurrent deletion of the namespace finds the entry, or is seen here
         let [reply, is_known] = calls.write_then_read(put, is_known).await?;
-        let put = put_reply(reply)?;
-        if integer(&is_known)? == 0 {
-            self.open(&calls, namespace, "").await?;
+        let (put, is_there) = put_reply(reply)?;
+        // a replay makes no namespace that was deleted since
+        if is_there && integer(&is_known)? == 0 {
+            self.open(&calls, namespace).await?;
         }
         Ok(put)
     }
@@ -98,42 +125,57 @@ impl Namespaces for RedisStore {
         &self,
         namespace: &Namespace,
         key: &EntryKey,
-        precondition: Option<Precondition>,
-    ) -> Result<bool, WriteError> {
-        let cmd = self.deleting(&[self.names.entry(namespace, key)], precondition);
-        let reply = array(self.link.calls().write(cmd).await?)?;
-        Ok(deleted(&unless_refused(reply)?)? == 1)
+        terms: EntryTerms,
+    ) -> Result<Answered<bool>, WriteError> {
+        let calls = self.link.calls();
+        let since_ms = self.use_namespace(&calls, namespace).await?;
+        let cmd = self.deleting(&[self.names.entry(namespace, key)], terms, since_ms);
+        let reply = unless_refused(array(calls.write(cmd).await?)?)?;
+        let deleted = deleted(&reply)?;
+        Ok(Answered {
+            answer: deleted.answer == 1,
+            replayed: deleted.replayed,
+        })
     }
 
     async fn list_entries(
         &self,
         namespace: &Namespace,
-        prefix: &str,
-        after: Option<&EntryKey>,
+        range: EntryRange<'_>,
         limit: usize,
     ) -> Result<EntryPage, StoreError> {
-        self.list(namespace, prefix, after, limit).await
+        self.list(namespace, range, limit).await
     }
 
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError> {
-        self.open(&self.link.calls(), namespace, "").await
+        self.open(&self.link.calls(), namespace).await
     }
 
-    async fn set_default_lifetime(
+    async fn set_namespace(
         &self,
         namespace: &Namespace,
-        lifetime: Option<Lifetime>,
-    ) -> Result<NamespaceRecord, StoreError> {
-        let default = lifetime.map_or("-".into(), |lifetime| lifetime_ms(lifetime).to_string());
+        change: NamespaceChange,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError> {
+        let usages = self.measure_all(slice::from_ref(namespace)).await?;
+        let usage = usages.first().map(pack_usage).unwrap_or_default();
+        let cmd = self.setting(namespace, change, idempotency, &usage);
+        // without a key, doing it again changes nothing more
         let calls = self.link.calls();
-        self.open(&calls, namespace, &default).await
+        let reply = match idempotency {
+            None => calls.write_idempotent(cmd).await?,
+            Some(_) => calls.write(cmd).await?,
+        };
+        set_reply(namespace, reply)
     }
 
     async fn get_namespace(
         &self,
         namespace: &Namespace,
     ) -> Result<Option<NamespaceRecord>, StoreError> {
-        self.find_namespace(&self.link.calls(), namespace).await
+        let calls = self.link.calls();
+        let mut seen = self.look_at(&calls, slice::from_ref(namespace)).await?;
+        seen.pop().ok_or(UNKNOWN)?.map(|seen| seen.record)
     }
 
     async fn list_namespaces(
@@ -148,17 +190,53 @@ impl Namespaces for RedisStore {
         self.measure_all(namespaces).await
     }
 
-    async fn delete_namespace(&self, namespace: &Namespace) -> Result<u64, StoreError> {
-        let mut deleted = self.delete_entries(namespace).await?;
-        let mut close = Script::CloseNamespace.call(2);
+    async fn delete_namespace(
+        &self,
+        namespace: &Namespace,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Answered<u64>, WriteError> {
+        if let Some(key) = idempotency
+            && let Some(first) = self.remember(namespace, key, DELETION, None).await?
+        {
+            return Ok(first);
+        }
+        let calls = self.link.calls();
+        let since_ms = self.use_namespace(&calls, namespace).await?;
+        let delete =
+            |entries: &[EntryKeys<'_>]| self.deleting(entries, EntryTerms::default(), since_ms);
+        let mut deleted = self.delete_entries(namespace, delete).await?;
+        let mut close = Script::CloseNamespace.call(4);
         close.args(self.names.namespaces()).arg(namespace.as_str());
         self.link.calls().write_idempotent(close).await?;
         // entries of concurrent puts that have seen a namespace
-        deleted += self.delete_entries(namespace).await?;
+        deleted += self.delete_entries(namespace, delete).await?;
         self.confirm_all().await?;
-        Ok(deleted)
+        let fresh = Answered::fresh(deleted);
+        let Some(key) = idempotency else {
+            return Ok(fresh);
+        };
+        // of two that deleted at once, the first answer counts
+        match self.remember(namespace, key, DELETION, Some(deleted)).await {
+            Ok(first) => Ok(first.unwrap_or(fresh)),
+            // there was room when it began, and it is done
+            Err(WriteError::Refused(Refusal::TooManyIdempotencyKeys { .. })) => Ok(fresh),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn begin_writes(
+        &self,
+        namespace: &Namespace,
+        idempotency: IdempotencyKey,
+    ) -> Result<bool, WriteError> {
+        let begun = self.remember(namespace, idempotency, PUTS, Some(0)).await?;
+        Ok(begun.ok_or(UNKNOWN)?.replayed)
     }
 }
+
+/// Kinds of answers that are remembered with a namespace.
+const DELETION: &str = "D";
+const PUTS: &str = "B";
 
 impl RedisStore {
     fn using(&self, keys: &EntryKeys<'_>) -> Command {
@@ -174,14 +252,11 @@ impl RedisStore {
     /// Deletes entries of one bucket.
     ///
     /// # Panics
-    /// Without members.
-    pub(super) fn deleting(
-        &self,
-        entries: &[EntryKeys<'_>],
-        precondition: Option<Precondition>,
-    ) -> Command {
+    /// Without entries.
+    fn deleting(&self, entries: &[EntryKeys<'_>], terms: EntryTerms, since_ms: u64) -> Command {
         let bucket = entries[0].bucket;
-        let mut cmd = Script::DeleteEntries.call(4 + entries.len());
+        let answers = terms.idempotency.map(|_| &entries[0].answers);
+        let mut cmd = Script::DeleteEntries.call(4 + entries.len() + answers.iter().len());
         cmd.arg(&bucket.entry_heads)
             .arg(&bucket.entry_members)
             .arg(&bucket.entry_ends)
@@ -189,26 +264,15 @@ impl RedisStore {
         for keys in entries {
             cmd.arg(&keys.entry);
         }
-        cmd.arg(self.ahead())
-            .arg(arguments::precondition(precondition));
+        cmd.args(answers)
+            .arg(self.ahead())
+            .arg(condition(terms.precondition))
+            .arg(since_ms)
+            .arg(arguments::idempotency(terms.idempotency));
         for keys in entries {
             cmd.arg(&keys.member);
         }
         cmd
-    }
-
-    async fn find_namespace(
-        &self,
-        calls: &Calls<'_>,
-        namespace: &Namespace,
-    ) -> Result<Option<NamespaceRecord>, StoreError> {
-        let [names, _] = self.names.namespaces();
-        let mut cmd = command("HGET");
-        cmd.arg(names).arg(namespace.as_str());
-        match calls.read(cmd).await? {
-            Value::Nil => Ok(None),
-            packed => record(namespace, bytes(&packed)?).map(Some),
-        }
     }
 
     /// Doing it again changes nothing more.
@@ -216,14 +280,58 @@ impl RedisStore {
         &self,
         calls: &Calls<'_>,
         namespace: &Namespace,
-        default: &str,
     ) -> Result<NamespaceRecord, StoreError> {
-        let mut cmd = Script::OpenNamespace.call(2);
+        let cmd = self.setting(namespace, NamespaceChange::default(), None, &[]);
+        let reply = array(calls.write_idempotent(cmd).await?)?;
+        record(namespace, bytes(reply.get(2).ok_or(UNKNOWN)?)?)
+    }
+
+    fn setting(
+        &self,
+        namespace: &Namespace,
+        change: NamespaceChange,
+        idempotency: Option<IdempotencyKey>,
+        usage: &[u8],
+    ) -> Command {
+        let setting = |ms: Option<Option<u64>>| match ms {
+            None => String::new(),
+            Some(None) => "-".into(),
+            Some(Some(ms)) => ms.to_string(),
+        };
+        let default_ms = change.default_lifetime.map(|it| it.map(lifetime_ms));
+        let idle_ms = change.idle_ttl.map(|it| it.map(arguments::bounded_ms));
+        let answers = idempotency.map(|_| self.names.namespace_answers(namespace));
+        let mut cmd = Script::SetNamespace.call(4 + answers.iter().len());
         cmd.args(self.names.namespaces())
+            .args(answers)
             .arg(self.ahead())
             .arg(namespace.as_str())
-            .arg(default);
-        record(namespace, bytes(&calls.write_idempotent(cmd).await?)?)
+            .arg(setting(default_ms))
+            .arg(setting(idle_ms))
+            .arg(arguments::idempotency(idempotency))
+            .arg(usage);
+        cmd
+    }
+
+    /// Remembers the answer to a request about a namespace, unless there is one, or looks for it: the first answer.
+    async fn remember(
+        &self,
+        namespace: &Namespace,
+        idempotency: IdempotencyKey,
+        kind: &str,
+        answer: Option<u64>,
+    ) -> Result<Option<Answered<u64>>, WriteError> {
+        let mut cmd = Script::RememberAnswer.call(1);
+        cmd.arg(self.names.namespace_answers(namespace))
+            .arg(self.ahead())
+            .arg(arguments::idempotency(Some(idempotency)))
+            .arg(kind)
+            .arg(answer.map_or_else(String::new, |answer| answer.to_string()));
+        let reply = unless_refused(array(self.link.calls().write(cmd).await?)?)?;
+        match reply[..] {
+            [] => Ok(None),
+            _ => Ok(deleted(&reply).map(Some)?),
+        }
     }
 
     /// Waits, if writes do, until replicas have all that was written to any bucket.
@@ -239,25 +347,49 @@ impl RedisStore {
     }
 }
 
-fn put_reply(reply: Value) -> Result<Put, WriteError> {
+/// The receipt of a put, and whether the entry is there now.
+fn put_reply(reply: Value) -> Result<(Answered<Put>, bool), WriteError> {
     let reply = unless_refused(array(reply)?)?;
-    let [version, life, ends_ms] = &reply[..] else {
+    let [_, replayed, version, life, ends_ms, is_there] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
     let life = bytes(life)?.try_into().map_err(|_| UNKNOWN)?;
-    Ok(Put {
-        stamp: Stamp {
-            version: integer(version)?,
-            life: Life(u64::from_be_bytes(life)),
-        },
+    let stamp = Stamp {
+        version: integer(version)?,
+        life: Life(u64::from_be_bytes(life)),
+    };
+    if *ends_ms == Value::Int(-1) {
+        return Err(Refusal::VersionMismatch { current: stamp }.into());
+    }
+    let answer = Put {
+        stamp,
         expires_ms: Some(integer(ends_ms)?).filter(|ends_ms| *ends_ms > 0),
+    };
+    let replayed = is_done(replayed)?;
+    Ok((Answered { answer, replayed }, is_done(is_there)?))
+}
+
+fn set_reply(
+    namespace: &Namespace,
+    reply: Value,
+) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError> {
+    let reply = unless_refused(array(reply)?)?;
+    let [_, replayed, packed, measured] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    Ok(Answered {
+        answer: (record(namespace, bytes(packed)?)?, usage(bytes(measured)?)?),
+        replayed: is_done(replayed)?,
     })
 }
 
-/// The reply of the script that deletes, unless it is a refusal.
-pub(crate) fn deleted(reply: &[Value]) -> Result<u64, StoreError> {
+/// The number in a reply that has a kind, whether it was replayed, and a number.
+pub(crate) fn deleted(reply: &[Value]) -> Result<Answered<u64>, StoreError> {
     match reply {
-        [deleted] => integer(deleted),
+        [_, replayed, number] => Ok(Answered {
+            answer: integer(number)?,
+            replayed: is_done(replayed)?,
+        }),
         _ => Err(UNKNOWN),
     }
 }

@@ -11,7 +11,7 @@ use crate::domain::{Json, Life, Stamp};
 use crate::store::redis::refusals::{accepted, unless_refused};
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
-use crate::store::{ScopeParts, ScopeView, StoreError, WriteError};
+use crate::store::{Answered, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
 const SEALED: u64 = 1;
@@ -185,9 +185,12 @@ pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritt
 }
 
 /// The reply of the script that ends a scope.
-pub(crate) fn ended(reply: Value) -> Result<bool, WriteError> {
+pub(crate) fn ended(reply: Value) -> Result<Answered<bool>, WriteError> {
     match &unless_refused(array(reply)?)?[..] {
-        [_, was_there] => Ok(is_done(was_there)?),
+        [_, replayed, was_there] => Ok(Answered {
+            answer: is_done(was_there)?,
+            replayed: is_done(replayed)?,
+        }),
         _ => Err(UNKNOWN.into()),
     }
 }

@@ -5,16 +5,18 @@ use redis::Value;
 
 use super::{arguments, replies};
 use crate::domain::scope::{HistorySummary, ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Access, Life, ThreadId, TurnToken};
+use crate::domain::{Access, Life, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
 use crate::store::redis::refusals::unless_foreign;
 use crate::store::redis::scripts::Script;
+use crate::store::redis::threads::arguments::idempotency;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
 use crate::store::redis::transport::replies::{array, is_done};
 use crate::store::{
-    Archives, HistoryFrom, HistoryPage, ScopeParts, ScopeView, Scopes, StoreError, WriteError,
+    Answered, Archives, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StoreError, WriteError,
 };
 
 #[async_trait]
@@ -78,10 +80,8 @@ impl Scopes for RedisStore {
     async fn end_scope(
         &self,
         scope: &ScopeId,
-        access: Access,
-        expected: Option<u64>,
-        turn: Option<TurnToken>,
-    ) -> Result<bool, WriteError> {
+        end: &ScopeEnd,
+    ) -> Result<Answered<bool>, WriteError> {
         let keys = self.names.scope(scope);
         let mut cmd = Script::EndScope.call(4 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope)
@@ -90,9 +90,13 @@ impl Scopes for RedisStore {
             .arg(&keys.answers);
         add_thread(&mut cmd, &keys);
         cmd.arg(self.ahead())
-            .arg(expected.map_or_else(String::new, |version| version.to_string()))
-            .arg(arguments::turn(turn))
-            .arg(arguments::who(access));
+            .arg(
+                end.expected
+                    .map_or_else(String::new, |version| version.to_string()),
+            )
+            .arg(arguments::turn(end.turn))
+            .arg(arguments::who(end.access))
+            .arg(idempotency(end.idempotency));
         replies::ended(self.link.calls().write(cmd).await?)
     }
 

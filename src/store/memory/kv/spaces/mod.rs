@@ -1,14 +1,19 @@
 //! Entries by namespace and key, and when they end.
 
+mod idle;
+mod writes;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
+use super::answers::{Answer, Answers};
 use crate::domain::heap::Heap;
 use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp, heap};
 use crate::store::memory::budget::Part;
+use crate::store::memory::threads::records::Records;
 use crate::store::{
-    Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, NewEntry, Put,
-    Reading, Usage, millis,
+    Entry, EntryHead, EntryPage, EntryRange, KeyOrder, NamespacePage, NamespacePlace,
+    NamespaceRecord, Reading, Usage, millis,
 };
 
 /// Expired entries that one list skips in addition to those that it finds: many can expire at once, and until they are
@@ -20,10 +25,24 @@ const PASSED_OVER: usize = 10_000;
 pub(crate) struct Spaces {
     spaces: HashMap<Namespace, Space>,
     order: BTreeSet<NamespacePlace>,
-    /// Entries by when they end.
-    ends: BTreeSet<(u64, Namespace, EntryKey)>,
+    /// Entries by when they end. An entry of an ended namespace may have the name of a later one.
+    ends: BTreeSet<EntryEnd>,
+    /// When to look at namespaces that end when they are idle.
+    idle: BTreeSet<(u64, Namespace)>,
+    /// Namespaces that have ended, to be freed.
+    ended: Vec<Space>,
+    pub(super) answers: Answers,
     /// Heap bytes of namespaces and entries.
     heap_bytes: u64,
+}
+
+type EntryEnd = (u64, Namespace, EntryKey, Life);
+
+/// Entries and answers that are freed after the lock is released, because they can be large.
+#[derive(Debug, Default)]
+pub(crate) struct Gone {
+    entries: Vec<Entry>,
+    answers: Vec<Records<Answer>>,
 }
 
 #[derive(Debug)]
@@ -32,26 +51,49 @@ struct Space {
     entries: BTreeMap<EntryKey, Entry>,
     bytes: u64,
     last_used_ms: u64,
+    /// Its place among those that end when they are idle.
+    idle_check_ms: Option<u64>,
 }
 
 impl Spaces {
     pub(crate) fn len(&self) -> usize {
-        self.spaces.values().map(|space| space.entries.len()).sum()
+        let spaces = self.spaces.values().chain(&self.ended);
+        let entries: usize = spaces.map(|space| space.entries.len()).sum();
+        entries + self.answers.len()
     }
 
-    /// Moves up to `limit` expired entries into `gone`: bodies, which can be large, are freed after the lock is
-    /// released. Returns whether there are more.
-    pub(crate) fn purge(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<Entry>) -> bool {
+    /// Moves up to `limit` expired entries, entries of idle namespaces and forgotten answers into `gone`. Returns whether
+    /// there are more.
+    pub(crate) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
+        let is_more = [
+            self.purge(now_ms, limit, gone),
+            self.end_idle(now_ms, limit),
+            self.free_ended(limit, gone),
+            self.answers.sweep(now_ms, limit, &mut gone.answers),
+        ];
+        is_more.contains(&true)
+    }
+
+    /// Moves up to `limit` expired entries into `gone`. Returns whether there are more.
+    pub(crate) fn purge(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
         for _ in 0..limit {
             match self.ends.first() {
                 Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
                 _ => return false,
             }
-            if let Some((_, namespace, key)) = self.ends.pop_first() {
-                gone.extend(self.remove(&namespace, &key));
+            // one of an ended namespace is freed with it
+            if let Some((_, namespace, key, life)) = self.ends.pop_first()
+                && self.life_of(&namespace, &key) == Some(life)
+            {
+                gone.entries.extend(self.remove(&namespace, &key));
             }
         }
         true
+    }
+
+    fn life_of(&self, namespace: &Namespace, key: &EntryKey) -> Option<Life> {
+        let entry = self.spaces.get(namespace)?.entries.get(key)?;
+        Some(entry.head.stamp.life)
     }
 
     /// The entry, with what the reading does to it.
@@ -62,7 +104,7 @@ impl Spaces {
         reading: Reading,
         now_ms: u64,
     ) -> Option<Entry> {
-        let space = self.spaces.get_mut(namespace)?;
+        let space = self.use_space(namespace, now_ms)?;
         let entry = space.entries.get_mut(key)?;
         if !entry.head.lives(now_ms) {
             return None;
@@ -71,95 +113,72 @@ impl Spaces {
             entry.uses += 1;
             entry.last_used_ms = now_ms;
             space.last_used_ms = space.last_used_ms.max(now_ms);
-            if let Some((old_ms, new_ms)) = entry.head.prolong(now_ms) {
-                let mut end = (old_ms, namespace.clone(), key.clone());
+            let mut end = entry.end(namespace, key);
+            if let Some(new_ms) = entry.head.prolong(now_ms) {
+                let entry = entry.clone();
                 self.ends.remove(&end);
                 end.0 = new_ms;
                 self.ends.insert(end);
+                return Some(entry);
             }
         }
         Some(entry.clone())
     }
 
-    pub(super) fn put(
+    /// The heads of entries.
+    pub(super) fn heads(
         &mut self,
         namespace: &Namespace,
-        key: &EntryKey,
-        new: &NewEntry,
-        precondition: Option<Precondition>,
+        keys: &[EntryKey],
         now_ms: u64,
-    ) -> Result<Put, Refusal> {
-        let old = self.check(namespace, key, precondition, now_ms)?;
-        let default = self.open(namespace, now_ms).record.default_lifetime;
-        let lifetime = new.lifetime.or(default).unwrap_or(new.default_lifetime);
-        let stamp = match &old {
-            Some(old) => Stamp {
-                version: old.head.stamp.version + 1,
-                life: old.head.stamp.life,
-            },
-            None => Stamp {
-                version: 1,
-                life: Life::random(),
-            },
+    ) -> Vec<Option<EntryHead>> {
+        let space = self.use_space(namespace, now_ms);
+        let head = |key| {
+            let entry = space.as_ref()?.entries.get(key)?;
+            Some(entry.head.clone()).filter(|head| head.lives(now_ms))
         };
-        let expires_ms = match lifetime {
-            Lifetime::Forever => None,
-            Lifetime::For(time) => Some(now_ms.saturating_add(millis(time))),
-        };
-        let entry = Entry {
-            head: EntryHead {
-                stamp,
-                size_bytes: new.body.len() as u64,
-                content_type: new.content_type.clone(),
-                content_encoding: new.content_encoding.clone(),
-                created_ms: old.as_ref().map_or(now_ms, |old| old.head.created_ms),
-                updated_ms: now_ms,
-                lifetime,
-                expires_ms,
-            },
-            uses: old.map_or(0, |old| old.uses),
-            last_used_ms: now_ms,
-            body: new.body.clone(),
-        };
-        self.remove(namespace, key);
-        self.insert(namespace, key, entry, now_ms);
-        Ok(Put { stamp, expires_ms })
-    }
-
-    /// Whether there was such an entry.
-    pub(super) fn delete(
-        &mut self,
-        namespace: &Namespace,
-        key: &EntryKey,
-        precondition: Option<Precondition>,
-        now_ms: u64,
-    ) -> Result<bool, Refusal> {
-        let existed = self.check(namespace, key, precondition, now_ms)?.is_some();
-        self.remove(namespace, key);
-        Ok(existed)
+        keys.iter().map(head).collect()
     }
 
     pub(crate) fn list(
-        &self,
+        &mut self,
         namespace: &Namespace,
-        prefix: &str,
-        after: Option<&EntryKey>,
+        wanted: EntryRange<'_>,
         limit: usize,
         now_ms: u64,
     ) -> EntryPage {
-        // a prefix need not be a key, such as an empty one
-        let from = match after.map(EntryKey::as_str) {
-            Some(after) if after >= prefix => Bound::Excluded(after),
-            _ => Bound::Included(prefix),
-        };
-        let space = self.spaces.get(namespace).into_iter();
-        let range = space.flat_map(|space| space.entries.range::<str, _>((from, Bound::Unbounded)));
+        let EntryRange {
+            prefix,
+            after,
+            order,
+        } = wanted;
         let mut page = EntryPage {
             entries: Vec::new(),
             next: None,
         };
+        let Some(space) = self.use_space(namespace, now_ms) else {
+            return page;
+        };
+        let entries = &space.entries;
+        let after = after.map(EntryKey::as_str);
+        // above all keys with the prefix, which need not be a key itself
+        let end = [prefix, &"\u{10ffff}".repeat(EntryKey::MAX_BYTES / 4 + 1)].concat();
+        let found: &mut dyn Iterator<Item = _> = match order {
+            KeyOrder::Ascending => {
+                let from = match after {
+                    Some(after) if after >= prefix => Bound::Excluded(after),
+                    _ => Bound::Included(prefix),
+                };
+                &mut entries.range::<str, _>((from, Bound::Unbounded))
+            }
+            KeyOrder::Descending => {
+                let to = after.unwrap_or(&end).min(&end);
+                let range = (Bound::Unbounded, Bound::Excluded(to));
+                &mut entries.range::<str, _>(range).rev()
+            }
+        };
         let mut last: Option<&EntryKey> = None;
-        let found = range.take_while(|(key, _)| key.as_str().starts_with(prefix));
+        let found = found.take_while(|(key, _)| key.as_str().starts_with(prefix));
         for (looked, (key, entry)) in found.enumerate() {
             let lives = entry.head.lives(now_ms);
             if looked == limit.saturating_add(PASSED_OVER) || lives && page.entries.len() == limit {
@@ -178,30 +197,22 @@ impl Spaces {
         self.open(namespace, now_ms).record.clone()
     }
 
-    pub(super) fn set_default(
-        &mut self,
-        namespace: &Namespace,
-        lifetime: Option<Lifetime>,
-        now_ms: u64,
-    ) -> NamespaceRecord {
-        let space = self.open(namespace, now_ms);
-        space.record.default_lifetime = lifetime;
-        space.record.clone()
-    }
-
-    pub(crate) fn record(&self, namespace: &Namespace) -> Option<NamespaceRecord> {
-        self.spaces.get(namespace).map(|space| space.record.clone())
+    pub(crate) fn record(&self, namespace: &Namespace, now_ms: u64) -> Option<NamespaceRecord> {
+        let space = self.spaces.get(namespace);
+        let space = space.filter(|space| space.lives(now_ms))?;
+        Some(space.record.clone())
     }
 
     pub(super) fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,
         limit: usize,
+        now_ms: u64,
     ) -> NamespacePage {
         let before = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut places = self.order.range((Bound::Unbounded, before)).rev();
         let listed: Vec<_> = places.by_ref().take(limit).collect();
-        let record = |place: &&NamespacePlace| self.record(&place.namespace);
+        let record = |place: &&NamespacePlace| self.record(&place.namespace, now_ms);
         let last = listed.last().map(|place| (*place).clone());
         NamespacePage {
             records: listed.iter().filter_map(record).collect(),
@@ -210,8 +221,9 @@ impl Spaces {
     }
 
     /// The usage of a namespace once all expired entries are purged.
-    pub(crate) fn usage(&self, namespace: &Namespace) -> Usage {
-        let Some(space) = self.spaces.get(namespace) else {
+    pub(crate) fn usage(&self, namespace: &Namespace, now_ms: u64) -> Usage {
+        let space = self.spaces.get(namespace);
+        let Some(space) = space.filter(|space| space.lives(now_ms)) else {
             return Usage::default();
         };
         Usage {
@@ -228,14 +240,16 @@ impl Spaces {
         namespace: &Namespace,
         limit: usize,
         now_ms: u64,
-        gone: &mut Vec<Entry>,
+        gone: &mut Gone,
     ) -> Option<u64> {
+        self.end_if_idle(namespace, now_ms);
         let space = self.spaces.get(namespace)?;
         let some = space.entries.iter().take(limit);
         let some: Vec<_> = some
             .map(|(key, entry)| (key.clone(), entry.head.lives(now_ms)))
             .collect();
         if some.is_empty() {
+            self.check_idle_at(namespace, None);
             let space = self.spaces.remove(namespace)?;
             self.heap_bytes -= shared_bytes(namespace.as_str());
             self.order.remove(&space.record.place());
@@ -245,20 +259,20 @@ impl Spaces {
             return None;
         }
         for (key, _) in &some {
-            gone.extend(self.remove(namespace, key));
+            gone.entries.extend(self.remove(namespace, key));
         }
         Some(some.iter().filter(|(_, lived)| *lived).count() as u64)
     }
 
     /// The entry that lives, if it is what the precondition says.
     fn check(
-        &self,
+        &mut self,
         namespace: &Namespace,
         key: &EntryKey,
         precondition: Option<Precondition>,
         now_ms: u64,
     ) -> Result<Option<Entry>, Refusal> {
-        let space = self.spaces.get(namespace);
+        let space = self.use_space(namespace, now_ms);
         let entry = space.and_then(|space| space.entries.get(key));
         let entry = entry.filter(|entry| entry.head.lives(now_ms));
         let current = entry.map_or(Stamp::default(), |entry| entry.head.stamp);
@@ -269,11 +283,13 @@ impl Spaces {
     }
 
     fn open(&mut self, namespace: &Namespace, now_ms: u64) -> &mut Space {
+        self.end_if_idle(namespace, now_ms);
         self.spaces.entry(namespace.clone()).or_insert_with(|| {
             let record = NamespaceRecord {
                 namespace: namespace.clone(),
                 created_ms: now_ms,
                 default_lifetime: None,
+                idle: None,
             };
             self.order.insert(record.place());
             self.heap_bytes += shared_bytes(namespace.as_str());
@@ -282,13 +298,14 @@ impl Spaces {
                 entries: BTreeMap::new(),
                 bytes: 0,
                 last_used_ms: 0,
+                idle_check_ms: None,
             }
         })
     }
 
     fn insert(&mut self, namespace: &Namespace, key: &EntryKey, entry: Entry, now_ms: u64) {
-        if let Some(ends_ms) = entry.head.expires_ms {
-            self.ends.insert((ends_ms, namespace.clone(), key.clone()));
+        if entry.head.expires_ms.is_some() {
+            self.ends.insert(entry.end(namespace, key));
         }
         let held_bytes = held_bytes(key, &entry);
         let space = self.open(namespace, now_ms);
@@ -306,8 +323,8 @@ impl Spaces {
         let entry = space.entries.remove(key)?;
         space.bytes -= entry.head.size_bytes;
         self.heap_bytes -= held_bytes(key, &entry) + (before - space.tree_bytes());
-        if let Some(ends_ms) = entry.head.expires_ms {
-            self.ends.remove(&(ends_ms, namespace.clone(), key.clone()));
+        if entry.head.expires_ms.is_some() {
+            self.ends.remove(&entry.end(namespace, key));
         }
         Some(entry)
     }
@@ -323,7 +340,10 @@ impl Heap for Spaces {
     fn heap_bytes(&self) -> u64 {
         heap::table::<(Namespace, Space)>(self.spaces.capacity())
             + heap::tree::<NamespacePlace>(self.order.len())
-            + heap::tree::<(u64, Namespace, EntryKey)>(self.ends.len())
+            + heap::tree::<EntryEnd>(self.ends.len())
+            + heap::tree::<(u64, Namespace)>(self.idle.len())
+            + heap::array::<Space>(self.ended.capacity())
+            + self.answers.heap_bytes()
             + self.heap_bytes
     }
 }
@@ -346,13 +366,26 @@ fn shared_bytes(text: &str) -> u64 {
     heap::block(2 * size_of::<usize>() + text.len())
 }
 
+impl Entry {
+    /// Its place among those that end, if it does.
+    fn end(&self, namespace: &Namespace, key: &EntryKey) -> EntryEnd {
+        let ends_ms = self.head.expires_ms.unwrap_or(u64::MAX);
+        (
+            ends_ms,
+            namespace.clone(),
+            key.clone(),
+            self.head.stamp.life,
+        )
+    }
+}
+
 impl EntryHead {
     fn lives(&self, now_ms: u64) -> bool {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    /// Gives it its whole lifetime again, if less than half is left: its end before and now.
-    fn prolong(&mut self, now_ms: u64) -> Option<(u64, u64)> {
+    /// Gives it its whole lifetime again, if less than half is left: its new end.
+    fn prolong(&mut self, now_ms: u64) -> Option<u64> {
         let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
             return None;
         };
@@ -362,7 +395,7 @@ impl EntryHead {
         }
         let new_ms = now_ms.saturating_add(lifetime_ms);
         self.expires_ms = Some(new_ms);
-        Some((expires_ms, new_ms))
+        Some(new_ms)
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::domain::ContentType;
+use crate::store::{EntryTerms, NewEntry};
 
 #[test]
 fn a_list_passes_over_so_many_expired_entries_at_once() {
@@ -14,16 +15,21 @@ fn a_list_passes_over_so_many_expired_entries_at_once() {
         default_lifetime: Lifetime::Forever,
     };
     for number in 0..2 * PASSED_OVER {
-        let put = spaces.put(&namespace, &key(number), &entry, None, 0);
+        let put = spaces.put(&namespace, &key(number), &entry, EntryTerms::default(), 0);
         assert!(put.is_ok());
     }
     let last = key(99_999);
     entry.lifetime = None;
-    spaces.put(&namespace, &last, &entry, None, 0).unwrap();
+    let put = spaces.put(&namespace, &last, &entry, EntryTerms::default(), 0);
+    assert!(put.is_ok());
 
     let (mut pages, mut after, mut found) = (0, None, Vec::new());
     loop {
-        let page = spaces.list(&namespace, "", after.as_ref(), 10, 60_000);
+        let range = EntryRange {
+            after: after.as_ref(),
+            ..EntryRange::default()
+        };
+        let page = spaces.list(&namespace, range, 10, 60_000);
         pages += 1;
         found.extend(page.entries.into_iter().map(|(key, _)| key));
         after = page.next;

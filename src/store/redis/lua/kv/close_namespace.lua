@@ -1,8 +1,5 @@
--- Takes a namespace off the list. KEYS: 1 and 2 as open_namespace.lua has them. ARGV: 1 name.
--- Reply: 1.
-local record = call('HGET', KEYS[1], ARGV[1])
-if record then
-  call('HDEL', KEYS[1], ARGV[1])
-  call('ZREM', KEYS[2], sub(record, 1, 6) .. ARGV[1])
-end
+-- Takes a namespace off the list. KEYS: as in namespaces.lua. ARGV: 1 name. Reply: 1.
+local k = namespace_keys()
+local record = call('HGET', k.names, ARGV[1])
+if record then close(k, ARGV[1], record) end
 return 1

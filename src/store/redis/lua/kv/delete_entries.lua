@@ -1,18 +1,24 @@
--- Deletes entries. KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries.
--- ARGV: 1 ahead, 2 precondition of all of them, then their members.
--- Reply: how many lived; or a refusal as in write.lua.
+-- Deletes entries. KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries, then their remembered answers if there
+-- is a key.
+-- ARGV: 1 ahead, 2 precondition of all of them, 3 the time before which entries have ended with their namespace,
+--       4 idempotency key or nothing, then their members.
+-- Reply: `D`, whether it was replayed, and how many lived; or a refusal as in write.lua.
 local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
-local ahead, deleted = tonumber(ARGV[1]), 0
-for i = 3, ARGV[2] == '' and 2 or #ARGV do
-  local head = head_of(k, ARGV[i], ahead)
+local ahead, since, deleted = tonumber(ARGV[1]), tonumber(ARGV[3]), 0
+local given, memory = recall(KEYS[#KEYS], ARGV[4], ahead, 'D')
+if given then return given end
+for i = 5, ARGV[2] == '' and 4 or #ARGV do
+  local head = head_of(k, ARGV[i], ahead, since)
   local version, life, _ = 0, NOBODY
   if head then _, version, life = unpack_(HEAD, head) end
   if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version, life} end
 end
-for i = 3, #ARGV do
-  if head_of(k, ARGV[i], ahead) then deleted = deleted + 1 end
-  call('UNLINK', KEYS[i + 2])
+for i = 5, #ARGV do
+  if head_of(k, ARGV[i], ahead, since) then deleted = deleted + 1 end
+  call('UNLINK', KEYS[i])
   drop(k, ARGV[i])
 end
 purge(k, PURGED, ahead)
-return {deleted}
+local answer = {'D', 0, deleted}
+if memory then remember(memory, answer, 8, REMEMBERED_MS, ahead) end
+return answer

@@ -6,6 +6,7 @@
 --   :kn        members in the order of their bytes
 --   :kx        members by when they end
 --   :kc        of each namespace: entries, bytes of their bodies, when one was last put or used
+--   :ki:HASH   the answers that are remembered with an entry: see records.lua
 -- A member is 16 bytes of the hash of the namespace's name, and the key as text. A head: format, version, life,
 -- created, updated, ttl (0: for ever), bytes of the body; then lengths and texts of content type and encoding.
 --
@@ -28,13 +29,20 @@ local function count(counts, member, entries, bytes, used)
   end
 end
 
+-- Whether an entry has ended with an earlier life of its namespace: it was last put before that time.
+local function is_of_the_past(head, since)
+  if since == 0 or #head < HEAD_BYTES then return false end
+  local _, _, _, _, updated = unpack_(HEAD, head)
+  return updated < since
+end
+
 -- The head of a member that lives; then its head in any case. `k` has the keys of heads, members,
--- ends and counts.
-local function head_of(k, member, ahead)
+-- ends and counts; `since`: see is_of_the_past.
+local function head_of(k, member, ahead, since)
   local head = call('HGET', k.heads, member)
   if not head then return nil end
   local ends = call('ZSCORE', k.ends, member)
-  if ends and tonumber(ends) <= now(ahead) then return nil, head end
+  if ends and tonumber(ends) <= now(ahead) or is_of_the_past(head, since) then return nil, head end
   return head, head
 end
 

@@ -1,8 +1,9 @@
--- Heads of entries. KEYS: 1 heads, 2 ends. ARGV: 1 ahead, then members.
+-- Heads of entries. KEYS: 1 heads, 2 ends. ARGV: 1 ahead, 2 the time before which entries have ended with their
+-- namespace, then members.
 -- Reply: head and end (empty: never) of each, in turn; two empty texts for an entry that does not exist.
-local k, ahead, found = {heads = KEYS[1], ends = KEYS[2]}, tonumber(ARGV[1]), {}
-for i = 2, #ARGV do
-  local head = head_of(k, ARGV[i], ahead)
+local k, ahead, since, found = {heads = KEYS[1], ends = KEYS[2]}, tonumber(ARGV[1]), tonumber(ARGV[2]), {}
+for i = 3, #ARGV do
+  local head = head_of(k, ARGV[i], ahead, since)
   local ends = head and call('ZSCORE', k.ends, ARGV[i])
   found[#found + 1] = head or ''
   found[#found + 1] = ends and fmt('%.0f', tonumber(ends)) or ''

@@ -1,16 +1,29 @@
 -- Puts an entry.
--- KEYS: 1 entry, 2 heads, 3 members, 4 ends, 5 counts.
+-- KEYS: 1 entry, 2 heads, 3 members, 4 ends, 5 counts, 6 its remembered answers, if there is a key.
 -- ARGV: 1 ahead, 2 member, 3 precondition, 4 ttl in milliseconds or 0, 5 a life for a new one,
 --       6 the whole entry, with room for the numbers before the texts; 7 bytes of the
 --       texts with their lengths. A large body is copied only as often as Redis itself does.
--- Reply: version, life and end (0: never); or a refusal as in write.lua.
+--       8 the time before which entries have ended with their namespace, 9 idempotency key or nothing,
+--       10 whether a precondition that is not met is an answer to remember, too
+-- Reply: `P`, whether it was replayed, version, life and end (0: never; -1: the precondition was not met), and
+-- whether there is an entry; or a refusal as in write.lua.
 local entry, ahead, member, ttl = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[4])
 local k = {heads = KEYS[2], members = KEYS[3], ends = KEYS[4], counts = KEYS[5]}
-local at = now(ahead)
-local head, known = head_of(k, member, ahead)
+local given, memory = recall(KEYS[6], ARGV[9], ahead, 'P')
+local at, since = now(ahead), tonumber(ARGV[8])
+local head, known = head_of(k, member, ahead, since)
+if given then
+  if given[1] == 'P' then given[6] = head and 1 or 0 end
+  return given
+end
 local version, life, created, uses, _ = 0, NOBODY, at, 0
 if head then _, version, life, created = unpack_(HEAD, head) end
-if not is_met(ARGV[3], version, life) then return {'R', 'version_mismatch', version, life} end
+if not is_met(ARGV[3], version, life) then
+  if memory and ARGV[10] == '1' then
+    remember(memory, {'P', 0, version, life, -1, 1}, 8, REMEMBERED_MS, ahead)
+  end
+  return {'R', 'version_mismatch', version, life}
+end
 
 if head then
   local counted = call('GETRANGE', entry, 12, 17)
@@ -41,4 +54,6 @@ else
   count(k.counts, member, 1, bytes, at)
 end
 purge(k, PURGED, ahead)
-return {version, life, ends}
+local answer = {'P', 0, version, life, ends, 1}
+if memory then remember(memory, answer, 8, REMEMBERED_MS, ahead) end
+return answer

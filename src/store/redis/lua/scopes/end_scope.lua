@@ -1,10 +1,13 @@
 -- Ends a scope. KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, then its thread if it
--- has one. ARGV: 1 ahead, 2 the version it must have, or nothing, 3 token of a turn of the thread, or nothing, 4 access.
--- Reply: `E` and whether there was one, or a refusal.
+-- has one. ARGV: 1 ahead, 2 the version it must have, or nothing, 3 token of a turn of the thread, or nothing, 4 access,
+-- 5 idempotency key, or nothing.
+-- Reply: `E`, whether it was replayed, and whether there was one, or a refusal.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
 local thread, s, is_over, refusal = open_scope(k, ahead, false, ARGV[4])
 if refusal then return refusal end
+local given, memory = recall(KEYS[4], ARGV[5], ahead, 'E')
+if given then return given end
 if ARGV[3] ~= '' or thread and byte(thread) % 2 == 0 then
   refusal = turn_refusal(k.thread, thread, ARGV[3], ahead)
   if refusal then return refusal end
@@ -17,4 +20,6 @@ if k.thread then touch(k.thread, ahead, '') end
 -- where the thread is over, its archive will want what is there
 if s or is_over then call('UNLINK', k.scope, k.history, k.ids) end
 if s then forget_soon(KEYS[4], REMEMBERED_MS, ahead) end
-return {'E', s and 1 or 0}
+local answer = {'E', 0, s and 1 or 0}
+if memory then remember(memory, answer, 8, REMEMBERED_MS, ahead) end
+return answer

@@ -1,0 +1,13 @@
+-- Deletes entries that have ended with their namespace. KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries.
+-- ARGV: 1 the time before which they were put, then their members. Reply as in delete_entries.lua.
+local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
+local since, buried = tonumber(ARGV[1]), 0
+for i = 2, #ARGV do
+  local head = call('HGET', k.heads, ARGV[i])
+  if head and is_of_the_past(head, since) then
+    call('UNLINK', KEYS[i + 3])
+    drop(k, ARGV[i])
+    buried = buried + 1
+  end
+end
+return {'D', 0, buried}

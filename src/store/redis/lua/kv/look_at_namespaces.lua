@@ -1,0 +1,11 @@
+-- Looks at namespaces. KEYS: as in namespaces.lua. ARGV: 1 ahead, 2 whether this is a use of them, then names.
+-- Reply: of each its record, or an empty text, and the time before which entries were put that have ended with an
+-- earlier life of it, or 0.
+local k, ahead, found = namespace_keys(), tonumber(ARGV[1]), {}
+for i = 3, #ARGV do
+  local record = record_of(k, ARGV[i], ahead)
+  if record and ARGV[2] == '1' then record = note_use(k, ARGV[i], record, ahead) end
+  found[#found + 1] = record or ''
+  found[#found + 1] = tonumber(call('ZSCORE', k.ended, ARGV[i]) or 0)
+end
+return found

@@ -1,0 +1,275 @@
+//! A repeat of a write to an entry or a namespace with the same idempotency key answers as the first and changes
+//! nothing.
+
+use std::time::Duration;
+
+use threadkeep::domain::{IdempotencyKey, Precondition, Refusal, Stamp};
+use threadkeep::store::{Answered, EntryTerms, NamespaceChange, Put};
+
+use super::room::{Room, in_parallel, numbered_once, once};
+use super::space::{Space, seconds, text};
+
+const SECOND: Duration = Duration::from_secs(1);
+const REUSED: Refusal = Refusal::IdempotencyKeyReused;
+
+fn by(key: IdempotencyKey) -> EntryTerms {
+    EntryTerms {
+        idempotency: Some(key),
+        ..EntryTerms::default()
+    }
+}
+
+async fn put(space: &Space, key: IdempotencyKey, body: &str) -> Result<Answered<Put>, Refusal> {
+    space.put_by("k", &text(body.to_owned()), by(key)).await
+}
+
+async fn a_repeated_put_answers_as_the_first_and_puts_nothing(room: Room) {
+    let space = room.space("n");
+    let first = put(&space, numbered_once(1), "1").await.unwrap();
+    let second = space.put_for("k", "2", seconds(1_000)).await;
+    room.advance(30 * SECOND);
+
+    let repeat = put(&space, numbered_once(1), "1").await.unwrap();
+
+    assert!(!first.replayed && repeat.replayed);
+    assert_eq!(repeat.answer, first.answer);
+    let entry = space.get("k").await.unwrap();
+    assert_eq!(
+        (entry.head.stamp, &entry.body[..]),
+        (second.stamp, &b"2"[..])
+    );
+    assert_eq!(space.counts().await, (1, 1));
+}
+
+async fn a_repeated_put_brings_nothing_back(room: Room) {
+    let space = room.space("n");
+    let first = put(&space, numbered_once(1), "1").await.unwrap();
+    assert!(space.delete("k").await);
+    let repeat = put(&space, numbered_once(1), "1").await.unwrap();
+    assert_eq!((repeat.answer, repeat.replayed), (first.answer, true));
+    assert_eq!(space.get("k").await, None);
+
+    space.destroy().await;
+
+    assert!(put(&space, numbered_once(1), "1").await.unwrap().replayed);
+    assert_eq!(space.record().await, None);
+    assert!(space.keys("", 10).await.is_empty());
+}
+
+async fn a_repeated_deletion_deletes_nothing_that_came_since(room: Room) {
+    let space = room.space("n");
+    space.put("k", "1").await;
+    let first = space.delete_by("k", by(numbered_once(1))).await.unwrap();
+    space.put("k", "2").await;
+
+    let repeat = space.delete_by("k", by(numbered_once(1))).await.unwrap();
+
+    assert_eq!((first.answer, first.replayed), (true, false));
+    assert_eq!((repeat.answer, repeat.replayed), (true, true));
+    assert_eq!(space.body("k").await.unwrap(), "2");
+    let none = space.delete_by("none", by(numbered_once(1))).await.unwrap();
+    assert_eq!((none.answer, none.replayed), (false, false));
+    space.put("none", "3").await;
+    let repeat = space.delete_by("none", by(numbered_once(1))).await.unwrap();
+    assert_eq!((repeat.answer, repeat.replayed), (false, true));
+}
+
+async fn another_request_with_a_used_key_is_refused_before_anything_else(room: Room) {
+    let space = room.space("n");
+    put(&space, once("key", "one"), "1").await.unwrap();
+    let unmet = EntryTerms {
+        precondition: Some(Precondition::Version(9)),
+        ..by(once("key", "two"))
+    };
+
+    assert_eq!(space.put_by("k", &text("x"), unmet).await, Err(REUSED));
+    assert_eq!(space.delete_by("k", unmet).await, Err(REUSED));
+    let deletion = space.delete_by("k", by(once("key", "one"))).await;
+    assert_eq!(deletion, Err(REUSED));
+    assert_eq!(space.body("k").await.unwrap(), "1");
+    // the key of another entry is another one
+    let terms = by(once("key", "two"));
+    let other = space.put_by("other", &text("x"), terms).await;
+    assert!(!other.unwrap().replayed);
+}
+
+async fn a_replay_comes_before_conditions_and_refusals_are_forgotten(room: Room) {
+    let space = room.space("n");
+    let new = |number| EntryTerms {
+        precondition: Some(Precondition::Version(0)),
+        ..by(numbered_once(number))
+    };
+    let first = space.put_by("k", &text("1"), new(1)).await.unwrap();
+
+    let repeat = space.put_by("k", &text("1"), new(1)).await.unwrap();
+    assert_eq!((repeat.answer, repeat.replayed), (first.answer, true));
+    let refused = space.put_by("k", &text("2"), new(2)).await;
+    let current = first.answer.stamp;
+    assert_eq!(refused, Err(Refusal::VersionMismatch { current }));
+    space.delete("k").await;
+    let again = space.put_by("k", &text("2"), new(2)).await.unwrap();
+    assert!(!again.replayed);
+}
+
+async fn an_unmet_condition_is_an_answer_if_it_is_to_be_one(room: Room) {
+    let space = room.space("n");
+    let current = space.put("k", "1").await.stamp;
+    let terms = EntryTerms {
+        precondition: Some(Precondition::Version(0)),
+        remembers_mismatch: true,
+        ..by(numbered_once(1))
+    };
+    let put = async || space.put_by("k", &text("2"), terms).await;
+    let refused = Err(Refusal::VersionMismatch { current });
+
+    assert_eq!(put().await, refused);
+    space.delete("k").await;
+    assert_eq!(put().await, refused);
+    assert_eq!(space.get("k").await, None);
+    room.advance(61 * SECOND);
+    assert_eq!(put().await.unwrap().answer.stamp.version, 1);
+    assert_ne!(current, Stamp::default());
+}
+
+async fn a_key_is_remembered_for_a_minute(room: Room) {
+    let space = room.space("n");
+    put(&space, numbered_once(1), "1").await.unwrap();
+    room.advance(55 * SECOND);
+    assert!(put(&space, numbered_once(1), "1").await.unwrap().replayed);
+    put(&space, numbered_once(2), "2").await.unwrap();
+    room.advance(55 * SECOND);
+    assert!(put(&space, numbered_once(2), "2").await.unwrap().replayed);
+    room.advance(6 * SECOND);
+
+    let late = put(&space, numbered_once(2), "2").await.unwrap();
+
+    assert!(!late.replayed);
+    assert_eq!(late.answer.stamp.version, 3);
+}
+
+async fn of_repeats_at_once_one_is_done(room: Room) {
+    let space = room.space("n");
+    let puts = (0..20).map(|_| {
+        let space = space.clone();
+        in_parallel(async move { put(&space, numbered_once(1), "1").await.unwrap() })
+    });
+    let mut fresh = 0;
+    for put in puts.collect::<Vec<_>>() {
+        let put = put.await.unwrap();
+        assert_eq!(put.answer.stamp.version, 1);
+        fresh += usize::from(!put.replayed);
+    }
+
+    assert_eq!(fresh, 1);
+    assert_eq!(space.get("k").await.unwrap().head.stamp.version, 1);
+}
+
+async fn a_repeated_change_of_a_namespace_changes_nothing(room: Room) {
+    let space = room.space("n");
+    space.put("k", "123").await;
+    let change = |lifetime| NamespaceChange {
+        default_lifetime: Some(seconds(lifetime)),
+        idle_ttl: Some(Some(100 * SECOND)),
+    };
+    let key = once("key", "one");
+    let first = space.set_by(change(60), Some(key)).await.unwrap();
+    space.put("l", "4").await;
+    let later = space.set_by(change(90), None).await.unwrap();
+
+    let repeat = space.set_by(change(60), Some(key)).await.unwrap();
+
+    assert_eq!(
+        (repeat.answer, repeat.replayed),
+        (first.answer.clone(), true)
+    );
+    assert_eq!((first.answer.1.entries, first.answer.1.bytes), (1, 3));
+    assert_eq!(space.record().await.unwrap(), later.answer.0);
+    let other = space.set_by(change(60), Some(once("key", "two"))).await;
+    assert_eq!(other, Err(REUSED));
+    assert_eq!(space.destroy_by(Some(key)).await, Err(REUSED));
+    assert_eq!(space.counts().await, (2, 4));
+}
+
+async fn a_repeated_deletion_of_a_namespace_deletes_nothing_that_came_since(room: Room) {
+    let space = room.space("n");
+    for number in 0..100 {
+        space.put(&format!("{number}"), "x").await;
+    }
+    let key = numbered_once(1);
+    let first = space.destroy_by(Some(key)).await.unwrap();
+    space.put("new", "y").await;
+
+    let repeat = space.destroy_by(Some(key)).await.unwrap();
+
+    assert_eq!((first.answer, first.replayed), (100, false));
+    assert_eq!((repeat.answer, repeat.replayed), (100, true));
+    assert_eq!(space.keys("", 10).await, ["new"]);
+    assert!(space.record().await.is_some());
+    room.advance(61 * SECOND);
+    let late = space.destroy_by(Some(key)).await.unwrap();
+    assert_eq!((late.answer, late.replayed), (1, false));
+}
+
+async fn the_beginning_of_several_writes_is_noted(room: Room) {
+    let space = room.space("n");
+    let begin = async |key| {
+        let begun = room.backend.begin_writes(&space.namespace, key);
+        begun.await.is_ok_and(|begun| begun)
+    };
+
+    assert!(!begin(once("key", "one")).await);
+    assert!(begin(once("key", "one")).await);
+    let other = room
+        .backend
+        .begin_writes(&space.namespace, once("key", "two"));
+    assert!(other.await.is_err());
+    let change = NamespaceChange::default();
+    let set = space.set_by(change, Some(once("key", "one"))).await;
+    assert_eq!(set, Err(REUSED));
+    assert_eq!(space.record().await, None);
+}
+
+async fn beyond_the_limit_a_write_with_a_new_key_waits(room: Room) {
+    let space = room.space("n");
+    room.advance(3_600 * SECOND);
+    room.for_each_at_one_time(0..65_536, async |number| {
+        let terms = by(numbered_once(number));
+        space.delete_by("k", terms).await.unwrap();
+    })
+    .await;
+
+    let refused = put(&space, numbered_once(65_536), "1").await;
+
+    let too_many = matches!(refused, Err(Refusal::TooManyIdempotencyKeys { .. }));
+    assert!(too_many, "{refused:?}");
+    assert_eq!(space.get("k").await, None);
+    // a repeat, another entry and a write without a key are taken
+    assert!(
+        space
+            .delete_by("k", by(numbered_once(7)))
+            .await
+            .unwrap()
+            .replayed
+    );
+    let terms = by(numbered_once(65_536));
+    let other = space.put_by("other", &text("x"), terms).await;
+    assert!(other.is_ok());
+    space.put("k", "1").await;
+    room.advance(61 * SECOND);
+    assert!(put(&space, numbered_once(65_536), "2").await.is_ok());
+}
+
+super::over_every_store_and_confirmed! {
+    a_repeated_put_answers_as_the_first_and_puts_nothing,
+    a_repeated_put_brings_nothing_back,
+    a_repeated_deletion_deletes_nothing_that_came_since,
+    another_request_with_a_used_key_is_refused_before_anything_else,
+    a_replay_comes_before_conditions_and_refusals_are_forgotten,
+    an_unmet_condition_is_an_answer_if_it_is_to_be_one,
+    a_key_is_remembered_for_a_minute,
+    of_repeats_at_once_one_is_done,
+    a_repeated_change_of_a_namespace_changes_nothing,
+    a_repeated_deletion_of_a_namespace_deletes_nothing_that_came_since,
+    the_beginning_of_several_writes_is_noted;
+    hurried: beyond_the_limit_a_write_with_a_new_key_waits,
+}

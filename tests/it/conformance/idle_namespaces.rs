@@ -1,0 +1,303 @@
+//! Namespaces that end when nobody uses them.
+
+use std::time::Duration;
+
+use threadkeep::domain::Precondition;
+use threadkeep::store::{KeyOrder, NOTED, Reading};
+
+use super::room::{Room, in_parallel};
+use super::space::{Space, seconds, text};
+
+const SECOND: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(100);
+
+/// A namespace with that idle time and an entry `k`.
+async fn idle(room: &Room, name: &str) -> Space {
+    let space = room.space(name);
+    space.set_idle(Some(IDLE)).await;
+    space.put("k", "x").await;
+    space
+}
+
+/// All names of namespaces.
+async fn listed(room: &Room) -> Vec<String> {
+    let page = room.backend.list_namespaces(None, 100).await.unwrap();
+    let names = page.records.iter();
+    names
+        .map(|record| record.namespace.as_str().to_owned())
+        .collect()
+}
+
+async fn reads_as_never_made(room: &Room, space: &Space) {
+    assert_eq!(space.get("k").await, None);
+    assert_eq!(space.read("k", Reading::Use).await, None);
+    assert_eq!(space.record().await, None);
+    assert_eq!(space.counts().await, (0, 0));
+    assert_eq!(space.usage().await.last_used_ms, None);
+    assert!(space.keys("", 10).await.is_empty());
+    assert!(
+        !listed(room)
+            .await
+            .contains(&space.namespace.as_str().into())
+    );
+    let exists = space.put_if("k", "y", Precondition::Exists).await;
+    assert!(exists.is_err());
+    assert!(!space.delete("k").await);
+}
+
+async fn a_namespace_ends_with_all_that_is_in_it_when_it_is_idle(room: Room) {
+    let (space, other) = (idle(&room, "n").await, room.space("m"));
+    for number in 0..300 {
+        let lifetime = seconds(if number % 2 == 0 { 50 } else { 1_000 });
+        space.put_for(&format!("{number}"), "x", lifetime).await;
+    }
+    other.put("k", "y").await;
+    room.advance(IDLE - SECOND);
+    assert_eq!(space.counts().await, (151, 151));
+    assert!(space.record().await.is_some());
+
+    room.advance(SECOND + NOTED);
+
+    reads_as_never_made(&room, &space).await;
+    assert_eq!(other.body("k").await.unwrap(), "y");
+    assert_eq!(listed(&room).await, ["m"]);
+    room.advance(2_000 * SECOND);
+    reads_as_never_made(&room, &space).await;
+}
+
+async fn any_use_of_any_entry_keeps_all_of_them(room: Room) {
+    let space = idle(&room, "n").await;
+    space.put("other", "y").await;
+    for step in 0..6 {
+        room.advance(IDLE - SECOND);
+        match step {
+            0 => drop(space.get("k").await.unwrap()),
+            1 => drop(space.read("k", Reading::Use).await.unwrap()),
+            2 => drop(space.page("", None, KeyOrder::Ascending, 1).await),
+            3 => drop(space.put("new", "z").await),
+            4 => assert!(space.delete("new").await),
+            _ => assert_eq!(space.get("none").await, None),
+        }
+    }
+
+    room.advance(IDLE - SECOND);
+    assert_eq!(space.body("other").await.unwrap(), "y");
+    room.advance(IDLE + NOTED);
+    reads_as_never_made(&room, &space).await;
+}
+
+async fn uses_that_follow_each_other_closely_count_to_the_last(room: Room) {
+    let space = idle(&room, "n").await;
+    for _ in 0..30 {
+        room.advance(NOTED / 4);
+        space.get("k").await.unwrap();
+    }
+
+    room.advance(IDLE - SECOND);
+
+    assert_eq!(space.body("k").await.unwrap(), "x");
+}
+
+async fn looking_at_a_namespace_is_no_use_of_it(room: Room) {
+    let space = idle(&room, "n").await;
+    room.advance(IDLE - SECOND);
+    space.record().await.unwrap();
+    space.usage().await;
+    assert_eq!(listed(&room).await, ["n"]);
+
+    room.advance(SECOND + NOTED);
+
+    reads_as_never_made(&room, &space).await;
+}
+
+async fn a_put_after_the_end_makes_another_namespace(room: Room) {
+    let space = idle(&room, "n").await;
+    space.set_default(seconds(5_000)).await;
+    let first = space.put("k", "old").await.stamp;
+    for number in 0..40 {
+        space.put(&format!("{number}"), "old").await;
+    }
+    let made = space.record().await.unwrap();
+    room.advance(IDLE + NOTED);
+
+    let put = space.put("k", "new!").await;
+
+    assert_eq!((put.stamp.version, put.expires_ms), (1, None));
+    assert_ne!(put.stamp.life, first.life);
+    assert_eq!(space.keys("", 7).await, ["k"]);
+    assert_eq!(space.get("7").await, None);
+    let record = space.record().await.unwrap();
+    assert!(record.created_ms > made.created_ms);
+    assert_eq!((record.idle, record.default_lifetime), (None, None));
+    assert_eq!(space.counts().await, (1, 4));
+    let absent = Precondition::Version(0);
+    assert_eq!(
+        space
+            .put_if("7", "new", absent)
+            .await
+            .unwrap()
+            .stamp
+            .version,
+        1
+    );
+    // it does not end by the setting of the earlier one, nor by the lifetimes of its entries
+    room.advance(100 * IDLE);
+    assert_eq!(space.body("k").await.unwrap(), "new!");
+    assert_eq!(space.counts().await, (2, 7));
+    assert_eq!(listed(&room).await, ["n"]);
+}
+
+async fn upkeep_frees_ended_namespaces_and_no_others(room: Room) {
+    for number in 0..3 {
+        let space = idle(&room, &format!("n{number}")).await;
+        for number in 0..100 {
+            space.put(&format!("{number}"), "old").await;
+        }
+    }
+    let kept = room.space("kept");
+    kept.put("k", "x").await;
+    room.advance(IDLE + NOTED);
+    let again = room.space("n1");
+    again.put("5", "new").await;
+
+    room.tidy().await;
+
+    assert_eq!(again.keys("", 100).await, ["5"]);
+    assert_eq!(again.counts().await, (1, 3));
+    assert_eq!(kept.body("k").await.unwrap(), "x");
+    assert_eq!(listed(&room).await, ["n1", "kept"]);
+    // entries of the ended life would be listed here
+    assert_eq!(again.destroy().await, 1);
+}
+
+async fn a_namespace_that_ends_again_has_nothing_of_either_life(room: Room) {
+    let space = idle(&room, "n").await;
+    space.put("first", "x").await;
+    room.advance(IDLE + NOTED);
+    space.put("second", "x").await;
+    space.set_idle(Some(IDLE)).await;
+    room.advance(IDLE + NOTED);
+
+    reads_as_never_made(&room, &space).await;
+    space.put("third", "x").await;
+    assert_eq!(space.keys("", 10).await, ["third"]);
+    assert_eq!(space.counts().await, (1, 1));
+}
+
+async fn the_setting_can_be_changed_and_counts_from_then_on(room: Room) {
+    let space = idle(&room, "n").await;
+    let record = space.record().await.unwrap();
+    let end = record.idle.unwrap();
+    assert_eq!(end.ttl, IDLE);
+    assert!(end.ends_ms >= record.created_ms + 100_000);
+    room.advance(90 * SECOND);
+    let longer = space.set_idle(Some(2 * IDLE)).await.idle.unwrap();
+    assert_eq!(longer.ttl, 2 * IDLE);
+    // another setting leaves it
+    space.set_default(seconds(1_000)).await;
+    room.advance(190 * SECOND);
+    assert_eq!(space.body("k").await.unwrap(), "x");
+    space.set_idle(Some(IDLE)).await;
+    assert_eq!(
+        space.record().await.unwrap().default_lifetime,
+        seconds(1_000)
+    );
+    room.advance(IDLE + NOTED);
+    reads_as_never_made(&room, &space).await;
+
+    let forever = idle(&room, "m").await;
+    assert_eq!(forever.set_idle(None).await.idle, None);
+    room.advance(10 * IDLE);
+    assert_eq!(forever.body("k").await.unwrap(), "x");
+}
+
+async fn a_deleted_namespace_has_no_end_by_its_earlier_setting(room: Room) {
+    let space = idle(&room, "n").await;
+    assert_eq!(space.destroy().await, 1);
+
+    space.put("k", "y").await;
+    room.advance(10 * IDLE);
+
+    assert_eq!(space.body("k").await.unwrap(), "y");
+    assert_eq!(space.record().await.unwrap().idle, None);
+}
+
+/// Workers that know the namespace from before, and one that asks for it first when it has ended.
+async fn all_workers_see_the_end_at_once(room: Room) {
+    let space = idle(&room, "n").await;
+    let workers: Vec<_> = (0..3)
+        .map(|_| Space {
+            backend: room.backend.for_worker(),
+            namespace: space.namespace.clone(),
+        })
+        .collect();
+    for worker in &workers {
+        assert_eq!(worker.body("k").await.unwrap(), "x");
+    }
+    room.advance(IDLE + NOTED);
+
+    assert_eq!(workers[0].put("new", "z").await.stamp.version, 1);
+
+    for worker in &workers {
+        assert_eq!(worker.get("k").await, None);
+        assert_eq!(worker.keys("", 10).await, ["new"]);
+    }
+    for (version, worker) in (1..).zip(&workers) {
+        assert_eq!(worker.put("k", "y").await.stamp.version, version);
+    }
+}
+
+async fn of_puts_at_the_end_all_are_kept(room: Room) {
+    for round in 0..20 {
+        let space = idle(&room, &format!("n{round}")).await;
+        room.advance(IDLE + NOTED);
+        let puts = (0..8).map(|number| {
+            let space = space.clone();
+            in_parallel(async move { space.put(&format!("new {number}"), "y").await })
+        });
+        for put in puts.collect::<Vec<_>>() {
+            assert_eq!(put.await.unwrap().stamp.version, 1);
+        }
+
+        assert_eq!(space.keys("", 100).await.len(), 8);
+        assert_eq!(space.counts().await, (8, 8));
+        assert!(space.record().await.is_some());
+        assert_eq!(space.get("k").await, None);
+    }
+}
+
+async fn several_heads_are_read_together(room: Room) {
+    let space = idle(&room, "n").await;
+    space.put_entry("l", &text("longer")).await;
+    let keys = ["l", "none", "k", "l"].map(super::space::key);
+    let heads = async || {
+        let heads = room.backend.get_heads(&space.namespace, &keys).await;
+        let heads = heads.unwrap().into_iter();
+        heads
+            .map(|head| head.map(|head| head.size_bytes))
+            .collect::<Vec<_>>()
+    };
+
+    assert_eq!(heads().await, [Some(6), None, Some(1), Some(6)]);
+    room.advance(IDLE - SECOND);
+    heads().await;
+    room.advance(IDLE - SECOND);
+    assert_eq!(heads().await, [Some(6), None, Some(1), Some(6)]);
+    room.advance(IDLE + NOTED);
+    assert_eq!(heads().await, [None; 4]);
+}
+
+super::over_every_store! {
+    a_namespace_ends_with_all_that_is_in_it_when_it_is_idle,
+    any_use_of_any_entry_keeps_all_of_them,
+    uses_that_follow_each_other_closely_count_to_the_last,
+    looking_at_a_namespace_is_no_use_of_it,
+    a_put_after_the_end_makes_another_namespace,
+    upkeep_frees_ended_namespaces_and_no_others,
+    a_namespace_that_ends_again_has_nothing_of_either_life,
+    the_setting_can_be_changed_and_counts_from_then_on,
+    a_deleted_namespace_has_no_end_by_its_earlier_setting,
+    all_workers_see_the_end_at_once,
+    of_puts_at_the_end_all_are_kept,
+    several_heads_are_read_together,
+}
