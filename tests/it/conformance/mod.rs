@@ -69,6 +69,7 @@ macro_rules! over_every_store_and_confirmed {
 pub(crate) use over_every_store;
 pub(crate) use over_every_store_and_confirmed;
 
+mod appends;
 mod archives;
 mod arrays;
 mod concurrency;
@@ -82,6 +83,7 @@ mod expiry;
 mod guards;
 mod histories;
 mod history_limits;
+mod history_removals;
 mod idempotency;
 mod increments;
 mod leases;

@@ -2,7 +2,7 @@
 
 use super::records::Remembered;
 use crate::domain::heap::Heap;
-use crate::domain::scope::{Appended, KvAnswer, ScopeWritten};
+use crate::domain::scope::{Appended, Kept, KvAnswer, ScopeWritten};
 use crate::domain::{Answer, TurnGranted, Written, heap};
 use crate::store::Destroyed;
 
@@ -76,6 +76,7 @@ impl Heap for Answered {
         let thread = written.thread.as_ref();
         let popped = written.answers.iter().map(|answer| match answer {
             Answer::Popped(elements) => elements.heap_bytes(),
+            Answer::Appended(id, _) => id.heap_bytes(),
             _ => 0,
         });
         heap::array::<Answer>(written.answers.capacity())
@@ -88,6 +89,8 @@ impl Heap for ScopeWritten {
     fn heap_bytes(&self) -> u64 {
         heap::array::<KvAnswer>(self.answers.capacity())
             + heap::array::<Appended>(self.appended.capacity())
+            + heap::array::<Kept>(self.taken.capacity())
+            + self.taken.iter().map(Heap::heap_bytes).sum::<u64>()
     }
 }
 
@@ -99,9 +102,10 @@ pub(crate) fn replay(first: &ScopeWritten) -> ScopeWritten {
     }
 }
 
-/// 8 bytes for each result of an operation and each item of the history.
+/// 8 bytes for each result of an operation and each appended item, and the size of each item that was taken.
 impl Remembered for ScopeWritten {
     fn cost_bytes(&self) -> u64 {
-        8 * (self.answers.len() + self.appended.len()) as u64
+        let taken = self.taken.iter().map(Kept::cost_bytes);
+        8 * (self.answers.len() + self.appended.len()) as u64 + taken.sum::<u64>()
     }
 }
