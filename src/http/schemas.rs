@@ -63,7 +63,7 @@ pub(super) struct MergeReceipt {
 }
 
 /// The result of one operation: `deleted` of a delete, `length` of a push, `values` of a pop, `value` of an increment,
-/// and the other three of an append.
+/// and `id`, `seq` and `repeated` of an append.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct OperationResult {

@@ -29,7 +29,11 @@ fn a_history_drops_its_oldest_items_and_stays_within_its_limit() {
             let mut history = History::default();
             let mut model = Vec::new();
             for request in requests.split("\n---\n").take(20) {
-                remove(&mut history, &mut model, request.lines().next().unwrap_or(""));
+                remove(
+                    &mut history,
+                    &mut model,
+                    request.lines().next().unwrap_or(""),
+                );
                 let items: Vec<_> = request.lines().filter_map(item).collect();
                 append(&mut history, &mut model, &items, &limit);
             }
@@ -62,14 +66,19 @@ fn remove(history: &mut History, model: &mut Vec<(u64, HistoryItem)>, line: &str
         Removal::Item(id) => model.retain(|(_, item)| item.id != *id),
         // fewer if they are large
         Removal::Newest(count) => {
-            assert!(removed.len() <= count && removed.is_empty() == (count == 0 || model.is_empty()));
+            assert!(
+                removed.len() <= count && removed.is_empty() == (count == 0 || model.is_empty())
+            );
             model.truncate(model.len() - removed.len());
         }
     }
     let summary = history.summary();
     let oldest = model.first().map_or(summary.next_seq, |(seq, _)| *seq);
     assert_eq!(summary.next_seq, before.next_seq);
-    assert_eq!((summary.first_seq, summary.len()), (oldest, model.len() as u64));
+    assert_eq!(
+        (summary.first_seq, summary.len()),
+        (oldest, model.len() as u64)
+    );
     let bytes: u64 = model.iter().map(|(_, item)| item.cost_bytes()).sum();
     assert_eq!(summary.bytes, bytes);
 }

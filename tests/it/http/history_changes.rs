@@ -32,7 +32,7 @@ async fn the_newest_items_are_taken_once(server: &Server) {
     let thread = server.client().thread();
     let empty = thread.post("history/take", "").ok().await.json();
     assert_eq!(empty["items"], json!([]));
-    let values = ["1.0", "9007199254740993", r#"{"b":[],"a":"\ud800"}"#];
+    let values = ["1.0", "9007199254740993", r#"{"b":[],"a":1.50}"#];
     for (n, value) in values.iter().enumerate() {
         let body = format!(r#"{{"id":"i{n}","value":{value}}}"#);
         thread.post("history", &body).ok().await;

@@ -311,7 +311,10 @@ impl Player {
                 let (from, scopes) = (HistoryFrom::After(0), &self.backend);
                 let page = scopes.read_history(&scope, Access::All, from, 100).await;
                 page.unwrap().map(|page| {
-                    let items = page.items.iter().map(|kept| (kept.seq, kept.id.as_str(), kept.value.as_str()));
+                    let items = page
+                        .items
+                        .iter()
+                        .map(|kept| (kept.seq, kept.id.as_str(), kept.value.as_str()));
                     let items: Vec<_> = items.collect();
                     (Stamp::default(), format!("{items:?} {:?}", page.summary))
                 })
@@ -327,7 +330,8 @@ impl Player {
     fn written(&mut self, written: Written) -> Outcome {
         let left = self.mark(written.stamp);
         if !written.replayed {
-            let is_new = |answer: &Answer| matches!(answer, Answer::Appended(_, new) if !new.repeated);
+            let is_new =
+                |answer: &Answer| matches!(answer, Answer::Appended(_, new) if !new.repeated);
             let appends = written.answers.iter().any(is_new);
             self.history.write(left, appends, self.ahead());
         }
