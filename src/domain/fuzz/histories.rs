@@ -14,7 +14,7 @@ const APPEND: Bound = Bound {
 };
 
 /// Each line is an id and a value. A line `---` ends a request. The first line is the limit. A request whose first line is
-/// `-` and an id, `^` and a number, or `!` removes that item, so many of the newest, or all.
+/// `-` and an id, `^` and a number, or `!` removes that item, that number of the newest, or all.
 #[test]
 fn a_history_drops_its_oldest_items_and_stays_within_its_limit() {
     fuzz("histories", |input| {
