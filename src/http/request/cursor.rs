@@ -74,19 +74,20 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // without a history as servers of an earlier version issued it
+        // without a history as servers of an earlier version issue it
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let [ms, seq, version, life, next_seq] = match bytes.len() {
-            32 => {
-                let [ms, seq, version, life] = numbers(bytes)?;
-                [ms, seq, version, life, 1]
-            }
-            _ => numbers(bytes)?,
+        let ([ms, seq, version, life], next_seq) = match numbers(bytes) {
+            Some(four) => (four, 1),
+            None => match numbers(bytes)? {
+                // which is left out
+                [_, _, _, _, 1] => return None,
+                [ms, seq, version, life, next_seq] => ([ms, seq, version, life], next_seq),
+            },
         };
         Some(Self {
             position: Position { ms, seq },
