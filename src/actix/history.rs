@@ -5,16 +5,18 @@ use serde::Serialize;
 use super::scope_target::ScopeTarget;
 use super::state::to_json;
 use crate::domain::Json;
-use crate::domain::scope::{Appended, HistoryItem};
+use crate::domain::scope::{Appended, HistoryItem, Kept, Removal, ScopeWritten};
 use crate::service::WriteOptions;
 use crate::store::{HistoryFrom, HistoryPage};
 use crate::web::ApiError;
 
 /// How many items are added or read at once.
 const MOST: usize = 1_000;
+/// How many items are taken at once.
+const MOST_TAKEN: usize = 100;
 
-/// The history of a thread or of another scope: a list of results or messages that is only added
-/// to, under a limit of its own.
+/// The history of a thread or of another scope: a list of results or messages that is added to at the
+/// end, under a limit of its own.
 ///
 /// Every call goes to the store at once: a write is done when it answers, whatever becomes of the
 /// response.
@@ -65,6 +67,48 @@ impl History {
             .await?;
         self.target.note_stored(&scope);
         Ok(written.appended)
+    }
+
+    /// Removes up to `count` of the newest items, and returns them, the oldest first. A take ends at 1 MiB of items, but
+    /// has at least one unless the history is empty.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] for a count of 0 or more than 100; [`ApiError::Service`] or
+    /// [`ApiError::Internal`], here as below.
+    pub async fn take(&self, count: usize) -> Result<Vec<Kept>, ApiError> {
+        if !(1..=MOST_TAKEN).contains(&count) {
+            let detail = format!("1 to {MOST_TAKEN} items are taken at once");
+            return Err(ApiError::InvalidParameter(detail));
+        }
+        Ok(self.remove_items(Removal::Newest(count)).await?.taken)
+    }
+
+    /// Removes an item, and returns whether there was one of that id. The other items keep their places.
+    ///
+    /// # Errors
+    /// [`ApiError::ScopePart`] if `id` cannot be the id of an item.
+    pub async fn remove(&self, id: &str) -> Result<bool, ApiError> {
+        let removed = self
+            .remove_items(Removal::Item(&id.parse()?))
+            .await?
+            .removed;
+        Ok(removed > 0)
+    }
+
+    /// Removes all items, and returns whether there were any. Their places are not given again.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub async fn clear(&self) -> Result<bool, ApiError> {
+        Ok(self.remove_items(Removal::All).await?.removed > 0)
+    }
+
+    async fn remove_items(&self, removal: Removal<'_>) -> Result<ScopeWritten, ApiError> {
+        let (scopes, scope) = self.target.open()?;
+        let options = self.target.options(WriteOptions::default());
+        let written = scopes.remove_items(&scope, removal, options).await?;
+        self.target.note_stored(&scope);
+        Ok(written)
     }
 
     /// Reads up to `limit` items from a place on, at most 1,000.

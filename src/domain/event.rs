@@ -91,6 +91,14 @@ pub enum EventKind {
     },
     /// A write to the task list of a scope that was watched.
     TaskListUpdated,
+    /// Items were appended to the history of a thread that was watched. The version is the thread's, which an append
+    /// alone does not change.
+    HistoryAppended {
+        /// The place of the first item.
+        first_seq: u64,
+        /// The place of the last item.
+        last_seq: u64,
+    },
 }
 
 /// A request that has ended.
@@ -128,13 +136,15 @@ pub enum EventType {
     KvUpdated,
     /// `task_list_updated`
     TaskListUpdated,
+    /// `history.appended`
+    HistoryAppended,
 }
 
 /// The text is not the type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an event type is thread.created, thread.updated, thread.destroyed, session.completed, \
-     kv_updated or task_list_updated"
+     kv_updated, task_list_updated or history.appended"
 )]
 pub struct EventTypeError;
 
@@ -158,6 +168,7 @@ impl Event {
             EventKind::Completed(_) => EventType::SessionCompleted,
             EventKind::KvUpdated { .. } => EventType::KvUpdated,
             EventKind::TaskListUpdated => EventType::TaskListUpdated,
+            EventKind::HistoryAppended { .. } => EventType::HistoryAppended,
         }
     }
 
@@ -192,7 +203,9 @@ impl Heap for Event {
             | EventKind::Updated { keys, .. }
             | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, Heap::heap_bytes),
             EventKind::Completed(completed) => heap::block(completed.session.capacity()),
-            EventKind::Destroyed { .. } | EventKind::TaskListUpdated => 0,
+            EventKind::Destroyed { .. }
+            | EventKind::TaskListUpdated
+            | EventKind::HistoryAppended { .. } => 0,
         };
         self.subject.heap_bytes() + told
     }
@@ -200,13 +213,14 @@ impl Heap for Event {
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
         Self::ThreadDestroyed,
         Self::SessionCompleted,
         Self::KvUpdated,
         Self::TaskListUpdated,
+        Self::HistoryAppended,
     ];
 
     /// Its name.
@@ -219,6 +233,7 @@ impl EventType {
             Self::SessionCompleted => "session.completed",
             Self::KvUpdated => "kv_updated",
             Self::TaskListUpdated => "task_list_updated",
+            Self::HistoryAppended => "history.appended",
         }
     }
 }
@@ -234,7 +249,7 @@ impl FromStr for EventType {
 
 impl EventTypes {
     /// Every type.
-    pub const ALL: Self = Self(0b11_1111);
+    pub const ALL: Self = Self(0b111_1111);
 
     /// Whether it has that type.
     #[must_use]
@@ -250,6 +265,7 @@ impl EventTypes {
             EventType::ThreadUpdated,
             EventType::KvUpdated,
             EventType::TaskListUpdated,
+            EventType::HistoryAppended,
         ];
         changes.into_iter().any(|change| self.contains(change))
     }

@@ -47,6 +47,7 @@ pub use threads::document::Document;
 pub use threads::key::{Key, KeyError};
 pub use threads::named_secrets::NamedSecretError;
 pub(crate) use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, named_secrets};
+pub(crate) use threads::operation::appends;
 pub use threads::operation::{Answer, Mismatch, Operation};
 pub use threads::owner::{Access, Owner, OwnerChange, OwnerError, OwnerTag};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};

@@ -72,6 +72,12 @@ pub enum Refusal {
         /// Index of the item.
         item: usize,
     },
+    /// An operation would append an item whose id stands for another item already.
+    #[error("the id of an item was used for another value")]
+    AppendReusesId {
+        /// Index of the operation.
+        operation: usize,
+    },
     /// The thread, the scope or the entry is not as the precondition says.
     #[error("the version is {}", current.version)]
     VersionMismatch {
@@ -140,12 +146,20 @@ impl Refusal {
     /// The same refusal in a list with that many operations before it.
     #[must_use]
     pub fn after(mut self, before: usize) -> Self {
-        if let Self::NotAnArray { operation }
-        | Self::NotAnInteger { operation }
-        | Self::IntegerOverflow { operation } = &mut self
-        {
+        if let Some(operation) = self.operation_mut() {
             *operation += before;
         }
         self
+    }
+
+    /// The index of the operation that it is about.
+    pub(crate) fn operation_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::NotAnArray { operation }
+            | Self::NotAnInteger { operation }
+            | Self::IntegerOverflow { operation }
+            | Self::AppendReusesId { operation } => Some(operation),
+            _ => None,
+        }
     }
 }

@@ -46,6 +46,13 @@ pub async fn cloud_event(
         EventKind::Completed(completed) => push_completed(&mut json, completed),
         EventKind::KvUpdated { keys } => push_keys(&mut json, keys.as_ref()),
         EventKind::TaskListUpdated => {}
+        EventKind::HistoryAppended {
+            first_seq,
+            last_seq,
+        } => push(
+            &mut json,
+            format_args!(r#","first_seq":{first_seq},"last_seq":{last_seq}"#),
+        ),
     }
     json.push_str("}}");
     Ok(json)
@@ -331,7 +338,13 @@ mod tests {
             duration_ms: 12,
         }));
 
+        let appended = event(EventKind::HistoryAppended {
+            first_seq: 7,
+            last_seq: 9,
+        });
+
         for (event, rest) in [
+            (appended, r#","first_seq":7,"last_seq":9"#),
             (restored, r#","keys":null,"restored":true"#),
             (updated, r#","keys":[],"metadata_changed":true"#),
             (

@@ -249,7 +249,6 @@ impl Events {
             stop: self.0.end_streams.clone(),
             listener,
             watched: *watched,
-            has_sessions: self.0.sessions.is_some(),
         };
         Ok(ThreadStream::new(*id, after, parts))
     }

@@ -73,8 +73,21 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
             web::resource(path("/history"))
                 .route(get().to(threads::history::get_history))
                 .route(post().to(threads::history::append_history))
+                .route(delete().to(threads::history_removal::delete_history))
                 .route(head().to(threads::history::get_history))
-                .default_service(not_allowed_for_thread("GET, HEAD, POST")),
+                .default_service(not_allowed_for_thread("GET, HEAD, POST, DELETE")),
+        )
+        .service(
+            // an item may have this id
+            web::resource(path("/history/take"))
+                .route(post().to(threads::history_removal::take_history))
+                .route(delete().to(threads::history_removal::delete_history_item))
+                .default_service(not_allowed_for_thread("POST, DELETE")),
+        )
+        .service(
+            web::resource(path("/history/{item:[^/]*}"))
+                .route(delete().to(threads::history_removal::delete_history_item))
+                .default_service(not_allowed_for_thread("DELETE")),
         )
         .service(
             web::resource(path("/turn"))

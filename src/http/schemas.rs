@@ -61,7 +61,8 @@ pub(super) struct MergeReceipt {
     results: Option<Vec<OperationResult>>,
 }
 
-/// The result of one operation: `deleted` of a delete, `length` of a push, `values` of a pop, `value` of an increment.
+/// The result of one operation: `deleted` of a delete, `length` of a push, `values` of a pop, `value` of an increment,
+/// and `id`, `seq` and `repeated` of an append.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct OperationResult {
@@ -70,6 +71,12 @@ pub(super) struct OperationResult {
     /// The removed elements, the oldest first.
     values: Option<Vec<serde_json::Value>>,
     value: Option<i64>,
+    /// The item's id.
+    id: Option<String>,
+    /// The item's place in the history.
+    seq: Option<u64>,
+    /// Whether the history had the item already.
+    repeated: Option<bool>,
 }
 
 /// The answer of a probe.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
 use crate::domain::heap::Heap;
 use crate::domain::scope::{
-    HistorySummary, ScopeDocument, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
+    Appended, HistorySummary, ScopeDocument, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
 };
 use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp};
 
@@ -72,6 +72,8 @@ impl HeldScope {
                 keys: self.document.keys(),
                 answers: applied.answers,
                 appended: applied.appended,
+                removed: applied.removed,
+                taken: applied.taken,
                 replayed: false,
             },
             keys: applied.keys,
@@ -149,6 +151,17 @@ pub(super) struct ScopeDone {
     tasks: bool,
     /// Whether the scope is another version of itself.
     pub(super) is_change: bool,
+}
+
+/// The event about the items that a write has appended to the history of a thread.
+pub(super) fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<EventKind> {
+    let new = appended.into_iter().filter(|appended| !appended.repeated);
+    let mut places = new.map(|appended| appended.seq);
+    let first_seq = places.next()?;
+    Some(EventKind::HistoryAppended {
+        first_seq,
+        last_seq: places.last().unwrap_or(first_seq),
+    })
 }
 
 impl ScopeDone {

@@ -142,6 +142,7 @@ async fn assert_every_protocol_says_so(server: &Server, living: &OwnThread) {
         living.put("state/k", "1"),
         living.post("state/k/push", "1"),
         living.merge(r#"[{"op":"set","key":"k","value":1}]"#),
+        living.merge(r#"[{"op":"append","value":1}]"#),
         living.patch("", r#"{"metadata":{"a":1}}"#),
         living.post("history", r#"{"id":"a","value":1}"#),
         living.post_beside(
@@ -176,15 +177,35 @@ async fn assert_every_protocol_says_so(server: &Server, living: &OwnThread) {
     assert_eq!(error["message"], "the store is full");
 }
 
+/// Removes items of a history of three.
+async fn assert_items_are_removed(thread: &OwnThread) {
+    let taken = thread.post("history/take", "{}").ok().await.json();
+    assert_eq!(taken["items"][0]["id"], "z");
+    let removed = thread.delete("history/x").ok().await.json();
+    assert_eq!(removed["deleted"], true);
+    let cleared = thread.delete("history").ok().await.json();
+    assert_eq!(cleared["deleted"], true);
+    let page = thread.get("history").ok().await.json();
+    assert_eq!(
+        (&page["first_seq"], &page["size_bytes"]),
+        (&4.into(), &0.into())
+    );
+}
+
+const THREE_ITEMS: &str =
+    r#"{"items":[{"id":"x","value":1},{"id":"y","value":2},{"id":"z","value":3}]}"#;
+
 #[tokio::test]
 async fn a_full_redis_is_told_by_every_protocol() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
     let thread = server.client().thread();
     thread.put("state/k", "[1]").ok().await;
+    thread.post("history", THREE_ITEMS).ok().await;
     fill(&mut redis.connection());
 
     assert_every_protocol_says_so(&server, &thread).await;
+    assert_items_are_removed(&thread).await;
 
     assert_eq!(thread.state().await, r#"{"k":[1]}"#);
     thread.delete("").ok().await;
@@ -196,10 +217,12 @@ async fn a_full_embedded_store_is_told_by_every_protocol() {
         .set("THREADKEEP_MEMORY_MAX_BYTES", 500_000)
         .start();
     let thread = server.client().thread();
+    thread.post("history", THREE_ITEMS).ok().await;
     let large = format!(r#"["{}"]"#, "x".repeat(900_000));
     thread.put("state/k", &large).ok().await;
 
     assert_every_protocol_says_so(&server, &thread).await;
+    assert_items_are_removed(&thread).await;
 
     assert_eq!(thread.get("state/k").ok().await.text(), large);
     thread.delete("").ok().await;
@@ -227,6 +250,9 @@ async fn a_history_that_cannot_be_added_to_drops_nothing() {
     let large = format!(r#"{{"id":"large","value":"{}"}}"#, "x".repeat(190_000));
     let refused = thread.post("history", &large).send().await;
 
+    refused.problem(503, "store_full");
+    let append = format!(r#"[{{"op":"append","value":"{}"}}]"#, "x".repeat(190_000));
+    let refused = thread.merge(&append).send().await;
     refused.problem(503, "store_full");
     assert_eq!(thread.get("history").ok().await.text(), before);
 }

@@ -1,7 +1,7 @@
-//! Histories, which drop their oldest items.
+//! Histories, which drop their oldest items, and from which items are removed.
 
 use crate::domain::Json;
-use crate::domain::scope::{History, HistoryItem, HistoryLimit};
+use crate::domain::scope::{History, HistoryItem, HistoryLimit, ItemId, Removal};
 use crate::fuzzing::{Bound, fuzz};
 
 /// The cost of an item besides its text, so that a bound in bytes of text leaves out the items.
@@ -13,7 +13,8 @@ const APPEND: Bound = Bound {
     nanos: 3_000,
 };
 
-/// Each line is an id and a value. A line `---` ends a request. The first line is the limit.
+/// Each line is an id and a value. A line `---` ends a request. The first line is the limit. A request whose first line is
+/// `-` and an id, `^` and a number, or `!` removes that item, that number of the newest, or all.
 #[test]
 fn a_history_drops_its_oldest_items_and_stays_within_its_limit() {
     fuzz("histories", |input| {
@@ -28,6 +29,11 @@ fn a_history_drops_its_oldest_items_and_stays_within_its_limit() {
             let mut history = History::default();
             let mut model = Vec::new();
             for request in requests.split("\n---\n").take(20) {
+                remove(
+                    &mut history,
+                    &mut model,
+                    request.lines().next().unwrap_or(""),
+                );
                 let items: Vec<_> = request.lines().filter_map(item).collect();
                 append(&mut history, &mut model, &items, &limit);
             }
@@ -43,6 +49,40 @@ fn item(line: &str) -> Option<HistoryItem> {
     })
 }
 
+fn remove(history: &mut History, model: &mut Vec<(u64, HistoryItem)>, line: &str) {
+    let id: Option<ItemId> = line.strip_prefix('-').and_then(|id| id.parse().ok());
+    let newest = line.strip_prefix('^').and_then(|count| count.parse().ok());
+    let removal = match (&id, newest) {
+        (Some(id), _) => Removal::Item(id),
+        (None, Some(count)) => Removal::Newest(count),
+        (None, None) if line == "!" => Removal::All,
+        (None, None) => return,
+    };
+    let before = history.summary();
+    let found = history.find(Some(removal));
+    let removed = history.remove(found);
+    match removal {
+        Removal::All => model.clear(),
+        Removal::Item(id) => model.retain(|(_, item)| item.id != *id),
+        // fewer if they are large
+        Removal::Newest(count) => {
+            assert!(
+                removed.len() <= count && removed.is_empty() == (count == 0 || model.is_empty())
+            );
+            model.truncate(model.len() - removed.len());
+        }
+    }
+    let summary = history.summary();
+    let oldest = model.first().map_or(summary.next_seq, |(seq, _)| *seq);
+    assert_eq!(summary.next_seq, before.next_seq);
+    assert_eq!(
+        (summary.first_seq, summary.len()),
+        (oldest, model.len() as u64)
+    );
+    let bytes: u64 = model.iter().map(|(_, item)| item.cost_bytes()).sum();
+    assert_eq!(summary.bytes, bytes);
+}
+
 /// The model: the items that were added last, the oldest first, with their numbers.
 fn append(
     history: &mut History,
@@ -54,7 +94,7 @@ fn append(
     let before = history.summary();
     let input_bytes = bytes + before.bytes as usize;
     let after = APPEND.hold(input_bytes + ITEM_BYTES, || {
-        let planned = history.plan(items, limit)?;
+        let planned = history.plan(&history.find(None), items, limit)?;
         let mut after = history.clone();
         after.append(items, &planned, limit, 7);
         Ok::<_, crate::domain::Refusal>((after, planned))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::history::{Appended, History};
+use super::history::{Appended, History, Kept, Removal};
 use super::key::{ScopeKey, ScopeValue};
 use super::operation::{KvAnswer, KvOperation};
 use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
@@ -19,7 +19,7 @@ use crate::domain::{IntegerError, Refusal, Stamp, add};
 pub struct ScopeDocument {
     entries: Members<ScopeKey, Entry>,
     tasks: TaskList,
-    /// Heap bytes of they.
+    /// Heap bytes of them.
     tasks_heap_bytes: u64,
     /// The version at which the tasks were last written.
     tasks_version: u64,
@@ -41,6 +41,10 @@ pub struct Applied {
     pub answers: Vec<KvAnswer>,
     /// One for each item of the history.
     pub appended: Vec<Appended>,
+    /// How many items were removed from the history.
+    pub removed: u64,
+    /// The newest items, if the write takes them, the oldest first.
+    pub taken: Vec<Kept>,
     /// Keys that were set, deleted or incremented.
     pub keys: BTreeSet<ScopeKey>,
     /// Whether the write has made another version of the scope. A write that [only adds] what is there
@@ -102,7 +106,7 @@ impl ScopeDocument {
         self.record.as_ref()
     }
 
-    /// The append-only history.
+    /// The list that is added to at the end.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
@@ -130,9 +134,9 @@ impl ScopeDocument {
         let mut draft = self.entries.draft();
         let answers = run(&mut draft, write.operations, now_ms)?;
         let changes = draft.into_changes();
-        let emptied = write.clears_history.then(|| self.history.emptied());
-        let history = emptied.as_ref().unwrap_or(&self.history);
-        let appended = history.plan(write.history, &write.policy.history)?;
+        let limit = &write.policy.history;
+        let removed = self.history.find(write.removes);
+        let appended = self.history.plan(&removed, write.history, limit)?;
         let adds_nothing = changes.is_empty() && appended.iter().all(|appended| appended.repeated);
         if write.only_adds() && adds_nothing {
             return Ok(Applied {
@@ -154,15 +158,19 @@ impl ScopeDocument {
             // a copy of its own: the original may be a part of something larger
             self.record = Some(Bytes::copy_from_slice(&record.new));
         }
-        if let Some(emptied) = emptied {
-            self.history = emptied;
+        let before = self.history.summary().len();
+        let mut taken = self.history.remove(removed);
+        if !matches!(write.removes, Some(Removal::Newest(_))) {
+            taken.clear();
         }
-        let limit = &write.policy.history;
+        let removed = before - self.history.summary().len();
         self.history.append(write.history, &appended, limit, now_ms);
         self.is_sealed |= write.seals;
         Ok(Applied {
             answers,
             appended,
+            removed,
+            taken,
             keys,
             is_change: true,
         })

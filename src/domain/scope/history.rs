@@ -1,4 +1,4 @@
-//! Append-only lists.
+//! Histories: lists that are added to at the end.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -6,11 +6,13 @@ use std::str::FromStr;
 
 use super::error::ScopeError;
 use crate::domain::heap::{self, Heap};
-use crate::domain::{Fingerprint, Json, Refusal};
+use crate::domain::{Fingerprint, IdempotencyKey, Json, Refusal};
 
 const ID_MAX_BYTES: usize = 128;
 /// The size of an item in addition to its id and its value.
 pub(crate) const ITEM_BYTES: u64 = 64;
+/// Bytes of the items that one write takes at most, unless a single item has more.
+pub(crate) const TAKEN_MAX_BYTES: u64 = 1_048_576;
 
 /// The id of an item, which makes adding it again harmless: 1 to 128 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,7 +30,7 @@ pub struct HistoryItem {
 /// An item as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Its place: from 1, without gaps.
+    /// Its place, from 1. A place is given once: that of a removed item stays empty.
     pub seq: u64,
     /// The client's id.
     pub id: ItemId,
@@ -47,6 +49,25 @@ pub struct Appended {
     pub repeated: bool,
 }
 
+/// The items that a write removes from a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal<'a> {
+    /// All of them.
+    All,
+    /// The one of that id, if there is one.
+    Item(&'a ItemId),
+    /// So many of the newest ones, up to 1 MiB of them, but one at least; the answer has them.
+    Newest(usize),
+}
+
+/// The items that a planned write will remove.
+#[derive(Debug)]
+pub(in crate::domain) enum Removed {
+    All,
+    /// Those at these places, in order.
+    Places(Vec<u64>),
+}
+
 /// The limits of a history. An item counts with the bytes of its id and its value, and 64 more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimit {
@@ -63,11 +84,13 @@ pub struct HistorySummary {
     pub first_seq: u64,
     /// The number of the next item.
     pub next_seq: u64,
+    /// Places between these two whose items were removed.
+    pub removed: u64,
     /// Bytes of all items, as [`HistoryLimit`] counts them.
     pub bytes: u64,
 }
 
-/// An append-only list.
+/// A list that is added to at the end.
 #[derive(Debug, Clone)]
 pub struct History {
     items: VecDeque<Kept>,
@@ -78,6 +101,20 @@ pub struct History {
 }
 
 impl ItemId {
+    /// The id of an item that comes without one, with that index in its request: the same in each repeat of a request
+    /// with an idempotency key, otherwise random.
+    #[must_use]
+    pub fn generate(request: Option<IdempotencyKey>, index: usize) -> Self {
+        let digits = match request {
+            Some(IdempotencyKey { digest, request }) => {
+                let index = (index as u64).to_be_bytes();
+                Fingerprint::of(&[&digest.0, &request.0, &index]).0
+            }
+            None => rand::random(),
+        };
+        Self(format!("item_{}", hex::encode(digits)).into())
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -119,6 +156,22 @@ impl HistoryItem {
     }
 }
 
+impl Kept {
+    /// Its size.
+    pub(crate) fn cost_bytes(&self) -> u64 {
+        cost_bytes(&self.id, &self.value)
+    }
+}
+
+impl Removed {
+    fn has(&self, seq: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::Places(places) => places.binary_search(&seq).is_ok(),
+        }
+    }
+}
+
 fn cost_bytes(id: &ItemId, value: &Json) -> u64 {
     (id.0.len() + value.as_str().len()) as u64 + ITEM_BYTES
 }
@@ -128,13 +181,14 @@ impl HistorySummary {
     pub const EMPTY: Self = Self {
         first_seq: 1,
         next_seq: 1,
+        removed: 0,
         bytes: 0,
     };
 
     /// Items that are kept.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.next_seq - self.first_seq
+        self.next_seq - self.first_seq - self.removed
     }
 
     /// Whether none is kept.
@@ -163,9 +217,21 @@ impl Heap for History {
     }
 }
 
-/// Heap bytes of an item. Its id counts twice, since an index holds a copy.
-fn held_bytes(id: &ItemId, value: &Json) -> u64 {
-    2 * heap::block(id.0.len()) + value.heap_bytes()
+impl Heap for ItemId {
+    fn heap_bytes(&self) -> u64 {
+        heap::block(self.0.len())
+    }
+}
+
+impl Heap for Kept {
+    fn heap_bytes(&self) -> u64 {
+        self.id.heap_bytes() + self.value.heap_bytes()
+    }
+}
+
+/// Heap bytes of an item in a history: its id twice, of which one recognizes it.
+fn held_bytes(item: &Kept) -> u64 {
+    item.id.heap_bytes() + item.heap_bytes()
 }
 
 impl History {
@@ -178,36 +244,67 @@ impl History {
     /// Up to `limit` items after a position, or before it, nearest first.
     #[must_use]
     pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<Kept> {
-        let place =
-            |seq: u64| (seq.saturating_sub(self.summary.first_seq) as usize).min(self.items.len());
         if backwards {
-            let before = self.items.range(..place(from));
+            let before = self.items.range(..self.index(from));
             before.rev().take(limit).cloned().collect()
         } else {
-            let after = self.items.range(place(from.saturating_add(1))..);
+            let after = self.items.range(self.index(from.saturating_add(1))..);
             after.take(limit).cloned().collect()
         }
     }
 
-    /// The history without its items. Their numbers are not used again.
-    #[must_use]
-    pub fn emptied(&self) -> Self {
-        Self {
-            summary: HistorySummary {
-                first_seq: self.summary.next_seq,
-                next_seq: self.summary.next_seq,
-                bytes: 0,
-            },
-            ..Self::default()
+    /// The index of the first item from a place on.
+    fn index(&self, seq: u64) -> usize {
+        self.items.partition_point(|item| item.seq < seq)
+    }
+
+    /// The items that a write will remove.
+    pub(in crate::domain) fn find(&self, removal: Option<Removal<'_>>) -> Removed {
+        let mut places = match removal {
+            None => Vec::new(),
+            Some(Removal::All) => return Removed::All,
+            Some(Removal::Item(id)) => self
+                .known
+                .get(id)
+                .map(|(seq, _)| *seq)
+                .into_iter()
+                .collect(),
+            Some(Removal::Newest(count)) => {
+                let mut bytes = 0;
+                let mut fits = |item: &&Kept| {
+                    let is_first = bytes == 0;
+                    bytes += item.cost_bytes();
+                    is_first || bytes <= TAKEN_MAX_BYTES
+                };
+                let newest = self.items.iter().rev().take(count);
+                newest
+                    .take_while(|item| fits(item))
+                    .map(|item| item.seq)
+                    .collect()
+            }
+        };
+        places.sort_unstable();
+        Removed::Places(places)
+    }
+
+    /// The size of the history without these items.
+    fn bytes_without(&self, removed: &Removed) -> u64 {
+        match removed {
+            Removed::All => 0,
+            Removed::Places(places) => {
+                let items = places.iter().map(|seq| &self.items[self.index(*seq)]);
+                self.summary.bytes - items.map(Kept::cost_bytes).sum::<u64>()
+            }
         }
     }
 
-    /// Plans to append these items, without changing anything yet.
+    /// Plans to append these items after others are removed, without changing anything yet.
     ///
     /// # Errors
     /// [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
-    pub fn plan(
+    pub(in crate::domain) fn plan(
         &self,
+        removed: &Removed,
         items: &[HistoryItem],
         limit: &HistoryLimit,
     ) -> Result<Vec<Appended>, Refusal> {
@@ -216,8 +313,9 @@ impl History {
         let (mut next_seq, mut added) = (self.summary.next_seq, 0);
         for (index, item) in items.iter().enumerate() {
             let fingerprint = item.fingerprint();
-            let known = self.known.get(&item.id).or_else(|| new.get(&item.id));
-            match known {
+            let known = self.known.get(&item.id);
+            let known = known.filter(|(seq, _)| !removed.has(*seq));
+            match known.or_else(|| new.get(&item.id)) {
                 Some((seq, known)) if *known == fingerprint => appended.push(Appended {
                     seq: *seq,
                     repeated: true,
@@ -234,7 +332,8 @@ impl History {
                 }
             }
         }
-        let attempted_bytes = self.summary.bytes + added;
+        let size_bytes = self.bytes_without(removed);
+        let attempted_bytes = size_bytes + added;
         let room = if limit.drops_oldest {
             added
         } else {
@@ -243,15 +342,44 @@ impl History {
         if room > limit.max_bytes && added > 0 {
             return Err(Refusal::HistoryTooLarge {
                 limit_bytes: limit.max_bytes,
-                size_bytes: self.summary.bytes,
+                size_bytes,
                 attempted_bytes,
             });
         }
         Ok(appended)
     }
 
-    /// Appends the planned items.
-    pub fn append(
+    /// Removes items, and returns them in order; their places are not given again. Of all items it returns none.
+    pub(in crate::domain) fn remove(&mut self, removed: Removed) -> Vec<Kept> {
+        let places = match removed {
+            Removed::All => {
+                let next_seq = self.summary.next_seq;
+                *self = Self::default();
+                self.summary.next_seq = next_seq;
+                self.count();
+                return Vec::new();
+            }
+            Removed::Places(places) => places,
+        };
+        let mut gone = Vec::with_capacity(places.len());
+        // the last first, which the newest are, so that nothing behind them moves
+        for seq in places.into_iter().rev() {
+            gone.extend(self.items.remove(self.index(seq)));
+        }
+        for item in &gone {
+            self.forget(item);
+        }
+        if self.items.len() < self.items.capacity() / 4 {
+            self.items.shrink_to(2 * self.items.len());
+            self.known.shrink_to(2 * self.items.len());
+        }
+        self.count();
+        gone.reverse();
+        gone
+    }
+
+    /// Adds items as they were planned.
+    pub(in crate::domain) fn append(
         &mut self,
         items: &[HistoryItem],
         planned: &[Appended],
@@ -264,24 +392,38 @@ impl History {
             }
             self.known
                 .insert(item.id.clone(), (planned.seq, item.fingerprint()));
-            self.items.push_back(Kept {
+            let kept = Kept {
                 seq: planned.seq,
                 id: item.id.clone(),
                 at_ms: now_ms,
                 value: item.value.clone(),
-            });
+            };
             self.summary.next_seq = planned.seq + 1;
-            self.summary.bytes += item.cost_bytes();
-            self.heap_bytes += held_bytes(&item.id, &item.value);
+            self.summary.bytes += kept.cost_bytes();
+            self.heap_bytes += held_bytes(&kept);
+            self.items.push_back(kept);
         }
         while self.summary.bytes > limit.max_bytes && limit.drops_oldest {
             let Some(oldest) = self.items.pop_front() else {
                 break;
             };
-            self.known.remove(&oldest.id);
-            self.summary.first_seq = oldest.seq + 1;
-            self.summary.bytes -= cost_bytes(&oldest.id, &oldest.value);
-            self.heap_bytes -= held_bytes(&oldest.id, &oldest.value);
+            self.forget(&oldest);
         }
+        self.count();
+    }
+
+    /// Forgets what is known of an item that is not in the list any longer.
+    fn forget(&mut self, item: &Kept) {
+        self.known.remove(&item.id);
+        self.summary.bytes -= item.cost_bytes();
+        self.heap_bytes -= held_bytes(item);
+    }
+
+    /// Brings the places of the summary up to date with the list.
+    fn count(&mut self) {
+        let next_seq = self.summary.next_seq;
+        let first_seq = self.items.front().map_or(next_seq, |oldest| oldest.seq);
+        self.summary.first_seq = first_seq;
+        self.summary.removed = next_seq - first_seq - self.items.len() as u64;
     }
 }

@@ -13,7 +13,9 @@ mod write;
 
 pub use document::{Applied, ScopeDocument};
 pub use error::{ScopeError, TaskError};
-pub use history::{Appended, History, HistoryItem, HistoryLimit, HistorySummary, ItemId, Kept};
+pub use history::{
+    Appended, History, HistoryItem, HistoryLimit, HistorySummary, ItemId, Kept, Removal,
+};
 pub use id::{Scope, ScopeId};
 pub use key::{KeyRule, ScopeKey, ScopeValue, VALUE_MAX_BYTES};
 pub use name::ScopeName;

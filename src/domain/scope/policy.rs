@@ -50,6 +50,20 @@ pub struct ScopePolicies {
     pub history: HistoryLimit,
 }
 
+impl ScopePolicy {
+    /// The rules of the scope of a thread.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_thread(history: HistoryLimit) -> Self {
+        Self {
+            keys: KeyRule::Namespaced,
+            lifetime: Lifetime::Thread,
+            is_made: false,
+            history,
+        }
+    }
+}
+
 impl ScopePolicies {
     /// The documented defaults: 30 days, 7 days, and 8 MiB, beyond which appends are rejected.
     pub const DEFAULT: Self = Self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::history::{Appended, HistoryItem};
+use super::history::{Appended, HistoryItem, Kept, Removal};
 use super::operation::{KvAnswer, KvOperation};
 use super::policy::ScopePolicy;
 use super::task::TaskList;
@@ -24,8 +24,8 @@ pub struct ScopeWrite<'a> {
     pub tasks: Option<&'a TasksChange>,
     /// A new record.
     pub record: Option<&'a RecordChange>,
-    /// Whether the history is cleared before items are appended.
-    pub clears_history: bool,
+    /// The items to remove from the history, before others are appended.
+    pub removes: Option<Removal<'a>>,
     /// The items to append to the history, at most 1,000.
     pub history: &'a [HistoryItem],
     /// Whether this is the last write that the scope accepts.
@@ -55,7 +55,7 @@ impl<'a> ScopeWrite<'a> {
             operations: &[],
             tasks: None,
             record: None,
-            clears_history: false,
+            removes: None,
             history: &[],
             seals: false,
             ttl: None,
@@ -78,7 +78,7 @@ impl<'a> ScopeWrite<'a> {
         !adds
             && self.history.is_empty()
             && self.idempotency.is_none()
-            && (self.clears_history || !self.operations.is_empty())
+            && (self.removes.is_some() || !self.operations.is_empty())
             && self.operations.iter().all(is_deletion)
     }
 
@@ -95,7 +95,7 @@ impl<'a> ScopeWrite<'a> {
                 }
             )
         };
-        let does_more = self.makes || self.clears_history || self.seals;
+        let does_more = self.makes || self.removes.is_some() || self.seals;
         let is_empty = self.history.is_empty() && self.operations.is_empty();
         !(does_more || is_empty)
             && self.operations.iter().all(adds)
@@ -136,6 +136,10 @@ pub struct ScopeWritten {
     pub answers: Vec<KvAnswer>,
     /// One for each item of the history.
     pub appended: Vec<Appended>,
+    /// How many items were removed from the history.
+    pub removed: u64,
+    /// The newest items, if the write has [taken](Removal::Newest) them, the oldest first.
+    pub taken: Vec<Kept>,
     /// Whether this is the answer to an earlier write with the same idempotency key.
     pub replayed: bool,
 }

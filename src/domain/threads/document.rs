@@ -9,7 +9,7 @@ use crate::domain::json::integer::IntegerError;
 use crate::domain::json::members::{ObjectFault, keyed_values_of_any_key};
 use crate::domain::json::text::Json;
 use crate::domain::json::value::Value;
-use crate::domain::members::{Draft, Member, Members};
+use crate::domain::members::{Changes, Draft, Member, Members};
 use crate::domain::policy::Policy;
 use crate::domain::refusal::Refusal;
 
@@ -19,6 +19,9 @@ pub struct Document {
     /// Each counts with its colon and one byte that parts it from the next.
     members: Members<Key, Value>,
 }
+
+/// The changes that operations come to.
+pub(crate) struct StateChanges(Changes<Key, Value>);
 
 impl Member<Key> for Value {
     fn counted_bytes(&self, key: &Key) -> u64 {
@@ -108,6 +111,21 @@ impl Document {
         operations: &[Operation],
         policy: &Policy,
     ) -> Result<Vec<Answer>, Refusal> {
+        let (answers, changes) = self.plan(operations, policy)?;
+        self.commit(changes);
+        Ok(answers)
+    }
+
+    /// The answers and changes of operations, without changing anything yet. Those that are about the history, which is
+    /// no part of the state, are only counted.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub(crate) fn plan(
+        &self,
+        operations: &[Operation],
+        policy: &Policy,
+    ) -> Result<(Vec<Answer>, StateChanges), Refusal> {
         let mut draft = self.members.draft();
         let answers = operations
             .iter()
@@ -115,9 +133,12 @@ impl Document {
             .map(|(index, operation)| run(&mut draft, index, operation))
             .collect::<Result<_, _>>()?;
         check(&draft, policy)?;
-        let changes = draft.into_changes();
+        Ok((answers, StateChanges(draft.into_changes())))
+    }
+
+    /// Does what was planned.
+    pub(crate) fn commit(&mut self, StateChanges(changes): StateChanges) {
         self.members.commit(changes);
-        Ok(answers)
     }
 }
 
@@ -147,6 +168,7 @@ fn run(
             draft.put(key, Some(value.clone()));
             Ok(Answer::Done)
         }
+        Operation::Append(_) => Ok(Answer::Done),
         Operation::Delete { key } => Ok(Answer::Deleted(draft.put(key, None))),
         Operation::Clear => {
             draft.clear();

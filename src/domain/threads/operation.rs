@@ -3,6 +3,7 @@
 use super::key::Key;
 use crate::domain::json::text::Json;
 use crate::domain::json::value::Value;
+use crate::domain::scope::{Appended, HistoryItem, ItemId};
 
 /// One step of a merge. A merge runs all of its steps in order, or none.
 #[derive(Debug, Clone)]
@@ -46,10 +47,12 @@ pub enum Operation {
         /// The number to add.
         by: i64,
     },
+    /// Appends an item to the thread's history. An item whose id and value the history has is not appended again.
+    Append(HistoryItem),
 }
 
 impl Operation {
-    /// The key that it affects; none if all.
+    /// The key that it affects; none if all, or if it is about the history.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
@@ -58,9 +61,18 @@ impl Operation {
             | Self::Push { key, .. }
             | Self::Pop { key, .. }
             | Self::Increment { key, .. } => Some(key),
-            Self::Clear => None,
+            Self::Clear | Self::Append(_) => None,
         }
     }
+}
+
+/// The items that operations append to the history, each with the index of its operation.
+pub(crate) fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &HistoryItem)> {
+    let places = operations.iter().enumerate();
+    places.filter_map(|(index, operation)| match operation {
+        Operation::Append(item) => Some((index, item)),
+        _ => None,
+    })
 }
 
 /// The effect of a push on a value that is not an array.
@@ -87,4 +99,6 @@ pub enum Answer {
     Popped(Json),
     /// Of increment: the sum.
     Value(i64),
+    /// Of append: the item's id, and its place.
+    Appended(ItemId, Appended),
 }

@@ -10,14 +10,15 @@ use super::turn::TurnToken;
 use crate::domain::idempotency::IdempotencyKey;
 use crate::domain::json::text::Json;
 use crate::domain::policy::Policy;
+use crate::domain::scope::{HistoryLimit, ScopePolicies};
 
 /// One atomic change of a thread, which is done whole or not at all.
 ///
 /// It is checked in this order: owner, idempotency key, tombstone, turn, precondition, guards, metadata, operations,
-/// limits of the state.
+/// limits of the state, history.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
-    /// Steps on the state, in order.
+    /// Steps on the state, in order, and items to append to the history.
     pub operations: &'a [Operation],
     /// The values that the operations are based on.
     pub guards: &'a [Guard],
@@ -44,6 +45,8 @@ pub struct Write<'a> {
     pub describe: bool,
     /// Limits and lifetimes.
     pub policy: &'a Policy,
+    /// The limits of the history.
+    pub history: HistoryLimit,
 }
 
 impl<'a> Write<'a> {
@@ -64,6 +67,7 @@ impl<'a> Write<'a> {
             idempotency: None,
             describe: false,
             policy,
+            history: ScopePolicies::DEFAULT.history,
         }
     }
 

@@ -146,6 +146,10 @@ mod tests {
                 keys: Some(Json::parse(r#"["","a\nb"]"#).unwrap()),
             },
             EventKind::TaskListUpdated,
+            EventKind::HistoryAppended {
+                first_seq: 1,
+                last_seq: u64::MAX,
+            },
         ] {
             let record = Record {
                 attempts: 3,

@@ -35,6 +35,9 @@ pub(super) struct StoredEvent<'a> {
     state_lost: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<StoredCompletion<'a>>,
+    /// The places of the first and of the last appended item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    appended: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,6 +64,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             expired: false,
             state_lost: false,
             session: None,
+            appended: None,
         };
         match &event.kind {
             EventKind::Created { keys, restored } => Self {
@@ -83,6 +87,13 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
                 ..base
             },
             EventKind::TaskListUpdated => base,
+            EventKind::HistoryAppended {
+                first_seq,
+                last_seq,
+            } => Self {
+                appended: Some((*first_seq, *last_seq)),
+                ..base
+            },
             EventKind::Completed(completed) => Self {
                 session: Some(StoredCompletion {
                     id: completed.session.as_str().into(),
@@ -120,6 +131,13 @@ impl StoredEvent<'_> {
             },
             EventType::KvUpdated => EventKind::KvUpdated { keys },
             EventType::TaskListUpdated => EventKind::TaskListUpdated,
+            EventType::HistoryAppended => {
+                let (first_seq, last_seq) = self.appended?;
+                EventKind::HistoryAppended {
+                    first_seq,
+                    last_seq,
+                }
+            }
             EventType::SessionCompleted => {
                 let session = self.session?;
                 EventKind::Completed(Completed {

@@ -146,6 +146,7 @@ async fn listeners_hear_of_a_time_without_a_watch() {
     let now = Instant::now();
     let watched = Watched {
         stamp: Stamp::default(),
+        next_seq: 1,
         head: at(1),
     };
 

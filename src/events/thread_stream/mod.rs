@@ -27,6 +27,8 @@ pub struct ThreadCursor {
     pub position: Position,
     /// The thread as it was then.
     pub stamp: Stamp,
+    /// The place that the next item of its history got then; 0 if that is not known.
+    pub next_seq: u64,
 }
 
 /// An item of the stream of a thread.
@@ -113,17 +115,16 @@ pub(super) struct Parts {
     pub(super) listener: Listener,
     /// The thread after the listener began to listen.
     pub(super) watched: Watched,
-    /// Whether the log may hold more of a thread than changes.
-    pub(super) has_sessions: bool,
 }
 
 impl ThreadStream {
     /// A stream of a thread, after a cursor, or from now on.
     pub(super) fn new(id: ThreadId, after: Option<ThreadCursor>, parts: Parts) -> Self {
-        let (watched, sessions) = (parts.watched, parts.has_sessions);
+        let watched = parts.watched;
         let now = ThreadCursor {
             position: watched.head,
             stamp: watched.stamp,
+            next_seq: watched.next_seq,
         };
         let mut stream = Self {
             log: parts.log,
@@ -139,11 +140,8 @@ impl ThreadStream {
             stop: parts.stop,
         };
         match after {
-            // a life has each version once, so nothing has changed between two that are the same;
-            // while there is no life, one may have come and gone
-            Some(cursor) if cursor.stamp != now.stamp || now.stamp.version == 0 || sessions => {
-                stream.resume(cursor, watched);
-            }
+            // also at the same version: other events may have come, such as those of sessions
+            Some(cursor) if cursor != now => stream.resume(cursor, watched),
             _ => {}
         }
         stream
@@ -285,7 +283,9 @@ impl ThreadStream {
         self.proven = until.head;
         // the event of a thread that is over at this moment is still to come
         let is_ending = until.stamp.version == 0 && !told;
-        if self.read.stamp == until.stamp || is_ending {
+        let knows_history = [0, until.next_seq].contains(&self.read.next_seq);
+        self.read.next_seq = until.next_seq;
+        if self.read.stamp == until.stamp && knows_history || is_ending {
             return;
         }
         self.read.stamp = until.stamp;
@@ -297,16 +297,16 @@ impl ThreadStream {
     /// Takes an event. Before an event that does not follow the reader's state, sends a reset with this version, if
     /// one is due. Returns whether the event does not follow.
     fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
-        let is_gap = !follows(&event, self.read.stamp);
+        let is_gap = !follows(&event, &self.read);
         if let (true, Some(version)) = (is_gap, reset) {
             self.reset(version);
         }
         let position = event.id.position;
-        let stamp = after(&event, self.read.stamp);
+        let after = after(&event, self.read);
         if !matches!(event.kind, EventKind::Completed(_)) {
             self.proven = position;
         }
-        self.read = ThreadCursor { position, stamp };
+        self.read = after;
         let cursor = self.read;
         self.ready.push_back(ThreadItem::Event { event, cursor });
         is_gap
@@ -319,30 +319,51 @@ impl ThreadStream {
 }
 
 /// Whether nothing can have happened between what is known and an event.
-fn follows(event: &Event, known: Stamp) -> bool {
-    let is_living = known.version > 0;
+fn follows(event: &Event, known: &ThreadCursor) -> bool {
+    let known_version = known.stamp.version;
+    let is_living = known_version > 0;
+    let is_of_life = is_living && event.life == known.stamp.life;
     match event.kind {
         EventKind::Created { .. } => !is_living,
-        EventKind::Updated { .. } => {
-            is_living && event.life == known.life && event.version == known.version + 1
-        }
+        EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
         // an expired thread is absent before its event arrives; the version of a lost one is
         // unknown
         EventKind::Destroyed { state_lost, .. } => {
-            !is_living || state_lost || event.life == known.life && event.version == known.version
+            !is_living || state_lost || is_of_life && event.version == known_version
+        }
+        EventKind::HistoryAppended { first_seq, .. } => {
+            is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)
         }
         EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
     }
 }
 
-/// The thread after an event.
-fn after(event: &Event, known: Stamp) -> Stamp {
+/// The reader's position after an event.
+fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
+    let stamp = Stamp {
+        version: event.version,
+        life: event.life,
+    };
+    let position = event.id.position;
+    let known = ThreadCursor { position, ..known };
     match event.kind {
-        EventKind::Created { .. } | EventKind::Updated { .. } => Stamp {
-            version: event.version,
-            life: event.life,
+        // a history comes back with its thread
+        EventKind::Created { restored, .. } => ThreadCursor {
+            stamp,
+            next_seq: if restored { 0 } else { 1 },
+            ..known
         },
-        EventKind::Destroyed { .. } => Stamp::default(),
+        EventKind::Updated { .. } => ThreadCursor { stamp, ..known },
+        EventKind::HistoryAppended { last_seq, .. } => ThreadCursor {
+            stamp,
+            next_seq: last_seq + 1,
+            ..known
+        },
+        EventKind::Destroyed { .. } => ThreadCursor {
+            stamp: Stamp::default(),
+            next_seq: 1,
+            ..known
+        },
         EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => known,
     }
 }

@@ -5,6 +5,7 @@ use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
+use crate::domain::scope::Appended;
 use crate::domain::{Answer, Stamp, Written};
 use crate::http::request::conditions::ReadConditions;
 use crate::web::{ApiError, etag};
@@ -119,6 +120,12 @@ fn write_answer(json: &mut String, answer: &Answer, before: &str) {
         Answer::Value(value) => {
             member("\"value\":");
             push_number(json, *value);
+        }
+        Answer::Appended(id, Appended { seq, repeated }) => {
+            let id = serde_json::Value::from(id.as_str());
+            member(&format!(
+                "\"id\":{id},\"seq\":{seq},\"repeated\":{repeated}"
+            ));
         }
     }
 }

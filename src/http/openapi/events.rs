@@ -46,7 +46,8 @@ struct EventData {
     life: String,
     /// The place of the event among those of its thread or scope, from 1.
     sequence: u64,
-    /// The version after the change.
+    /// The version after the change: in `kv_updated` and `task_list_updated` that of the scope, otherwise that of the
+    /// thread.
     version: u64,
     /// The changed keys; null if there are too many to list. In `thread.created`, `thread.updated` and `kv_updated`.
     keys: Option<Vec<String>>,
@@ -72,6 +73,10 @@ struct EventData {
     status: Option<u16>,
     /// The duration of the request.
     duration_ms: Option<u64>,
+    /// The place of the first item that was appended. In `history.appended`, like the member below.
+    first_seq: Option<u64>,
+    /// The place of the last item that was appended.
+    last_seq: Option<u64>,
 }
 
 impl Modify for EventSchemas {

@@ -56,6 +56,9 @@ use problems::Problems;
         threads::turns::get_turn,
         threads::history::append_history,
         threads::history::get_history,
+        threads::history_removal::take_history,
+        threads::history_removal::delete_history_item,
+        threads::history_removal::delete_history,
         scopes::values::get_values,
         scopes::values::set_values,
         scopes::values::delete_key,
@@ -105,7 +108,7 @@ use problems::Problems;
         (name = "threads", description = "Create, read, change and destroy threads"),
         (name = "state", description = "The JSON state of a thread: read, write, merge, push, increment"),
         (name = "turns", description = "Leases that let one caller at a time answer a conversation"),
-        (name = "history", description = "The append-only list of a thread"),
+        (name = "history", description = "The list of a thread: append, read, take, remove"),
         (name = "scopes", description = "Keys and tasks that tools, sessions and personalities keep. Without an API key, a \
             caller opens only the scope of its own thread"),
         (name = "tools", description = "Tools that models call to keep state"),

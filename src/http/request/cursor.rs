@@ -65,21 +65,37 @@ impl Cursor for ThreadCursor {
     const PURPOSE: &str = "threadkeep cursor of a thread";
 
     fn write(&self, out: &mut Vec<u8>) {
-        let Self { position, stamp } = self;
+        let Self {
+            position,
+            stamp,
+            next_seq,
+        } = self;
         push(
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
+        // without a history as servers of an earlier version issue it
+        if *next_seq != 1 {
+            push(out, &[*next_seq]);
+        }
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let [ms, seq, version, life] = numbers(bytes)?;
+        let ([ms, seq, version, life], next_seq) = match numbers(bytes) {
+            Some(four) => (four, 1),
+            None => match numbers(bytes)? {
+                // which is left out
+                [_, _, _, _, 1] => return None,
+                [ms, seq, version, life, next_seq] => ([ms, seq, version, life], next_seq),
+            },
+        };
         Some(Self {
             position: Position { ms, seq },
             stamp: Stamp {
                 version,
                 life: Life(life),
             },
+            next_seq,
         })
     }
 }
@@ -209,7 +225,7 @@ mod tests {
     #[test]
     fn a_cursor_is_read_back_and_by_nobody_else() {
         let ours = ring("ours");
-        let cursor = ThreadCursor {
+        let cursor = |next_seq| ThreadCursor {
             position: Position {
                 ms: 1_700_000_000_123,
                 seq: u64::MAX,
@@ -218,11 +234,17 @@ mod tests {
                 version: 7,
                 life: Life(u64::MAX),
             },
+            next_seq,
         };
-        let text = seal(&ours, b"one", &cursor);
+        for next_seq in [0, 2, u64::MAX] {
+            let text = seal(&ours, b"one", &cursor(next_seq));
+            let read = open::<ThreadCursor>(&ours, b"one", &text);
+            assert_eq!(read.unwrap(), cursor(next_seq));
+        }
+        let text = seal(&ours, b"one", &cursor(1));
 
         let read = open::<ThreadCursor>(&ours, b"one", &text);
-        assert_eq!(read.unwrap(), cursor);
+        assert_eq!(read.unwrap(), cursor(1));
         assert!(open::<ThreadCursor>(&ours, b"other", &text).is_err());
         assert!(open::<ThreadCursor>(&ring("theirs"), b"one", &text).is_err());
         assert!(open::<Watermark>(&ours, b"one", &text).is_err());

@@ -1,4 +1,4 @@
-//! Handlers of histories, the append-only lists of threads.
+//! Handlers of histories, the lists of threads that are added to at the end.
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -105,7 +105,7 @@ pub(crate) async fn get_history(
 ) -> Result<HttpResponse, ApiError> {
     let scope = ScopeId::Thread(target.id);
     let scopes = target.scopes(&OfNew::default());
-    let page = scopes.history(&scope, part.from(), part.limit()).await?;
+    let page = scopes.history(&scope, part.from(), part.reads()).await?;
     let limit_bytes = scopes.policy(&scope).history.max_bytes;
     Ok(answer_page(page, &part, Some(limit_bytes)))
 }
@@ -142,6 +142,6 @@ pub(crate) async fn get_final_history(
     let id = id_of(&request)?;
     let page = api
         .scopes
-        .final_history(&id, life.0, part.from(), part.limit());
+        .final_history(&id, life.0, part.from(), part.reads());
     Ok(answer_page(page.await?, &part, None))
 }

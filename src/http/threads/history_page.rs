@@ -10,7 +10,7 @@ use crate::domain::rfc3339;
 use crate::domain::scope::Kept;
 use crate::http::answer::TOTAL_COUNT;
 use crate::http::answer::json::json;
-use crate::store::{HistoryFrom, HistoryPage};
+use crate::store::HistoryPage;
 
 /// Bytes of the items of a page at most, unless a single one has more. The store reads as many items as
 /// were asked for, which are all of the 8 MiB that a history may have; they are dropped before the answer
@@ -38,7 +38,7 @@ pub(super) struct HistoryObject<'a> {
 /// An item of a history.
 #[derive(Serialize, ToSchema)]
 pub(super) struct HistoryItemObject<'a> {
-    /// The place in the history: 1, 2, 3, without gaps.
+    /// The place in the history, from 1. The place of a removed item stays empty.
     seq: u64,
     /// The id that the client gave it.
     id: &'a str,
@@ -57,11 +57,11 @@ pub(super) fn answer_page(
     limit_bytes: Option<u64>,
 ) -> HttpResponse {
     let HistoryPage { mut items, summary } = page;
+    let read = items.len();
+    items.truncate(part.limit());
     shorten(&mut items);
-    if let Some(tail) = part.tail() {
-        items.truncate(tail);
-    }
-    let next = items.last().map(|item| item.seq);
+    let next = items.last().filter(|_| items.len() < read);
+    let next = next.map(|item| item.seq);
     if part.tail().is_some() {
         items.reverse();
     }
@@ -71,21 +71,17 @@ pub(super) fn answer_page(
         next_seq: summary.next_seq,
         size_bytes: summary.bytes,
         limit_bytes,
-        next_cursor: next.filter(|seq| match part.from() {
-            HistoryFrom::After(_) => seq + 1 < summary.next_seq,
-            HistoryFrom::Before(_) => *seq > summary.first_seq,
-        }),
+        next_cursor: next,
     };
     let mut response = HttpResponse::Ok();
     if part.tail().is_some() {
-        let total = summary.next_seq - summary.first_seq;
-        response.insert_header((TOTAL_COUNT, total));
+        response.insert_header((TOTAL_COUNT, summary.len()));
     }
     json(response, &object)
 }
 
 impl<'a> HistoryItemObject<'a> {
-    fn of(item: &'a Kept) -> Self {
+    pub(super) fn of(item: &'a Kept) -> Self {
         Self {
             seq: item.seq,
             id: item.id.as_str(),

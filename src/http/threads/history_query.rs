@@ -39,9 +39,14 @@ impl HistoryPart {
         }
     }
 
-    /// How many items to read: one at least, as a store reads no part without any.
+    /// How many items the page has at most.
     pub(crate) fn limit(&self) -> usize {
-        self.tail.map_or(self.page.limit(), |tail| tail.max(1))
+        self.tail.unwrap_or(self.page.limit())
+    }
+
+    /// How many items to read: one more, which tells whether there are more.
+    pub(crate) fn reads(&self) -> usize {
+        self.limit() + 1
     }
 
     pub(crate) fn tail(&self) -> Option<usize> {

@@ -8,6 +8,7 @@ pub(super) mod history;
 mod history_body;
 mod history_page;
 mod history_query;
+pub(super) mod history_removal;
 pub(super) mod lifecycle;
 mod list_query;
 pub(super) mod lists;

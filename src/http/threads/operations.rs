@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::domain::{Json, Key, Mismatch, Operation, Value};
+use crate::domain::scope::{HistoryItem, ItemId, ScopeError};
+use crate::domain::{IdempotencyKey, Json, Key, Mismatch, Operation, Value};
 use crate::http::request::json::{
     BodyFault, ByOp, List, RawJson, Whole, body_object, optional_body_object, read, read_value,
 };
@@ -67,6 +68,14 @@ pub(super) enum OperationBody<'a> {
         #[schema(nullable = false)]
         by: Option<i64>,
     },
+    /// Appends an item to the thread's history. An item whose id and value the history has is not appended again.
+    Append {
+        /// Identifies the item. By default the server chooses an id.
+        #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
+        id: Option<String>,
+        #[schema(value_type = Value)]
+        value: RawJson<'a>,
+    },
 }
 
 /// The body of an increment.
@@ -78,12 +87,15 @@ pub(super) struct Increment {
     by: Option<i64>,
 }
 
-/// Reads `{"operations":[...]}`.
+/// Reads `{"operations":[...]}`. The ids of items that come without one follow from the identity of the request.
 ///
 /// # Errors
 /// [`ApiError::InvalidJson`]; [`ApiError::InvalidParameter`] when the body has another shape;
 /// [`ApiError::InvalidOperation`] or [`ApiError::InvalidKey`] with the index of the operation.
-pub(super) fn read_operations(body: &str) -> Result<Vec<Operation>, ApiError> {
+pub(super) fn read_operations(
+    body: &str,
+    request: Option<IdempotencyKey>,
+) -> Result<Vec<Operation>, ApiError> {
     let body = body_object(body, AROUND)?;
     let merge = read_value(body.as_str());
     let Merge { operations } = merge.map_err(|fault: BodyFault| match fault.is_length() {
@@ -93,7 +105,7 @@ pub(super) fn read_operations(body: &str) -> Result<Vec<Operation>, ApiError> {
     let read = |(index, RawJson(text))| {
         let operation = read_value::<OperationBody<'_>>(text);
         let operation = operation.map_err(|fault| invalid(fault, Some(index)))?;
-        operation.read(index)
+        operation.read(index, request)
     };
     operations.0.into_iter().enumerate().map(read).collect()
 }
@@ -114,7 +126,7 @@ fn invalid(fault: BodyFault, operation: Option<usize>) -> ApiError {
 }
 
 impl OperationBody<'_> {
-    fn read(self, index: usize) -> Result<Operation, ApiError> {
+    fn read(self, index: usize, request: Option<IdempotencyKey>) -> Result<Operation, ApiError> {
         let operation = Some(index);
         let key = |RawJson(text): RawJson<'_>| {
             if !text.starts_with('"') {
@@ -148,6 +160,16 @@ impl OperationBody<'_> {
                 key: key(name)?,
                 by: by.unwrap_or(1),
             },
+            Self::Append { id, value } => Operation::Append(HistoryItem {
+                id: match id {
+                    Some(id) => id.parse().map_err(|error: ScopeError| {
+                        let detail = error.to_string();
+                        ApiError::InvalidOperation { detail, operation }
+                    })?,
+                    None => ItemId::generate(request, index),
+                },
+                value: Json::parse(value.0).map_err(ApiError::InvalidJson)?,
+            }),
         })
     }
 }
@@ -159,7 +181,7 @@ mod tests {
     use super::*;
 
     fn count(body: &str) -> Option<usize> {
-        read_operations(body)
+        read_operations(body, None)
             .ok()
             .map(|operations| operations.len())
     }
@@ -179,9 +201,14 @@ mod tests {
             r#"{"key":"a","value":1}"#,
             r#"{"op":"set","key":7,"value":1}"#,
             r#"["set","a",1]"#,
+            r#"{"op":"append","id":"a"}"#,
+            r#"{"op":"append","id":"","value":1}"#,
+            r#"{"op":"append","id":"a b","value":1}"#,
+            r#"{"op":"append","id":null,"value":1}"#,
+            r#"{"op":"append","key":"a","value":1}"#,
         ] {
             let body = format!("{{\"operations\":[{{\"op\":\"clear\"}},{bad}]}}");
-            let error = read_operations(&body).unwrap_err();
+            let error = read_operations(&body, None).unwrap_err();
             assert!(
                 matches!(
                     error,
@@ -202,7 +229,7 @@ mod tests {
         ) {
             let whole = format!("{{\"operations\":[{text}]}}");
             for body in [&text, &whole] {
-                if let Err(error) = read_operations(body) {
+                if let Err(error) = read_operations(body, None) {
                     prop_assert_eq!(error.problem().status, 400);
                 }
                 let _ = read_increment(body);

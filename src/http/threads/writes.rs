@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use actix_web::HttpResponse;
 
 use super::operations::{Increment, Merge, read_increment, read_operations};
+use crate::domain::scope::ScopeId;
 use crate::domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
 use crate::http::answer::receipt::{merge_receipt, receipt};
 use crate::http::openapi::problems::WriteProblems;
@@ -185,9 +186,11 @@ pub(crate) async fn patch_state(
     let service = target.new_threads(&of_new);
     match body {
         PatchBody::Operations(body) => {
-            let operations = read_operations(body.as_str())?;
+            let operations = read_operations(body.as_str(), conditions.options.idempotency)?;
+            let scope = ScopeId::Thread(target.id);
+            let history = target.scopes(&of_new).policy(&scope).history;
             let written = service
-                .merge(&target.id, &operations, conditions.options)
+                .merge_with_history(&target.id, &operations, history, conditions.options)
                 .await?;
             Ok(merge_receipt(&written))
         }

@@ -10,7 +10,9 @@ use super::making::Record;
 use super::session_metadata::SessionMetadata;
 use super::tool_state::{ToolState, read_tool_state};
 use crate::domain::Refusal;
-use crate::domain::scope::{KvOperation, RecordChange, ScopeId, ScopeWrite, TaskList, TasksChange};
+use crate::domain::scope::{
+    KvOperation, RecordChange, Removal, ScopeId, ScopeWrite, TaskList, TasksChange,
+};
 use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeParts, ScopeView};
 
@@ -179,7 +181,7 @@ impl SessionService {
                 expected: Some(view.tasks_stamp),
             };
             let write = ScopeWrite {
-                clears_history: true,
+                removes: Some(Removal::All),
                 record: Some(&record),
                 operations: if what.tool_state { &clear } else { &[] },
                 tasks: what.tool_state.then_some(&tasks),

@@ -12,8 +12,8 @@ use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::scope::{
-    HistoryItem, KvOperation, RecordChange, ScopeId, ScopePolicies, ScopePolicy, ScopeWrite,
-    ScopeWritten, TASKS_MAX_BYTES,
+    HistoryItem, KvOperation, RecordChange, Removal, ScopeId, ScopePolicies, ScopePolicy,
+    ScopeWrite, ScopeWritten, TASKS_MAX_BYTES,
 };
 use crate::domain::{IdempotencyKey, Life, Owner, Refusal, ThreadId, TurnToken};
 use crate::store::{
@@ -126,6 +126,24 @@ impl ScopeService {
         let policy = self.policy(scope);
         let write = ScopeWrite {
             history: items,
+            ..plain(&policy, options)
+        };
+        self.commit(scope, &write).await
+    }
+
+    /// Removes items from the history, whose places are not given again.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn remove_items(
+        &self,
+        scope: &ScopeId,
+        removal: Removal<'_>,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let policy = self.policy(scope);
+        let write = ScopeWrite {
+            removes: Some(removal),
             ..plain(&policy, options)
         };
         self.commit(scope, &write).await

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::effort::Effort;
+use crate::domain::scope::HistoryLimit;
 use crate::domain::{
     Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, Precondition, Refusal,
     ThreadId, Write, Written, merge_json,
@@ -51,6 +52,25 @@ impl ThreadService {
             ..self.plain(options)
         };
         self.commit(id, &write).await
+    }
+
+    /// The same with operations that append to the history under these limits.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn merge_with_history(
+        &self,
+        id: &ThreadId,
+        operations: &[Operation],
+        history: HistoryLimit,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let write = Write {
+            operations,
+            history,
+            ..self.plain(options)
+        };
+        Ok(self.store.write(id, &write).await?)
     }
 
     /// Runs operations and sets the metadata as a whole, in one step.

@@ -9,7 +9,7 @@ use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, Life, Policy, Position, Retention, Stamp,
     ThreadId,
 };
-use crate::store::held_scope::ScopeDone;
+use crate::store::held_scope::{ScopeDone, appended};
 use crate::store::millis;
 
 /// The events of a shard's threads, their final states, and whether all changes are logged.
@@ -227,11 +227,15 @@ impl Step<'_> {
         self.append(time_ms, living.stamp, living.sequence, kind)
     }
 
-    /// Logs the effect of a write on the thread's scope, if a consumer wants it.
-    pub(super) fn log_scope(&mut self, living: &mut Living, done: &ScopeDone) {
+    /// Logs the effect of a write on the thread's scope: changes of keys and tasks if a consumer wants them, and new
+    /// items of its history if the thread is watched.
+    pub(super) fn log_scope(&mut self, living: &mut Living, done: &ScopeDone, is_watched: bool) {
         let subject = ScopeId::Thread(*self.id);
         self.past
             .log_scope(&subject, &mut living.sequence, done, self.now_ms);
+        if is_watched && let Some(kind) = appended(&done.written.appended) {
+            self.log(living, kind);
+        }
     }
 
     fn append(&mut self, time_ms: u64, stamp: Stamp, sequence: u64, kind: EventKind) -> Position {

@@ -96,6 +96,7 @@ impl Shard {
             entry.watch(until_ms);
             Watched {
                 stamp: entry.stamp(now_ms),
+                next_seq: entry.next_seq(now_ms),
                 head: step.past.log.last(),
             }
         })

@@ -29,7 +29,10 @@ use bytes::Bytes;
 use super::{
     Backend, Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError,
 };
-use crate::domain::{Access, Key, Refusal, Retention, Slice, Thread, ThreadId, Write, Written};
+use crate::domain::scope::ScopeId;
+use crate::domain::{
+    Access, Key, Refusal, Retention, Slice, Thread, ThreadId, Write, Written, appends,
+};
 use keys::KeyNames;
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
@@ -164,8 +167,42 @@ impl RedisStore {
         write: &Write<'_>,
         context: &WriteContext,
     ) -> Result<Written, WriteError> {
+        if appends(write.operations).next().is_some() {
+            return Box::pin(self.write_with_history(calls, id, write, context)).await;
+        }
+        let mut cmd = Script::Write.call(WRITE_KEYS);
+        self.add_write_keys(&mut cmd, id);
+        threads::arguments::write(&mut cmd, write, context);
+        let reply = calls.write(cmd).await?;
+        threads::replies::written(reply, write)
+    }
+
+    /// The same with items that are appended to the history.
+    async fn write_with_history(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+    ) -> Result<Written, WriteError> {
+        let scope = ScopeId::Thread(*id);
+        let keys = self.names.scope(&scope);
+        loop {
+            let mut cmd = Script::WriteWithHistory.call(WRITE_KEYS + 3);
+            self.add_write_keys(&mut cmd, id);
+            cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+            threads::arguments::write_with_history(&mut cmd, write, context);
+            let reply = calls.write(cmd).await?;
+            let Some(added) = scopes::replies::lacks_room(&reply) else {
+                return threads::replies::written(reply, write);
+            };
+            let room = write.history.max_bytes.saturating_sub(added);
+            self.make_room(calls, &keys, room).await?;
+        }
+    }
+
+    fn add_write_keys(&self, cmd: &mut Command, id: &ThreadId) {
         let bucket = self.names.bucket_of(id);
-        let mut cmd = Script::Write.call(7);
         cmd.arg(bucket.thread(id))
             .arg(bucket.answers(id))
             .arg(&bucket.log)
@@ -173,9 +210,6 @@ impl RedisStore {
             .arg(&bucket.archives)
             .arg(&bucket.deadlines)
             .arg(bucket.watch(id));
-        threads::arguments::write(&mut cmd, write, context);
-        let reply = calls.write(cmd).await?;
-        threads::replies::written(reply, write)
     }
 
     /// One set or one push of a living thread that is not watched, on one key and without the list
@@ -203,6 +237,8 @@ impl RedisStore {
     }
 }
 
+/// The keys of the list script.
+const WRITE_KEYS: usize = 7;
 /// How long the key of a probe of readiness stays. It is set again at the next probe.
 const PROBE_MS: u64 = 60_000;
 

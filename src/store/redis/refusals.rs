@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::transport::replies::{UNKNOWN, array, bytes, integer, text};
-use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopePolicy};
+use crate::domain::scope::{HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, ScopePolicy};
 use crate::domain::{Life, Policy, Refusal, Stamp};
 use crate::store::{StoreError, WriteError};
 
@@ -14,6 +14,16 @@ pub(super) struct Limits {
     keys: u32,
     metadata_bytes: u64,
     history_bytes: u64,
+}
+
+impl Limits {
+    /// Those of a thread and its history.
+    pub(super) fn of(policy: &Policy, history: &HistoryLimit) -> Self {
+        Self {
+            history_bytes: history.max_bytes,
+            ..Self::from(policy)
+        }
+    }
 }
 
 impl From<&Policy> for Limits {

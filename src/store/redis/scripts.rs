@@ -17,9 +17,10 @@ const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
 
-/// The scripts, a row each: its name, its file, and what of the shared code it uses besides the prelude.
+/// The scripts, a row each: its name, its file, perhaps a file with parts for it, and what of the shared code it uses
+/// besides the prelude.
 macro_rules! scripts {
-    ($($name:ident = $file:literal [$($shared:ident),*],)*) => {
+    ($($name:ident = $file:literal $(+ $parts:literal)? [$($shared:ident),*],)*) => {
         /// A script.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Script {
@@ -30,10 +31,14 @@ macro_rules! scripts {
 
         impl Script {
             fn code(self) -> String {
-                let (shared, code): (&[&str], _) = match self {
-                    $(Self::$name => (&[$($shared),*], include_str!(concat!("lua/", $file))),)*
+                let (shared, code, parts): (&[&str], _, _) = match self {
+                    $(Self::$name => (
+                        &[$($shared),*],
+                        include_str!(concat!("lua/", $file)),
+                        concat!($(include_str!(concat!("lua/", $parts)))?),
+                    ),)*
                 };
-                fold(&[PRELUDE, &shared.concat(), code].concat())
+                fold(&[PRELUDE, &shared.concat(), &weave(code, parts)].concat())
             }
         }
     };
@@ -48,6 +53,7 @@ scripts! {
     Set = "threads/set.lua" [],
     Push = "threads/push.lua" [],
     Write = "threads/write.lua" [OWNERS, RECORDS, LOG, INTEGERS, ARRAYS, TURNS],
+    WriteWithHistory = "threads/write.lua" + "threads/appends.lua" [OWNERS, RECORDS, LOG, INTEGERS, ARRAYS, TURNS, SCOPE],
     Destroy = "threads/destroy.lua" [OWNERS, RECORDS, LOG, TURNS],
     TakeTurn = "threads/take_turn.lua" [OWNERS, RECORDS, LOG, TURNS],
     RenewTurn = "threads/renew_turn.lua" [OWNERS, TURNS],
@@ -104,6 +110,21 @@ impl Script {
         cmd.arg(digests()[self as usize].as_str()).arg(keys);
         cmd
     }
+}
+
+/// Puts parts into a script: the lines behind `--+ name` in the one follow that line in the other. So a script for a
+/// rarer case costs the frequent one nothing.
+fn weave(code: &str, parts: &str) -> String {
+    const MARK: &str = "--+ ";
+    let parts = parts.split(MARK).skip(1);
+    let mut woven = String::with_capacity(code.len());
+    for line in code.split_inclusive('\n') {
+        woven.push_str(line);
+        let name = line.strip_prefix(MARK);
+        let part = name.and_then(|name| parts.clone().find_map(|part| part.strip_prefix(name)));
+        woven.push_str(part.unwrap_or_default());
+    }
+    woven
 }
 
 /// Puts the values of constants in the place of their names: each local variable costs Redis time in each call of
@@ -169,6 +190,17 @@ mod tests {
         assert_eq!(
             fold(code),
             "\nlocal X = {1}\nlocal a = 1 + AT_LEAST -- '>I4'\n"
+        );
+    }
+
+    #[test]
+    fn parts_follow_the_lines_that_name_them() {
+        let code = "a\n--+ one\nb\n--+ two\nc\n";
+
+        assert_eq!(weave(code, ""), code);
+        assert_eq!(
+            weave(code, "-- head\n--+ two\n2\n--+ one\n1\n1\n"),
+            "a\n--+ one\n1\n1\nb\n--+ two\n2\nc\n"
         );
     }
 

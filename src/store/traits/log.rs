@@ -23,6 +23,8 @@ pub struct Heads {
 pub struct Watched {
     /// Version and life; the default one when it does not exist.
     pub stamp: Stamp,
+    /// The place that the next item of its history gets; 1 without a history.
+    pub next_seq: u64,
     /// The newest position of its bucket at that moment.
     pub head: Position,
 }

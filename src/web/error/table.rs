@@ -213,6 +213,9 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::ItemIdReused { item } => {
             row(StatusCode::UNPROCESSABLE_ENTITY, "item_id_reused").with("item", item)
         }
+        Refusal::AppendReusesId { operation } => {
+            row(StatusCode::UNPROCESSABLE_ENTITY, "item_id_reused").with("operation", operation)
+        }
         Refusal::VersionMismatch { current } => {
             row(StatusCode::PRECONDITION_FAILED, "version_mismatch")
                 .with("current_version", current.version)

@@ -1,7 +1,7 @@
 //! Histories: places without gaps, items once, within their limit.
 
 use threadkeep::domain::Refusal;
-use threadkeep::domain::scope::{HistorySummary, ScopeWrite};
+use threadkeep::domain::scope::{HistorySummary, Removal, ScopeWrite};
 use threadkeep::store::HistoryFrom::{After, Before};
 
 use super::room::Room;
@@ -28,6 +28,7 @@ async fn places_count_from_1_without_gaps(room: Room) {
     let expected = HistorySummary {
         first_seq: 1,
         next_seq: 4,
+        removed: 0,
         bytes: 3 * 66,
     };
     assert_eq!(summary(&session).await, expected);
@@ -172,7 +173,6 @@ async fn a_refused_item_undoes_the_operations(room: Room) {
     let before = session.whole().await;
     let write = ScopeWrite {
         operations: &[set("k", "1"), increment("n", 1)],
-        clears_history: false,
         history: &[item("b", "1"), item("a", "2")],
         seals: true,
         ..session.blank()
@@ -235,6 +235,7 @@ async fn places_are_not_given_again_after_a_clear(room: Room) {
     let empty = HistorySummary {
         first_seq: 3,
         next_seq: 3,
+        removed: 0,
         bytes: 0,
     };
     assert_eq!(summary(&session).await, empty);
@@ -251,7 +252,7 @@ async fn a_clear_comes_before_the_items_of_its_write(room: Room) {
     let session = room.session().keeping(2 * 66, false);
     session.add(&[a.clone(), b.clone()]).await;
     let write = ScopeWrite {
-        clears_history: true,
+        removes: Some(Removal::All),
         history: &[item("a", "7"), b],
         ..session.blank()
     };

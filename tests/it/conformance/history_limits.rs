@@ -79,6 +79,7 @@ async fn the_oldest_make_room_where_that_is_the_rule(room: Room) {
     let expected = HistorySummary {
         first_seq: 3,
         next_seq: 6,
+        removed: 0,
         bytes: 3 * 66,
     };
     assert_eq!(summary(&session).await, expected);

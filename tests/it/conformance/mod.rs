@@ -69,6 +69,7 @@ macro_rules! over_every_store_and_confirmed {
 pub(crate) use over_every_store;
 pub(crate) use over_every_store_and_confirmed;
 
+mod appends;
 mod archives;
 mod arrays;
 mod concurrency;
@@ -84,6 +85,7 @@ mod expiry;
 mod guards;
 mod histories;
 mod history_limits;
+mod history_removals;
 mod idempotency;
 mod idle_namespaces;
 mod increments;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use threadkeep::domain::scope::{
     Appended, HistoryItem, HistoryLimit, Kept, KeyRule, KvAnswer, KvOperation, Lifetime, NewTask,
-    RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeValue, ScopeWrite,
+    RecordChange, Removal, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeValue, ScopeWrite,
     ScopeWritten, TaskList, TaskStatus, TasksChange,
 };
 use threadkeep::domain::{Access, IdempotencyKey, Precondition, Refusal, Stamp};
@@ -216,9 +216,18 @@ impl Place {
         places(&self.try_add(history).await.unwrap())
     }
 
+    /// Removes items from the history.
+    pub(crate) async fn remove(&self, removal: Removal<'_>) -> ScopeWritten {
+        let write = ScopeWrite {
+            removes: Some(removal),
+            ..self.blank()
+        };
+        self.write(&write).await.unwrap()
+    }
+
     pub(crate) async fn clear_history(&self) -> ScopeWritten {
         let write = ScopeWrite {
-            clears_history: true,
+            removes: Some(Removal::All),
             ..self.blank()
         };
         self.write(&write).await.unwrap()
@@ -341,11 +350,13 @@ fn refusal<T>(result: Result<T, WriteError>) -> Result<T, Refusal> {
 
 /// The items of a page, each as place, id and value.
 pub(crate) fn words(page: &HistoryPage) -> Vec<(u64, String, String)> {
-    let word = |kept: &Kept| {
-        let value = kept.value.as_str().to_owned();
-        (kept.seq, kept.id.to_string(), value)
-    };
     page.items.iter().map(word).collect()
+}
+
+/// An item as place, id and value.
+pub(crate) fn word(kept: &Kept) -> (u64, String, String) {
+    let value = kept.value.as_str().to_owned();
+    (kept.seq, kept.id.to_string(), value)
 }
 
 /// Each place, and whether the item was there already.

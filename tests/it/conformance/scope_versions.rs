@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{KvAnswer, KvOperation, ScopeWrite};
+use threadkeep::domain::scope::{KvAnswer, KvOperation, Removal, ScopeWrite};
 use threadkeep::domain::{Life, Precondition, Refusal, Stamp};
 
 use super::room::{Room, numbered_once};
@@ -176,7 +176,7 @@ async fn an_unmet_condition_comes_before_all_that_the_write_does(room: Room) {
     let write = ScopeWrite {
         operations: &[increment("t", 1)],
         history: &[item("1", "1")],
-        clears_history: true,
+        removes: Some(Removal::All),
         seals: true,
         precondition: Some(Precondition::Version(5)),
         ..session.blank()

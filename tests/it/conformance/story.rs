@@ -121,6 +121,10 @@ pub(crate) fn words(event: &Event) -> String {
         ),
         EventKind::KvUpdated { keys } => format!("kv {}", list(keys)),
         EventKind::TaskListUpdated => "tasks".into(),
+        EventKind::HistoryAppended {
+            first_seq,
+            last_seq,
+        } => format!("appended {first_seq}-{last_seq}"),
     };
     format!("#{} v{} {what}", event.sequence, event.version)
 }

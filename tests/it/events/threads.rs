@@ -7,6 +7,7 @@ use threadkeep::domain::{Policy, Retention};
 
 use super::{Ear, UNWATCHED, over_every_store, replica, soon};
 use crate::conformance::room::{Room, delete, push, set};
+use crate::conformance::scope_room::numbered;
 
 async fn what_happens_is_heard_in_order(room: Room) {
     let events = replica(&room);
@@ -115,6 +116,74 @@ async fn who_comes_back_to_what_is_as_it_was_hears_nothing(room: Room) {
     room.advance(UNWATCHED);
     let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
 
+    ear.is_quiet().await;
+    assert_eq!(events.counters().resets.get(), 0);
+}
+
+async fn appends_are_heard_among_the_changes(room: Room) {
+    let events = replica(&room);
+    let thread = room.subject();
+    let history = room.scope_of(&thread);
+    let mut ear = Ear::of(&events, &thread).await;
+
+    thread.merge(&[set("k", "1")]).await;
+    history.add(&numbered(1..3)).await;
+    thread.merge(&[set("k", "2")]).await;
+    history.add(&numbered(1..4)).await;
+
+    let expected = [
+        r#"#1 v1 created ["k"]"#,
+        "#2 v1 appended 1-2",
+        r#"#3 v2 updated ["k"]"#,
+        "#4 v2 appended 3-3",
+    ];
+    assert_eq!(ear.hear_all(4).await, expected);
+    let cursor = ear.cursor;
+    drop(ear);
+
+    history.add(&numbered(4..5)).await;
+    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    assert_eq!(ear.hear().await.unwrap(), "#5 v2 appended 4-4");
+    ear.is_quiet().await;
+    assert_eq!(events.counters().resets.get(), 0);
+}
+
+async fn an_append_that_was_not_logged_is_a_reset(room: Room) {
+    let events = replica(&room);
+    let thread = room.subject();
+    let history = room.scope_of(&thread);
+    thread.merge(&[set("k", "1")]).await;
+    let cursor = Ear::of(&events, &thread).await.cursor;
+    room.advance(UNWATCHED);
+
+    history.add(&numbered(1..3)).await;
+    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    assert_eq!(ear.hear().await.unwrap(), "reset v1");
+    history.add(&numbered(3..4)).await;
+    assert_eq!(ear.hear().await.unwrap(), "#2 v1 appended 3-3");
+
+    ear.is_quiet().await;
+    assert_eq!(events.counters().resets.get(), 1);
+}
+
+async fn a_restored_history_is_no_gap(room: Room) {
+    let events = replica(&room);
+    let thread = room.subject();
+    let history = room.scope_of(&thread);
+    let mut ear = Ear::of(&events, &thread).await;
+    thread.merge(&[set("k", "1")]).await;
+    history.add(&numbered(1..3)).await;
+    thread.destroy().await;
+    assert_eq!(ear.hear_all(3).await[2], "#3 v1 destroyed");
+
+    let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+    assert!(restored.unwrap().is_some());
+    history.add(&numbered(3..4)).await;
+
+    assert_eq!(
+        ear.hear_all(2).await,
+        [r#"#4 v2 created ["k"] restored"#, "#5 v2 appended 3-3"]
+    );
     ear.is_quiet().await;
     assert_eq!(events.counters().resets.get(), 0);
 }
@@ -337,6 +406,9 @@ over_every_store!(
     who_comes_back_hears_what_was_missed,
     who_comes_back_to_another_replica_goes_on_there,
     who_comes_back_to_what_is_as_it_was_hears_nothing,
+    appends_are_heard_among_the_changes,
+    an_append_that_was_not_logged_is_a_reset,
+    a_restored_history_is_no_gap,
     a_change_that_was_not_logged_is_a_reset,
     a_reset_comes_before_what_is_still_in_the_log,
     an_event_that_was_trimmed_is_a_reset,

@@ -1,4 +1,4 @@
-//! Histories of threads: only added to, from either end, exactly as sent.
+//! Histories of threads: read from either end, exactly as sent.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -180,9 +180,9 @@ async fn what_is_no_item_is_refused(server: &Server) {
     let conditional = conditional.header("if-match", "\"0\"");
     conditional.refused(400, "invalid_parameter").await;
     assert_eq!(thread.object().await["exists"], false);
-    let answer = thread.delete("history").send().await;
+    let answer = thread.put("history", "{}").send().await;
     answer.problem(405, "method_not_allowed");
-    assert_eq!(answer.header("allow"), Some("GET, HEAD, POST"));
+    assert_eq!(answer.header("allow"), Some("GET, HEAD, POST, DELETE"));
 }
 
 async fn a_page_is_bounded_by_bytes(server: &Server) {

@@ -72,6 +72,7 @@ mod examples;
 mod expiry;
 mod headers;
 mod history;
+mod history_changes;
 mod idempotency;
 mod identity;
 mod jwks;

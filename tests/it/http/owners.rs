@@ -239,6 +239,9 @@ fn doors(id: &str) -> Vec<Door> {
             "/history",
             Some(json!({"items": [{"id": "2", "value": 1}]})),
         ),
+        (Method::POST, "/history/take", None),
+        (Method::DELETE, "/history/1", None),
+        (Method::DELETE, "/history", None),
         (
             Method::POST,
             "/turn",

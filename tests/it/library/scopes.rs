@@ -115,6 +115,17 @@ async fn tasks_and_history_belong_to_the_thread(room: Room) {
         let page = history.read(HistoryFrom::Before(u64::MAX), 1).await?;
         assert_eq!(page.items[0].value.as_str(), "7");
         assert_eq!(page.summary.next_seq, 3);
+        history.append("m3", 8).await?;
+        let taken = history.take(1).await?;
+        assert_eq!((taken[0].seq, taken[0].value.as_str()), (3, "8"));
+        assert!(history.remove("m2").await?);
+        assert!(!history.remove("m2").await?);
+        assert!(history.clear().await?);
+        assert!(history.take(100).await?.is_empty());
+        for count in [0, 101] {
+            let refused = history.take(count).await;
+            assert!(matches!(refused, Err(ApiError::InvalidParameter(_))));
+        }
 
         thread.destroy().await?;
         assert!(tasks.list().await?.is_empty());
@@ -180,6 +191,8 @@ async fn what_can_be_no_key_or_value_is_refused(room: Room) {
         let short = kv.set_for("a", "", Duration::from_millis(999)).await;
         assert!(matches!(short, Err(ApiError::InvalidParameter(_))));
         let spaced = thread.history().append("a b", 1).await;
+        assert!(matches!(spaced, Err(ApiError::ScopePart { .. })));
+        let spaced = thread.history().remove("a b").await;
         assert!(matches!(spaced, Err(ApiError::ScopePart { .. })));
         assert_eq!(kv.version().await?, 0);
         done()

@@ -23,8 +23,8 @@ impl History {
         self.watched_until = self.watched_until.max(now + WATCHED);
     }
 
-    /// A write was accepted that left this.
-    pub(super) fn write(&mut self, left: Mark, now: Duration) {
+    /// A write was accepted that left this, and perhaps appended something.
+    pub(super) fn write(&mut self, left: Mark, appends: bool, now: Duration) {
         let (version, life) = left;
         if self.open == Some((version - 1, life)) {
             if now < self.watched_until {
@@ -33,6 +33,9 @@ impl History {
             self.open = Some(left);
         } else {
             self.begin(left, "created");
+        }
+        if appends && now < self.watched_until {
+            self.told.push((left, "appended"));
         }
     }
 
@@ -72,6 +75,7 @@ impl History {
                 EventKind::Completed(_) => "completed",
                 EventKind::KvUpdated { .. } => "kv",
                 EventKind::TaskListUpdated => "tasks",
+                EventKind::HistoryAppended { .. } => "appended",
             };
             (event.sequence, ((event.version, *life), word))
         });

@@ -120,6 +120,8 @@ pub(crate) enum Op {
     Push(&'static str, String, Option<u64>, Mismatch),
     Pop(&'static str, u64),
     Increment(&'static str, i64),
+    /// The id and the value of an item for the history.
+    Append(&'static str, String),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -156,4 +158,5 @@ pub(crate) enum ReadStep {
     Value(&'static str, Option<Slice>),
     Keys,
     Thread,
+    History,
 }

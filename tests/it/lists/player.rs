@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use threadkeep::domain::scope::{HistoryLimit, ScopeId};
 use threadkeep::domain::{
     Access, Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation,
     Owner, OwnerChange, Policy, Position, Precondition, Refusal, Stamp, TakeTurn, Thread,
     Tombstone, TurnToken, Write, Written,
 };
-use threadkeep::store::{Archive, Backend, Clock, Destroy, Destroyed, WriteError};
+use threadkeep::store::{Archive, Backend, Clock, Destroy, Destroyed, HistoryFrom, WriteError};
 
 use super::history::{History, WATCHED};
 use super::{Caller, Expects, Heed, List, Mark, Op, OwnerStep, ReadStep, Step, Wanted, WriteStep};
 use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
+use crate::conformance::scope_room::item;
 use crate::conformance::story;
 
 /// One thread and what was seen of it.
@@ -251,6 +253,10 @@ impl Player {
             tombstone: self.tombstone(step.tombstone),
             idempotency: step.idempotency.map(|key| idempotency(key, step)),
             describe: step.describe,
+            history: HistoryLimit {
+                max_bytes: 600,
+                drops_oldest: step.ttl.is_some(),
+            },
             ..self.subject.blank()
         };
         match self.subject.write(&write).await {
@@ -370,6 +376,19 @@ impl Player {
                     (found.stamp, format!("{keys:?}"))
                 })
             }
+            ReadStep::History => {
+                let scope = ScopeId::Thread(*id);
+                let (from, scopes) = (HistoryFrom::After(0), &self.backend);
+                let page = scopes.read_history(&scope, Access::All, from, 100).await;
+                page.unwrap().map(|page| {
+                    let items = page
+                        .items
+                        .iter()
+                        .map(|kept| (kept.seq, kept.id.as_str(), kept.value.as_str()));
+                    let items: Vec<_> = items.collect();
+                    (Stamp::default(), format!("{items:?} {:?}", page.summary))
+                })
+            }
             ReadStep::Thread => {
                 let thread = store.get_thread(id, access).await?;
                 let thread = thread.map(|thread| self.description(thread));
@@ -383,7 +402,10 @@ impl Player {
     fn written(&mut self, written: Written) -> Outcome {
         let left = self.mark(written.stamp);
         if !written.replayed {
-            self.history.write(left, self.ahead());
+            let is_new =
+                |answer: &Answer| matches!(answer, Answer::Appended(_, new) if !new.repeated);
+            let appends = written.answers.iter().any(is_new);
+            self.history.write(left, appends, self.ahead());
         }
         Outcome::Written {
             stamp: left,
@@ -477,6 +499,7 @@ fn operation(op: &Op) -> Operation {
             count: *count,
         },
         Op::Increment(key, by) => increment(key, *by),
+        Op::Append(id, value) => Operation::Append(item(id, value)),
     }
 }
 

@@ -253,6 +253,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (key(), prop_oneof![3 => 1u64..6, 1 => 6u64..60, 1 => Just(1_000)])
             .prop_map(|(key, count)| Op::Pop(key, count)),
         3 => (key(), select(&AMOUNTS[..])).prop_map(|(key, by)| Op::Increment(key, by)),
+        3 => (select(&["a", "b", "c"][..]), scalar()).prop_map(|(id, value)| Op::Append(id, value)),
     ]
 }
 
@@ -372,5 +373,6 @@ fn read() -> impl Strategy<Value = ReadStep> {
             .prop_map(|(key, slice)| ReadStep::Value(key, slice)),
         1 => Just(ReadStep::Keys),
         1 => Just(ReadStep::Thread),
+        1 => Just(ReadStep::History),
     ]
 }

@@ -65,7 +65,7 @@ pub(crate) struct WriteStep {
     pub(crate) operations: Vec<Op>,
     pub(crate) tasks: Option<(usize, Option<Wanted>)>,
     pub(crate) record: Option<(&'static str, Option<Expects>)>,
-    pub(crate) clears_history: bool,
+    pub(crate) removes: Option<Removes>,
     /// Ids and values.
     pub(crate) items: Vec<(&'static str, String)>,
     pub(crate) seals: bool,
@@ -73,6 +73,14 @@ pub(crate) struct WriteStep {
     pub(crate) precondition: Option<Wanted>,
     /// A key by number; the step itself is the request.
     pub(crate) idempotency: Option<u8>,
+}
+
+/// The items to remove from the history.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Removes {
+    All,
+    Item(&'static str),
+    Newest(usize),
 }
 
 #[derive(Debug, Clone)]

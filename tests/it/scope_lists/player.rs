@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use threadkeep::domain::scope::{
-    Appended, HistoryItem, HistorySummary, KvAnswer, KvOperation, RecordChange, ScopeWrite,
-    ScopeWritten, TasksChange,
+    Appended, HistoryItem, HistorySummary, KvAnswer, KvOperation, RecordChange, Removal,
+    ScopeWrite, ScopeWritten, TasksChange,
 };
 use threadkeep::domain::{
     Fingerprint, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp, ThreadId,
@@ -14,9 +14,9 @@ use threadkeep::store::{
 };
 
 use super::reference::Reference;
-use super::{Bound, Expects, Kind, List, Op, Step, ThreadStep, Wanted, WriteStep};
+use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, WriteStep};
 use crate::conformance::room::{Room, Subject};
-use crate::conformance::scope_room::{Place, fill, increment, item, key, record, set, tasks};
+use crate::conformance::scope_room::{Place, fill, increment, item, key, record, set, tasks, word};
 
 /// A version, and a life by the place at which it was first seen.
 type Mark = (u64, usize);
@@ -51,6 +51,9 @@ pub(crate) enum Outcome {
         keys: u32,
         answers: Vec<KvAnswer>,
         appended: Vec<Appended>,
+        removed: u64,
+        /// Place, id and value of each item that was taken.
+        taken: Vec<(u64, String, String)>,
         replayed: bool,
     },
     Refused(Refusal),
@@ -157,12 +160,22 @@ impl Player {
         });
         let record = step.record.map(|(new, expects)| self.record(new, expects));
         let items: Vec<HistoryItem> = step.items.iter().map(|(id, it)| item(id, it)).collect();
+        let removed_id = match step.removes {
+            Some(Removes::Item(id)) => id,
+            _ => "none",
+        };
+        let removed_id = item(removed_id, "1").id;
+        let removes = step.removes.map(|removes| match removes {
+            Removes::All => Removal::All,
+            Removes::Item(_) => Removal::Item(&removed_id),
+            Removes::Newest(count) => Removal::Newest(count),
+        });
         let write = ScopeWrite {
             makes: step.makes,
             operations: &operations,
             tasks: tasks.as_ref(),
             record: record.as_ref(),
-            clears_history: step.clears_history,
+            removes,
             history: &items,
             seals: step.seals,
             ttl: step.ttl,
@@ -185,6 +198,8 @@ impl Player {
             keys: written.keys,
             answers: written.answers,
             appended: written.appended,
+            removed: written.removed,
+            taken: written.taken.iter().map(word).collect(),
             replayed: written.replayed,
         }
     }

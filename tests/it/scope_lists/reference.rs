@@ -166,6 +166,8 @@ impl Reference {
             keys: held.document.keys(),
             answers: applied.answers,
             appended: applied.appended,
+            removed: applied.removed,
+            taken: applied.taken,
             replayed: false,
         };
         world.scope = Some(held);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use threadkeep::domain::scope::{HistoryLimit, KeyRule, Lifetime, ScopePolicy};
 
-use super::{Bound, Expects, Kind, List, Op, Step, ThreadStep, Wanted, WriteStep};
+use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, WriteStep};
 
 /// Few, so that steps meet; each could be taken for something else.
 const KEYS: [&str; 9] = ["k", "l", "", "M", "T", "R", "kk", "x\n", "é\u{2028}"];
@@ -140,6 +140,10 @@ fn step() -> impl Strategy<Value = Step> {
             items,
             ..WriteStep::default()
         })),
+        3 => removes().prop_map(|removes| Step::Write(WriteStep {
+            removes: Some(removes),
+            ..WriteStep::default()
+        })),
         12 => write().prop_map(Step::Write),
         2 => Just(beginning(Kind::Other)),
         3 => (values(), any::<bool>()).prop_map(|(values, all)| Step::Read { values, all }),
@@ -169,7 +173,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
     let changes = (
         option::weighted(0.3, (0usize..4, option::weighted(0.5, wanted()))),
         option::weighted(0.2, (text(), option::weighted(0.5, expects))),
-        prop::bool::weighted(0.1),
+        option::weighted(0.2, removes()),
         prop_oneof![2 => Just(Vec::new()), 1 => items()],
     );
     (
@@ -187,7 +191,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
                 operations,
                 tasks: changes.0,
                 record: changes.1,
-                clears_history: changes.2,
+                removes: changes.2,
                 items: changes.3,
                 seals,
                 ttl,
@@ -236,6 +240,14 @@ fn items() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         1 => (1usize..300).prop_map(|digits| "7".repeat(digits)),
     ];
     vec((select(&IDS[..]), value), 1..5)
+}
+
+fn removes() -> impl Strategy<Value = Removes> {
+    prop_oneof![
+        1 => Just(Removes::All),
+        2 => select(&IDS[..]).prop_map(Removes::Item),
+        2 => (1usize..4).prop_map(Removes::Newest),
+    ]
 }
 
 fn wanted() -> impl Strategy<Value = Wanted> {

@@ -32,8 +32,10 @@ pub(crate) fn drop_skipped(keys: &mut BTreeSet<Key>, operations: &[Operation], a
     // a set, since there may be 10,000 keys and 100,000 operations
     let mut done = BTreeSet::new();
     for (operation, answer) in operations.iter().zip(answers) {
-        let Some(key) = operation.key() else {
-            return;
+        let key = match operation.key() {
+            Some(key) => key,
+            None if matches!(operation, Operation::Clear) => return,
+            None => continue,
         };
         if *answer != Answer::Skipped {
             done.insert(key);

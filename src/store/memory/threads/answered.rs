@@ -2,7 +2,7 @@
 
 use super::records::Remembered;
 use crate::domain::heap::Heap;
-use crate::domain::scope::{Appended, KvAnswer, ScopeWritten};
+use crate::domain::scope::{Appended, Kept, KvAnswer, ScopeWritten};
 use crate::domain::{Answer, Refusal, TurnGranted, Written, heap};
 use crate::store::{self, Destroyed};
 
@@ -76,6 +76,7 @@ impl Heap for Answered {
         let thread = written.thread.as_ref();
         let popped = written.answers.iter().map(|answer| match answer {
             Answer::Popped(elements) => elements.heap_bytes(),
+            Answer::Appended(id, _) => id.heap_bytes(),
             _ => 0,
         });
         heap::array::<Answer>(written.answers.capacity())
@@ -119,17 +120,22 @@ impl Heap for ScopeAnswered {
             Self::Written(written) => {
                 heap::array::<KvAnswer>(written.answers.capacity())
                     + heap::array::<Appended>(written.appended.capacity())
+                    + heap::array::<Kept>(written.taken.capacity())
+                    + written.taken.iter().map(Heap::heap_bytes).sum::<u64>()
             }
             Self::Ended(_) => 0,
         }
     }
 }
 
-/// 8 bytes for each result of an operation and each item of the history.
+/// 8 bytes for each result of an operation and each appended item, and the size of each item that was taken.
 impl Remembered for ScopeAnswered {
     fn cost_bytes(&self) -> u64 {
         match self {
-            Self::Written(written) => 8 * (written.answers.len() + written.appended.len()) as u64,
+            Self::Written(written) => {
+                let taken = written.taken.iter().map(Kept::cost_bytes);
+                8 * (written.answers.len() + written.appended.len()) as u64 + taken.sum::<u64>()
+            }
             Self::Ended(_) => 8,
         }
     }

@@ -8,13 +8,13 @@ use super::listed::Place;
 use super::living::Living;
 use super::records::Records;
 use crate::domain::heap::Heap;
-use crate::domain::scope::{ScopeWrite, ScopeWritten};
+use crate::domain::scope::{HistorySummary, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
 use crate::domain::{
-    Access, Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition, Refusal,
-    Stamp, TakeTurn, Thread, Tombstone, TurnGranted, TurnToken, Write, Written, heap,
+    Access, Answer, Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition,
+    Refusal, Stamp, TakeTurn, Thread, Tombstone, TurnGranted, TurnToken, Write, Written, heap,
 };
-use crate::store::held_scope::{HeldScope, check_version};
+use crate::store::held_scope::{HeldScope, appended, check_version};
 use crate::store::memory::log::names;
 use crate::store::memory::past::Step;
 use crate::store::memory::slots::Due;
@@ -83,6 +83,15 @@ impl Entry {
         living.map_or(Stamp::default(), |living| living.stamp)
     }
 
+    /// The place that the next item of the thread's history gets.
+    pub(crate) fn next_seq(&self, now_ms: u64) -> u64 {
+        let living = self.living(now_ms);
+        let scope = living.and_then(|living| living.scope.as_ref());
+        scope
+            .map_or(HistorySummary::EMPTY, |scope| scope.history())
+            .next_seq
+    }
+
     /// Whether there is a thread, or one whose end is still to be logged.
     pub(crate) fn has_thread(&self) -> bool {
         self.living.is_some()
@@ -136,12 +145,12 @@ impl Entry {
         }
         self.check_turn(write.turn, now_ms)?;
         check(write.precondition, self.stamp(now_ms))?;
-        let is_watched = self.watched_until_ms > now_ms || step.past.is_all_watched(now_ms);
+        let is_watched = self.is_watched(step);
         let written = match &mut self.living {
             Some(living) if is_watched => update(living, write, step)?,
             Some(living) => living.write(write, now_ms)?,
             None => {
-                let (living, written) = create(write, step)?;
+                let (living, written) = create(write, is_watched, step)?;
                 self.living = Some(living);
                 self.tombstone_ends_ms = 0;
                 written
@@ -152,6 +161,11 @@ impl Entry {
             self.records.add(key, answer, now_ms, self.due_ms());
         }
         Ok(written)
+    }
+
+    /// Whether changes are logged.
+    fn is_watched(&self, step: &Step<'_>) -> bool {
+        self.watched_until_ms > step.now_ms || step.past.is_all_watched(step.now_ms)
     }
 
     /// Whether a write is one that a tombstone stops.
@@ -262,12 +276,13 @@ impl Entry {
         if self.is_unbound(write.access, now_ms) {
             return Err(Refusal::NoThread);
         }
+        let is_watched = self.is_watched(step);
         let Some(living) = &mut self.living else {
             HeldScope::new(Life::default(), now_ms).write(write, now_ms)?;
             return Err(Refusal::NoThread);
         };
         let done = living.write_scope(write, now_ms)?;
-        step.log_scope(living, &done);
+        step.log_scope(living, &done, is_watched);
         let written = done.written;
         if let Some(key) = write.idempotency {
             let ends_ms = living.expires_ms();
@@ -417,7 +432,11 @@ impl Due for Entry {
 }
 
 /// A first write.
-fn create(write: &Write<'_>, step: &mut Step<'_>) -> Result<(Living, Written), Refusal> {
+fn create(
+    write: &Write<'_>,
+    is_watched: bool,
+    step: &mut Step<'_>,
+) -> Result<(Living, Written), Refusal> {
     let sequence = step.past.finals.sequence(step.id);
     let mut living = Living::new(write.policy, sequence, step.now_ms);
     let written = living.write(write, step.now_ms)?;
@@ -426,6 +445,9 @@ fn create(write: &Write<'_>, step: &mut Step<'_>) -> Result<(Living, Written), R
         restored: false,
     };
     step.log(&mut living, kind);
+    if is_watched {
+        log_appended(&mut living, &written, step);
+    }
     Ok((living, written))
 }
 
@@ -440,7 +462,19 @@ fn update(living: &mut Living, write: &Write<'_>, step: &mut Step<'_>) -> Result
         metadata: write.metadata.is_some(),
     };
     step.log(living, kind);
+    log_appended(living, &written, step);
     Ok(written)
+}
+
+/// Logs the items that a write has appended to the history.
+fn log_appended(living: &mut Living, written: &Written, step: &mut Step<'_>) {
+    let places = written.answers.iter().filter_map(|answer| match answer {
+        Answer::Appended(_, appended) => Some(appended),
+        _ => None,
+    });
+    if let Some(kind) = appended(places) {
+        step.log(living, kind);
+    }
 }
 
 fn check(precondition: Option<Precondition>, stamp: Stamp) -> Result<(), Refusal> {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::listed::Place;
 use crate::domain::heap::Heap;
-use crate::domain::scope::ScopeWrite;
+use crate::domain::scope::{ScopePolicy, ScopeWrite};
 use crate::domain::threads::turn::{LastTurn, check_turn};
 use crate::domain::{
-    Document, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread, TurnToken, Write,
-    Written, heap,
+    Answer, Document, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread, TurnToken,
+    Write, Written, appends, heap,
 };
 use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::millis;
@@ -90,12 +90,14 @@ impl Living {
     pub(crate) fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
         self.document.check(write.guards)?;
         self.check_metadata(write)?;
+        let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
         let owner = write.owner.apply(self.owner.as_ref());
         if !write.has_place && owner.is_some() && owner != self.owner.as_ref() {
             return Err(Refusal::NoPlace);
         }
         // the last step that can refuse, and it changes nothing if it does
-        let answers = self.document.apply(write.operations, write.policy)?;
+        self.append(write, &mut answers, now_ms)?;
+        self.document.commit(changes);
         if let Some(change) = write.metadata {
             self.metadata = Some(change.new.clone());
         }
@@ -129,6 +131,39 @@ impl Living {
         };
         self.slide(now_ms);
         Ok(done)
+    }
+
+    /// Appends the items of a write to the history, or none, and answers for their operations.
+    fn append(
+        &mut self,
+        write: &Write<'_>,
+        answers: &mut [Answer],
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        let (places, items): (Vec<_>, Vec<_>) = appends(write.operations)
+            .map(|(place, item)| (place, item.clone()))
+            .unzip();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let policy = ScopePolicy::of_thread(write.history);
+        let of_scope = ScopeWrite {
+            history: &items,
+            ..ScopeWrite::new(&policy)
+        };
+        let done = self
+            .write_scope(&of_scope, now_ms)
+            .map_err(|refusal| match refusal {
+                Refusal::ItemIdReused { item } => Refusal::AppendReusesId {
+                    operation: places[item],
+                },
+                refusal => refusal,
+            })?;
+        let appended = items.into_iter().zip(done.written.appended);
+        for (place, (item, appended)) in places.into_iter().zip(appended) {
+            answers[place] = Answer::Appended(item.id, appended);
+        }
+        Ok(())
     }
 
     /// Whether a write with that token, or without any, may be done.

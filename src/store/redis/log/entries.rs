@@ -101,6 +101,13 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
                 keys: scope_keys(more)?,
             },
             (6, _) => EventKind::TaskListUpdated,
+            (7, _) => {
+                let (first, last) = more.split_once(' ').ok_or(CORRUPT)?;
+                EventKind::HistoryAppended {
+                    first_seq: first.parse().map_err(|_| CORRUPT)?,
+                    last_seq: last.parse().map_err(|_| CORRUPT)?,
+                }
+            }
             _ => return Err(CORRUPT),
         },
     })

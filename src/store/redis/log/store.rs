@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::{entries, interest};
+use crate::domain::scope::{HistorySummary, ScopeId};
 use crate::domain::{Completed, Event, Life, Position, Stamp, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, bucket_number};
+use crate::store::redis::scopes::replies as scope_replies;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
@@ -124,11 +126,12 @@ impl EventLog for RedisStore {
 impl RedisStore {
     fn watch_one(&self, id: &ThreadId, lasts: Duration) -> Command {
         let bucket = self.names.bucket_of(id);
-        let mut cmd = Script::Watch.call(4);
+        let mut cmd = Script::Watch.call(5);
         cmd.arg(bucket.thread(id))
             .arg(bucket.watch(id))
             .arg(&bucket.log)
             .arg(&bucket.horizon)
+            .arg(&self.names.scope(&ScopeId::Thread(*id)).scope)
             .arg(self.ahead())
             .arg(millis(lasts));
         cmd
@@ -137,8 +140,12 @@ impl RedisStore {
 
 fn watched(reply: Value) -> Result<Watched, StoreError> {
     let reply = array(reply)?;
-    let [version, life, last, horizon] = &reply[..] else {
+    let [version, life, last, horizon, scope] = &reply[..] else {
         return Err(UNKNOWN);
+    };
+    let history = match scope {
+        Value::Nil => HistorySummary::EMPTY,
+        meta => scope_replies::history(bytes(meta)?)?,
     };
     let life: [u8; 8] = bytes(life)?.try_into().map_err(|_| UNKNOWN)?;
     Ok(Watched {
@@ -146,6 +153,7 @@ fn watched(reply: Value) -> Result<Watched, StoreError> {
             version: integer(version)?,
             life: Life(u64::from_be_bytes(life)),
         },
+        next_seq: history.next_seq,
         head: entries::newest(last, horizon)?,
     })
 }

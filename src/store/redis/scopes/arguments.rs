@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::domain::Life;
-use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, ScopeId, ScopeWrite};
+use crate::domain::scope::{
+    KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
+};
 use crate::store::ScopeParts;
 use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put};
 pub(super) use crate::store::redis::threads::arguments::{turn, who};
@@ -57,7 +59,12 @@ pub(crate) fn write(
             write.record.and_then(|record| record.expected.as_ref()),
         ))
         .arg(turn(write.turn))
-        .arg(who(write.access));
+        .arg(who(write.access))
+        .arg(match write.removes {
+            None | Some(Removal::All) => String::new(),
+            Some(Removal::Item(id)) => format!("I{id}"),
+            Some(Removal::Newest(count)) => format!("N{count}"),
+        });
     for operation in write.operations {
         add_operation(cmd, operation);
     }
@@ -83,7 +90,7 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
     let flags = [
         write.makes,
         policy.is_made,
-        write.clears_history,
+        write.removes == Some(Removal::All),
         write.seals,
         policy.history.drops_oldest,
         logs_all,

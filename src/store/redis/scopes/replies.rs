@@ -14,6 +14,8 @@ use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is
 use crate::store::{Answered, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
+/// The number of empty places in the history, which follows if there are any.
+const GAPS_BYTES: usize = 6;
 const SEALED: u64 = 1;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 
@@ -31,7 +33,8 @@ struct Meta {
 
 impl Meta {
     fn read(packed: &[u8]) -> Result<Self, StoreError> {
-        if packed.len() != META_BYTES {
+        let gaps_bytes = packed.len().checked_sub(META_BYTES).ok_or(CORRUPT)?;
+        if gaps_bytes != 0 && gaps_bytes != GAPS_BYTES {
             return Err(CORRUPT);
         }
         let mut rest = packed;
@@ -45,11 +48,17 @@ impl Meta {
         // how long it lives, and when the first key's time passes
         take(&mut rest, 12);
         let tasks_version = take(&mut rest, 6);
-        let history = HistorySummary {
+        let mut history = HistorySummary {
             first_seq: take(&mut rest, 6),
             next_seq: take(&mut rest, 6),
             bytes: take(&mut rest, 6),
+            removed: 0,
         };
+        // the number of its events
+        take(&mut rest, 4);
+        if gaps_bytes > 0 {
+            history.removed = take(&mut rest, GAPS_BYTES);
+        }
         Ok(Self {
             flags,
             stamp: Stamp { version, life },
@@ -141,6 +150,10 @@ pub(super) fn item(entry: &Value) -> Result<Kept, StoreError> {
         return Err(CORRUPT);
     };
     let (seq, _) = text(place)?.split_once('-').ok_or(UNKNOWN)?;
+    kept(seq, at, id, value)
+}
+
+fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<Kept, StoreError> {
     Ok(Kept {
         seq: seq.parse().map_err(|_| UNKNOWN)?,
         id: text(id)?.parse().map_err(|_| CORRUPT)?,
@@ -151,7 +164,7 @@ pub(super) fn item(entry: &Value) -> Result<Kept, StoreError> {
 
 /// Bytes of the items of a write that was not done, since more of the oldest items have to go than one
 /// script drops.
-pub(super) fn lacks_room(reply: &Value) -> Option<u64> {
+pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
     match reply {
         Value::Array(reply) => match &reply[..] {
             [Value::BulkString(tag), Value::BulkString(code), added]
@@ -168,20 +181,35 @@ pub(super) fn lacks_room(reply: &Value) -> Option<u64> {
 /// The reply of the script that writes.
 pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritten, WriteError> {
     let reply = accepted(array(reply)?, write.policy)?;
-    let [_, replayed, packed, answers, places] = &reply[..] else {
+    let [_, replayed, packed, answers, places, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
+    };
+    // answers that servers of an earlier version remembered have nothing of removed items
+    let (removed, taken) = match rest {
+        [] => (0, rest),
+        [removed, taken @ ..] => (integer(removed)?, taken),
     };
     let meta = Meta::read(bytes(packed)?)?;
     let answers = parts(text(answers)?).map(answer);
-    let places = parts(text(places)?).map(place);
+    let places = parts(text(places)?).map(appended);
     Ok(ScopeWritten {
         stamp: meta.stamp,
         kv_bytes: meta.kv_bytes,
         keys: meta.keys,
         answers: answers.collect::<Result<_, _>>()?,
         appended: places.collect::<Result<_, _>>()?,
+        removed,
+        taken: taken.chunks(4).map(taken_item).collect::<Result<_, _>>()?,
         replayed: is_done(replayed)?,
     })
+}
+
+/// Place, time, id and value of an item.
+fn taken_item(item: &[Value]) -> Result<Kept, StoreError> {
+    match item {
+        [seq, at, id, value] => kept(text(seq)?, at, id, value),
+        _ => Err(UNKNOWN),
+    }
 }
 
 /// The reply of the script that ends a scope.
@@ -209,7 +237,8 @@ fn answer(text: &str) -> Result<KvAnswer, StoreError> {
     })
 }
 
-fn place(text: &str) -> Result<Appended, StoreError> {
+/// The outcome of appending an item.
+pub(crate) fn appended(text: &str) -> Result<Appended, StoreError> {
     let (seq, repeated) = text.split_once(' ').ok_or(UNKNOWN)?;
     Ok(Appended {
         seq: seq.parse().map_err(|_| UNKNOWN)?,

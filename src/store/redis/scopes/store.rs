@@ -120,7 +120,7 @@ impl RedisStore {
     /// Drops the oldest items of a history until it has at most `limit` bytes, a thousand at a time, so that other
     /// calls run in between. A write needs this before it only if it replaces more items than one script drops, and if
     /// nothing else rejects it.
-    async fn make_room(
+    pub(in crate::store::redis) async fn make_room(
         &self,
         calls: &Calls<'_>,
         keys: &ScopeKeys<'_>,

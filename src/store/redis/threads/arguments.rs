@@ -54,6 +54,12 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
     operations::add(cmd, write.guards, write.operations);
 }
 
+/// The arguments of the list script with items for the history.
+pub(crate) fn write_with_history(cmd: &mut Command, of: &Write<'_>, context: &WriteContext) {
+    write(cmd, of, context);
+    operations::add_items(cmd, of.operations, of.history);
+}
+
 /// A call of a fast script.
 pub(crate) struct Fast<'a> {
     pub(crate) script: Script,

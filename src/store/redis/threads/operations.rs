@@ -6,8 +6,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::arguments::put;
 use super::member::{field, plain_text};
-use crate::domain::{Array, Expected, Guard, Key, Mismatch, Operation, Value};
+use crate::domain::scope::HistoryLimit;
+use crate::domain::{Array, Expected, Guard, Key, Mismatch, Operation, Value, appends};
 use crate::store::redis::transport::commands::Command;
 
 /// The fields of a list, numbered from 1 in the order in which they first come up.
@@ -46,6 +48,22 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
         add_operation(cmd, &numbers, &mut run, operation, counts);
     }
     run.end(cmd);
+}
+
+/// Adds the items that operations append to the history, behind everything else.
+pub(crate) fn add_items(cmd: &mut Command, operations: &[Operation], limit: HistoryLimit) {
+    let mut count = 0;
+    for (_, item) in appends(operations) {
+        cmd.arg(item.id.as_str())
+            .arg(item.value.as_str())
+            .arg(&item.fingerprint().0[..]);
+        count += 1;
+    }
+    let mut packed = Vec::with_capacity(11);
+    put(&mut packed, count, 4);
+    put(&mut packed, limit.max_bytes, 6);
+    put(&mut packed, limit.drops_oldest.into(), 1);
+    cmd.arg(packed);
 }
 
 fn add_operation<'a>(
@@ -99,6 +117,7 @@ fn add_operation<'a>(
             run.end(cmd);
             cmd.arg("I").arg(number).arg(*by);
         }
+        Operation::Append(_) => {}
     }
 }
 

@@ -4,8 +4,11 @@ use redis::Value;
 
 use super::meta::Meta;
 use crate::domain::close_array;
-use crate::domain::{Answer, Json, Operation, Owner, Policy, Thread, Write, Written};
-use crate::store::redis::refusals::{accepted, unless_refused};
+use crate::domain::{
+    Answer, Json, Operation, Owner, Policy, Refusal, Thread, Write, Written, appends,
+};
+use crate::store::redis::refusals::{Limits, accepted, unless_refused};
+use crate::store::redis::scopes::replies::appended;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Destroyed, StoreError, WriteError};
 
@@ -15,7 +18,9 @@ const DESCRIBED: usize = 4;
 
 /// The reply of the list script.
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteError> {
-    let reply = accepted(array(reply)?, write.policy)?;
+    let limits = Limits::of(write.policy, &write.history);
+    let reply =
+        accepted(array(reply)?, limits).map_err(|error| in_list(error, write.operations))?;
     let [_, replayed, packed, results, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
@@ -117,10 +122,16 @@ fn answers(
     operations: &[Operation],
 ) -> Result<Vec<Answer>, StoreError> {
     let mut popped = popped.iter();
+    let mut appends = appends(operations);
     let mut answers = vec![Answer::Done; operations.len()];
     let places = operations.iter().enumerate();
     let mut speaking = places.filter(|(_, operation)| says_something(operation));
     for result in results.split(';').filter(|result| !result.is_empty()) {
+        if let Some(place) = result.strip_prefix('a') {
+            let (index, item) = appends.next().ok_or(UNKNOWN)?;
+            answers[index] = Answer::Appended(item.id.clone(), appended(place)?);
+            continue;
+        }
         let (index, answer) = match result.split_once(' ') {
             // a replay of an answer of an earlier release, which had the place
             Some((index, answer)) => (index.parse().map_err(|_| UNKNOWN)?, answer),
@@ -149,9 +160,29 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
     Ok(Json::from_compact(json))
 }
 
+/// A refusal with the place of its operation in the list: the script counts appends and other operations apart.
+fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
+    let WriteError::Refused(mut refusal) = error else {
+        return error;
+    };
+    if let Refusal::ItemIdReused { item } = refusal {
+        let operation = appends(operations)
+            .nth(item)
+            .map_or(item, |(index, _)| index);
+        return Refusal::AppendReusesId { operation }.into();
+    }
+    if let Some(index) = refusal.operation_mut() {
+        let others = operations.iter().enumerate();
+        let mut others = others.filter(|(_, other)| !matches!(other, Operation::Append(_)));
+        *index = others.nth(*index).map_or(*index, |(place, _)| place);
+    }
+    refusal.into()
+}
+
 fn says_something(operation: &Operation) -> bool {
     match operation {
-        Operation::Set { .. } | Operation::Clear => false,
+        // the answers of appends have a mark of their own
+        Operation::Set { .. } | Operation::Clear | Operation::Append(_) => false,
         Operation::Delete { .. }
         | Operation::Push { .. }
         | Operation::Pop { .. }

@@ -1,5 +1,5 @@
 -- Shared by the scripts that log events, and those that end threads.
-local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS = 1, 2, 3, 4, 5, 6
+local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED = 1, 2, 3, 4, 5, 6, 7
 local EXPIRED, DESTROYED_BY_HAND, LOST = 0, 1, 2
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'

@@ -1,15 +1,18 @@
 -- Has the changes of a thread logged from now on, whether it exists or not.
--- KEYS: 1 thread, 2 watch, 3 log, 4 horizon. ARGV: 1 ahead, 2 for how long.
--- Reply: version and life, the newest position of the log or nil, and that of the horizon.
+-- KEYS: 1 thread, 2 watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 ahead, 2 for how long.
+-- Reply: version and life, the newest position of the log or nil, that of the horizon, and the meta of the scope or nil.
 local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])
-local version, life = 0, NO_LIFE
+local version, life, scope = 0, NO_LIFE, false
 local m = living(KEYS[1], ahead)
 if m then
   life, version = unpack_(LIFE, m, LIFE_AT)
+  scope = call('HGET', KEYS[5], 'M')
+  -- else it is of a life whose end nobody saw
+  if scope and sub(scope, LIFE_AT, LIFE_END) ~= life then scope = false end
   if unpack_('>I6', m, WATCHED_AT) < now(ahead) + lasts then
     call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts) .. sub(m, META_BYTES + 1))
   end
 end
 if call('PTTL', KEYS[2]) < lasts + ahead then call('SET', KEYS[2], '1', 'PX', lasts + ahead) end
 local newest = call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
-return {version, life, newest and newest[1] or false, call('GET', KEYS[4])}
+return {version, life, newest and newest[1] or false, call('GET', KEYS[4]), scope}

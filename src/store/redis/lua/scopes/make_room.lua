@@ -6,7 +6,7 @@ local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 local _, s = open_scope(k, ahead, false, '')
 local over = s and s.history - tonumber(ARGV[2]) or 0
 if over <= 0 then return 1 end
-local found = oldest_items(k.history, s, over)
+local found = oldest_items(k.history, s, over, {})
 -- a full Redis refuses this, as it would refuse the write that the room is made for
 call('HSET', k.scope, 'M', pack_scope(s))
 drop_items(k, s, found)

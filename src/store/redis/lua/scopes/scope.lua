@@ -2,7 +2,8 @@
 --   M          meta: flags (1: rejects writes), life, version, bytes of the values, number of keys,
 --              created, updated, lifetime after a use (0: unlimited), when the first key expires
 --              (0: none does), version of the tasks, places of the
---              oldest and of the next item of the history, its bytes, number of its events
+--              oldest and of the next item of the history, its bytes, number of its events; then the number
+--              of places between these two whose items were removed, if there are any
 --   kKEY       a value
 --   xKEY       when it expires, if it does
 --   T          the task list as JSON, if there is one
@@ -14,15 +15,19 @@
 --   :j:NAME    its remembered answers, as records.lua has them
 -- The scope of a thread has no time to live of its own: it has the thread's life, and ends with it.
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'
-local SEALED = 1
+local SEALED, SCOPE_BYTES, GAPS = 1, 75, '>I6'
 local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Items of a history that one script drops at most: each takes about 4 us, and a large one can take the
 -- place of a hundred thousand small ones.
 local MOST_DROPPED = 1000
+-- Bytes of the items that one write takes at most, unless a single item has more.
+local MOST_TAKEN_BYTES = 1048576
 
+-- `items`: how many items the history has.
 local function pack_scope(s)
+  local gaps = s.next - s.first - s.items
   return pack(SCOPE, s.flags, s.life, s.version, s.bytes, s.keys, s.created, s.updated, s.ttl,
-    s.due, s.tasks, s.first, s.next, s.history, s.events)
+    s.due, s.tasks, s.first, s.next, s.history, s.events) .. (gaps > 0 and pack(GAPS, gaps) or '')
 end
 
 -- Forgets keys whose time has passed.
@@ -46,6 +51,20 @@ local function purge(key, s, ahead)
   call('HSET', key, 'M', pack_scope(s))
 end
 
+local function unpack_scope(m)
+  local s = {}
+  s.flags, s.life, s.version, s.bytes, s.keys, s.created, s.updated, s.ttl, s.due, s.tasks, s.first,
+    s.next, s.history, s.events = unpack_(SCOPE, m)
+  s.items = s.next - s.first - (#m > SCOPE_BYTES and unpack_(GAPS, m, SCOPE_BYTES + 1) or 0)
+  return s
+end
+
+-- A scope that nothing was written to yet.
+local function new_scope(life, ttl, ahead)
+  return {flags = 0, life = life, version = 0, bytes = 0, keys = 0, created = now(ahead), ttl = ttl,
+    due = 0, tasks = 0, first = 1, next = 1, history = 0, items = 0, events = 0}
+end
+
 -- The scope, its end moved if this is a use; or nil, and whether something is in its place that is
 -- over, and the refusal if the caller may not use its thread. Before that the meta of the thread, where `k.thread` is
 -- there.
@@ -59,9 +78,7 @@ local function open_scope(k, ahead, is_use, access)
   end
   local m = call('HGET', k.scope, 'M')
   if not m then return thread, nil, false end
-  local s = {}
-  s.flags, s.life, s.version, s.bytes, s.keys, s.created, s.updated, s.ttl, s.due, s.tasks, s.first,
-    s.next, s.history, s.events = unpack_(SCOPE, m)
+  local s = unpack_scope(m)
   if thread then
     -- else it is of a life whose end nobody saw
     if sub(thread, LIFE_AT, LIFE_END) ~= s.life then return thread, nil, true end
@@ -78,22 +95,34 @@ local function open_scope(k, ahead, is_use, access)
   return thread, s, false
 end
 
--- The oldest items of a history, as many as have these bytes: their ids and bytes, the place of the
--- first one after them, and whether they are enough. They are read in ever larger portions: most items
--- take the place of one, and each of them can be large.
-local function oldest_items(history, s, bytes)
+-- The place of an item, and its bytes.
+local function place_of(item) return tonumber(string.match(item[1], '^%d+')) end
+local function bytes_of(item) return #item[2][4] + #item[2][6] + 64 end
+
+-- The place of the oldest item from a place on, or that of the next item to come.
+local function oldest_place(history, s, from)
+  if s.next - s.first == s.items then return from end
+  local oldest = call('XRANGE', history, fmt('%.0f-0', from), '+', 'COUNT', 1)[1]
+  return oldest and place_of(oldest) or s.next
+end
+
+-- The oldest items of a history but those with the ids `gone`, as many as have these bytes: their ids and bytes, the
+-- place after them, and whether they are enough. They are read in ever larger portions: most items take the place of
+-- one, and each of them can be large.
+local function oldest_items(history, s, bytes, gone)
   local found, portion = {ids = {}, bytes = 0, first = s.first}, 1
   while found.bytes < bytes and #found.ids < MOST_DROPPED do
     local items = call('XRANGE', history, fmt('%.0f-0', found.first), '+', 'COUNT', portion)
     if #items == 0 then
-      found.first, found.bytes = s.next, s.history
-      break
+      found.first, found.is_enough = s.next, true
+      return found
     end
     for _, item in ipairs(items) do
       if found.bytes >= bytes then break end
-      local id, value = item[2][4], item[2][6]
-      found.ids[#found.ids + 1] = id
-      found.first, found.bytes = found.first + 1, found.bytes + #id + #value + 64
+      found.first = place_of(item) + 1
+      if not gone[item[2][4]] then
+        found.ids[#found.ids + 1], found.bytes = item[2][4], found.bytes + bytes_of(item)
+      end
     end
     portion = math.min(2 * portion, 64)
   end
@@ -104,5 +133,80 @@ end
 local function drop_items(k, s, found)
   in_slices('HDEL', k.ids, found.ids)
   call('XTRIM', k.history, 'MINID', fmt('%.0f-0', found.first))
-  s.first, s.history = found.first, s.history - found.bytes
+  s.first, s.history, s.items = oldest_place(k.history, s, found.first), s.history - found.bytes, s.items - #found.ids
+end
+
+-- The newest items of a history, up to that number and that many bytes, but one at least; the newest first.
+local function newest_items(history, most)
+  local found, bytes, up_to, portion = {}, 0, '+', 1
+  while #found < most do
+    local items = call('XREVRANGE', history, up_to, '-', 'COUNT', math.min(portion, most - #found))
+    if #items == 0 then break end
+    for _, item in ipairs(items) do
+      bytes = bytes + bytes_of(item)
+      if #found > 0 and bytes > MOST_TAKEN_BYTES then return found end
+      found[#found + 1], up_to = item, '(' .. item[1]
+    end
+    portion = math.min(2 * portion, 16)
+  end
+  return found
+end
+
+-- Removes items, the newest first; their places stay empty.
+local function remove_items(k, s, items)
+  local places, ids = {}, {}
+  for i, item in ipairs(items) do
+    places[i], ids[i] = item[1], item[2][4]
+    s.history = s.history - bytes_of(item)
+  end
+  call('XDEL', k.history, unpack(places))
+  call('HDEL', k.ids, unpack(ids))
+  s.items = s.items - #items
+  if s.items == 0 then
+    call('UNLINK', k.history, k.ids)
+    s.first = s.next
+  elseif place_of(items[#items]) == s.first then
+    s.first = oldest_place(k.history, s, s.first)
+  end
+end
+
+-- Plans to append an item. The plan has `next`, the place for it; `ids`, the key of the ids, unless the history is new;
+-- `gone`, ids that the write removes; and the outcome of earlier items: `new` ones and `added`, their bytes; `known`, the
+-- place and fingerprint by id; and `places`, each as `place repeated`.
+local function plan_item(plan, id, value, fingerprint)
+  local old = plan.known[id] or plan.ids and not plan.gone[id] and call('HGET', plan.ids, id)
+  if not old then
+    old = pack('>I6', plan.next) .. fingerprint
+    plan.known[id], plan.new[#plan.new + 1] = old, {place = plan.next, id = id, value = value, known = old}
+    plan.places[#plan.places + 1] = fmt('%.0f 0', plan.next)
+    plan.added, plan.next = plan.added + #id + #value + 64, plan.next + 1
+  elseif sub(old, 7) == fingerprint then
+    plan.places[#plan.places + 1] = fmt('%.0f 1', (unpack_('>I6', old)))
+  else
+    return {'R', 'item_id_reused', #plan.places}
+  end
+end
+
+-- Why a history of that many bytes has no room for the items of a plan; else the oldest items that make room.
+local function make_room(k, s, plan, bytes, max_bytes, drops_oldest)
+  if plan.added > 0 and (drops_oldest and plan.added or bytes + plan.added) > max_bytes then
+    return {'R', 'history_too_large', bytes + plan.added, bytes}
+  end
+  if not drops_oldest or bytes + plan.added <= max_bytes then return nil end
+  local dropped = oldest_items(k.history, s, bytes + plan.added - max_bytes, plan.gone)
+  if not dropped.is_enough then return {'R', 'no_room', plan.added} end
+  return nil, dropped
+end
+
+-- Appends the items of a plan.
+local function append_items(k, s, plan, dropped, ahead)
+  local ids = {}
+  for _, item in ipairs(plan.new) do
+    call('XADD', k.history, fmt('%.0f-0', item.place), 't', fmt('%.0f', now(ahead)), 'i', item.id, 'v', item.value)
+    ids[#ids + 1] = item.id
+    ids[#ids + 1] = item.known
+  end
+  in_slices('HSET', k.ids, ids)
+  s.next, s.history, s.items = plan.next, s.history + plan.added, s.items + #plan.new
+  if dropped then drop_items(k, s, dropped) end
 end

@@ -3,17 +3,19 @@
 -- KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, 5 log, then its thread if it has one.
 -- ARGV: 1 ahead, life for a new one, how long it lives after a use (0: that moves nothing), how long it
 --         lives from now (0: as it was), most bytes of values, most keys, most bytes of the history,
---         flags: 1 makes it, 2 it must have been made, 4 clears the history, 8 is the last one,
+--         flags: 1 makes it, 2 it must have been made, 4 removes all of the history, 8 is the last one,
 --         16 the oldest items make room, 32 all changes are logged, 64 only adds items
 --         and sets keys that are absent
 --       2 precondition, and 3 idempotency key, as in write.lua   4 the scope as text
 --       5 the new tasks or nothing   6 version and life of those they were worked out from, or nothing
 --       7 `=` and the new record, or nothing   8 `=` and the record it was worked out from, or nothing
 --       9 token of a turn of the thread, or nothing   10 access
---       11... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
+--       11 items of the history to remove: nothing, `I` and an id, or `N` and how many of the newest
+--       12... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
 --         items `H` id value fingerprint
 -- Reply: `K`, whether it was replayed, meta, answers of the operations as `kind value;`..., and of the
--- items as `place repeated;`...; or a refusal as in write.lua, among them `no_room` and the bytes of
+-- items as `place repeated;`..., how many items were removed, and place, time, id and value of each of the newest that
+-- were, the oldest first; or a refusal as in write.lua, among them `no_room` and the bytes of
 -- the items, where more of the oldest have to go than one script drops: see make_room.lua.
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
 local function has(flag) return math.floor(flags / flag) % 2 == 1 end
@@ -35,8 +37,7 @@ if there then
   if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 else
   if has(2) and not has(1) then return {'R', 'scope_not_found'} end
-  s = {flags = 0, life = thread and sub(thread, LIFE_AT, LIFE_END) or life, version = 0, bytes = 0, keys = 0, created = now(ahead),
-    ttl = ttl, due = 0, tasks = 0, first = 1, next = 1, history = 0, events = 0}
+  s = new_scope(thread and sub(thread, LIFE_AT, LIFE_END) or life, ttl, ahead)
 end
 s.ttl = ttl
 local its_life = there and s.life or NOBODY
@@ -86,7 +87,7 @@ local function increment(op, f, by)
   return nil, 'v' .. sum
 end
 
-local i, n, op = 11, #ARGV, 0
+local i, n, op = 12, #ARGV, 0
 while i <= n and ARGV[i] ~= 'H' do
   local code, f, refusal, answer = ARGV[i], ARGV[i + 1], nil, nil
   if code == 'S' then
@@ -132,42 +133,51 @@ local function key_names(keys)
   return table.concat(named, ',')
 end
 
-local items, known, places, added, history = {}, {}, {}, 0, has(4) and 0 or s.history
-local next_place = s.next
+local takes = sub(ARGV[11], 1, 1) == 'N'
+-- the items to remove one by one, and their ids
+local removed, gone_ids, history = {}, {}, has(4) and 0 or s.history
+if there and takes then
+  removed = newest_items(k.history, tonumber(sub(ARGV[11], 2)))
+elseif there and ARGV[11] ~= '' then
+  local old = call('HGET', k.ids, sub(ARGV[11], 2))
+  local place = old and fmt('%.0f-0', (unpack_('>I6', old)))
+  if old then removed = call('XRANGE', k.history, place, place) end
+end
+for _, item in ipairs(removed) do
+  gone_ids[item[2][4]], history = true, history - bytes_of(item)
+end
+local removes, removed_count = has(4) or #removed > 0, has(4) and s.items or #removed
+local plan = {next = s.next, ids = there and not has(4) and k.ids, gone = gone_ids, new = {}, added = 0, known = {}, places = {}}
 while i <= n do
-  local id, value, fingerprint = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local old = known[id] or there and not has(4) and call('HGET', k.ids, id)
-  if not old then
-    old = pack('>I6', next_place) .. fingerprint
-    known[id], items[#items + 1] = old, {place = next_place, id = id, value = value, known = old}
-    added, next_place = added + #id + #value + 64, next_place + 1
-    places[#places + 1] = fmt('%.0f', next_place - 1) .. ' 0'
-  elseif sub(old, 7) == fingerprint then
-    places[#places + 1] = fmt('%.0f', (unpack_('>I6', old))) .. ' 1'
-  else
-    return {'R', 'item_id_reused', #places}
-  end
+  local refusal = plan_item(plan, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+  if refusal then return refusal end
   i = i + 4
 end
-if added > 0 and (has(16) and added or history + added) > max_history then
-  return {'R', 'history_too_large', history + added, history}
-end
-if k.thread and not thread then return {'R', 'no_thread'} end
-
--- The reply, remembered for as long as its scope or thread has left (-1: it does not end by itself).
-local function reply(left)
-  local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(places, ';')}
-  if memory then
-    remember(memory, answer, 8 * (#answers + #places), left < 0 and LONGEST_MS or left, ahead)
-  end
-  return answer
-end
-
 local adds_keys = false
 for _, f in ipairs(order) do
   adds_keys = adds_keys or entries[f].dirty and entries[f].text ~= nil
 end
-if has(64) and #items == 0 and not adds_keys and there then
+local is_change = not (has(64) and #plan.new == 0 and not adds_keys and there)
+local room_refusal, dropped
+if is_change then room_refusal, dropped = make_room(k, s, plan, history, max_history, has(16)) end
+if room_refusal and room_refusal[2] ~= 'no_room' then return room_refusal end
+if k.thread and not thread then return {'R', 'no_thread'} end
+
+-- The reply, remembered for as long as its scope or thread has left (-1: it does not end by itself).
+local function reply(left)
+  local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(plan.places, ';'), removed_count}
+  local cost = 8 * (#answers + #plan.places)
+  for j = takes and #removed or 0, 1, -1 do
+    local item, at = removed[j], #answer
+    answer[at + 1], answer[at + 2] = fmt('%.0f', place_of(item)), item[2][2]
+    answer[at + 3], answer[at + 4] = item[2][4], item[2][6]
+    cost = cost + bytes_of(item)
+  end
+  if memory then remember(memory, answer, cost, left < 0 and LONGEST_MS or left, ahead) end
+  return answer
+end
+
+if not is_change then
   -- it changes nothing, but is a use
   if thread then
     thread, thread_left = touch(k.thread, ahead, '')
@@ -176,21 +186,18 @@ if has(64) and #items == 0 and not adds_keys and there then
   local _, used = open_scope(k, ahead, true)
   return reply(used.left)
 end
-local dropped
-if has(16) and history + added > max_history then
-  dropped = oldest_items(k.history, s, history + added - max_history)
-  if not dropped.is_enough then return {'R', 'no_room', added} end
-end
+if room_refusal then return room_refusal end
 
 -- and only now the writing ------------------------------------------------------------------
 -- When its memory is full, Redis refuses what takes some, but not to a script that has written before: a
 -- write that adds something adds it first, and deletes and touches afterwards.
-local adds = adds_keys or #items > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
-if is_over or has(4) then settle(k.scope) end
+local adds = adds_keys or #plan.new > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
+if is_over or removes then settle(k.scope) end
 s.version, s.updated = s.version + 1, now(ahead)
-if adds and (cleared or has(4)) then call('HSET', k.scope, 'M', pack_scope(s)) end
+if adds and (cleared or removes) then call('HSET', k.scope, 'M', pack_scope(s)) end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
 local logged = has(32)
+local announces = thread and #plan.new > 0 and (logged or unpack_('>I6', thread, WATCHED_AT) > now(ahead))
 local changed, gone, puts = {}, {}, {}
 if cleared and there then
   for _, f in ipairs(call('HKEYS', k.scope)) do
@@ -235,29 +242,26 @@ end
 if has(8) then s.flags = SEALED end
 if has(4) then
   call('UNLINK', k.history, k.ids)
-  s.first, s.history = s.next, 0
+  s.first, s.history, s.items = s.next, 0, 0
 end
-local ids = {}
-for _, item in ipairs(items) do
-  call('XADD', k.history, fmt('%.0f-0', item.place), 't', fmt('%.0f', now(ahead)), 'i', item.id, 'v', item.value)
-  ids[#ids + 1] = item.id
-  ids[#ids + 1] = item.known
-end
-in_slices('HSET', k.ids, ids)
-s.next, s.history = next_place, s.history + added
-if dropped then drop_items(k, s, dropped) end
+if #removed > 0 then remove_items(k, s, removed) end
+append_items(k, s, plan, dropped, ahead)
 if not thread and (s.ttl > 0 or lives > 0) then
   s.left = s.ttl > 0 and s.ttl or lives
 end
-if logged then
+if logged or announces then
   local events = thread and unpack_('>I4', thread, EVENTS_AT) or s.events
-  local function tell(kind, more)
+  local function tell(kind, version, more)
     events = events + 1
     local subject = thread and id_of(k.thread) or ARGV[4]
-    log_event(KEYS[5], kind, 0, now(ahead), s.version, events, s.life, subject, more, ahead)
+    log_event(KEYS[5], kind, 0, now(ahead), version, events, s.life, subject, more, ahead)
   end
-  if #changed > 0 then tell(KV, key_names(changed)) end
-  if ARGV[5] ~= '' then tell(TASKS, '') end
+  if logged and #changed > 0 then tell(KV, s.version, key_names(changed)) end
+  if logged and ARGV[5] ~= '' then tell(TASKS, s.version, '') end
+  if announces then
+    local _, version = unpack_(LIFE, thread, LIFE_AT)
+    tell(APPENDED, version, fmt('%.0f %.0f', s.next - #plan.new, s.next - 1))
+  end
   if thread then
     call('HSET', k.thread, 'M', sub(thread, 1, EVENTS_AT - 1) .. pack('>I4', events) .. sub(thread, WATCHED_AT))
   else

@@ -20,7 +20,10 @@
 -- Reply: `W`, whether it was replayed, meta, answers of deletes, pushes, pops and increments in order as
 -- `kind value;`..., where it describes: metadata, milliseconds to live, now, owner; then the elements of each pop, each with a
 -- line feed before it. Or `R`, a refusal, and what belongs to it.
+--
+-- Lines `--+ name` are where appends.lua has its parts, for lists that append to the history.
 local key = KEYS[1]
+--+ items
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
 -- the thread as it is -----------------------------------------------------------------------
@@ -294,6 +297,7 @@ end
 
 if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
 
+--+ plan
 -- and only now the writing ------------------------------------------------------------------
 if is_new or cleared or its_owner ~= owner then settle(key) end
 if is_new then created = now(ahead) end
@@ -366,6 +370,7 @@ if logged then
   log_event(k.log, is_new and CREATED or UPDATED, flags, now(ahead), version + 1, sequence, life,
     id_of(key), cleared and keys_before > MOST_NAMED and '!' or names(changed), ahead)
 end
+--+ append
 local answer = {'W', 0, m, table.concat(results, ';')}
 if ARGV[5] == 'd' then
   answer[5], answer[6], answer[7] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead))

@@ -1,0 +1,48 @@
+-- Parts of write.lua for lists that append to the history of their thread.
+-- KEYS: 8 scope of the thread, 9 its history, 10 its ids.
+-- ARGV, behind those of write.lua: id, value and fingerprint of each item; then packed how many these are, most bytes
+--       of the history, and 1 if the oldest items make room.
+-- Reply: the answers of write.lua, then `a` with place and 1 if it is repeated, of each item. Refusals also as
+-- write_scope.lua has them, with the number of the item.
+--+ items
+local history = {scope = KEYS[8], history = KEYS[9], ids = KEYS[10]}
+local n_items, max_history, drops_oldest = unpack_('>I4I6B', ARGV[#ARGV])
+local items, first_item = {}, #ARGV - 3 * n_items
+for j = first_item, #ARGV - 1 do items[#items + 1] = ARGV[j] end
+-- the rest are operations
+for j = #ARGV, first_item, -1 do ARGV[j] = nil end
+--+ plan
+local scope_meta = m and call('HGET', history.scope, 'M')
+local scope = scope_meta and unpack_scope(scope_meta)
+-- else it is of a life whose end nobody saw
+local is_there = scope and scope.life == life
+if not is_there then scope = new_scope(life, 0, ahead) end
+local plan = {next = scope.next, ids = is_there and history.ids, gone = {}, new = {}, added = 0, known = {}, places = {}}
+for j = 1, #items, 3 do
+  refusal = plan_item(plan, items[j], items[j + 1], items[j + 2])
+  if refusal then return refusal end
+end
+local dropped
+if #plan.new > 0 then
+  refusal, dropped = make_room(history, scope, plan, scope.history, max_history, drops_oldest == 1)
+  if refusal then return refusal end
+  if not is_there then settle(history.scope) end
+end
+for _, place in ipairs(plan.places) do
+  n_results = n_results + 1
+  results[n_results] = 'a' .. place
+end
+--+ append
+if #plan.new > 0 then
+  if not is_there then call('UNLINK', history.scope, history.history, history.ids) end
+  append_items(history, scope, plan, dropped, ahead)
+  scope.version, scope.updated = scope.version + 1, now(ahead)
+  call('HSET', history.scope, 'M', pack_scope(scope))
+  if log_all == 1 or watched > now(ahead) then
+    sequence = sequence + 1
+    m = sub(m, 1, EVENTS_AT - 1) .. pack('>I4', sequence) .. sub(m, WATCHED_AT)
+    call('HSET', key, 'M', m)
+    log_event(k.log, APPENDED, 0, now(ahead), version + 1, sequence, life, id_of(key),
+      fmt('%.0f %.0f', scope.next - #plan.new, scope.next - 1), ahead)
+  end
+end

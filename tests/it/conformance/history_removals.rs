@@ -1,0 +1,418 @@
+//! Items that are taken and removed: once each, their places never given again.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+use threadkeep::domain::scope::{HistoryItem, HistorySummary, ItemId, Removal, ScopeWrite};
+use threadkeep::domain::{Precondition, Refusal};
+use threadkeep::store::HistoryFrom::{After, Before};
+
+use super::histories::summary;
+use super::room::{Room, numbered_once, once, set as set_state};
+use super::scope_room::{Place, item, numbered, places, set, word};
+
+fn id(text: &str) -> ItemId {
+    text.parse().unwrap()
+}
+
+impl Place {
+    /// Takes up to `count` items, and returns their places.
+    async fn take(&self, count: usize) -> Vec<u64> {
+        let taken = self.remove(Removal::Newest(count)).await.taken;
+        taken.iter().map(|kept| kept.seq).collect()
+    }
+
+    /// Removes the item of an id, and returns the number of removed items.
+    async fn remove_item(&self, text: &str) -> u64 {
+        self.remove(Removal::Item(&id(text))).await.removed
+    }
+}
+
+async fn the_newest_items_are_taken_the_oldest_first(room: Room) {
+    let session = room.session();
+    let values = ["1.0", r#"{"b":[],"a":1e400}"#, r#""é\ud800""#];
+    let items: Vec<_> = (1..)
+        .zip(values)
+        .map(|(n, it)| item(&format!("i{n}"), it))
+        .collect();
+    session.add(&items).await;
+    let at_ms = session.page(After(0), 3).await.unwrap().items[1].at_ms;
+
+    let written = session.remove(Removal::Newest(2)).await;
+
+    let taken: Vec<_> = written.taken.iter().map(word).collect();
+    assert_eq!(
+        taken,
+        [
+            (2, "i2".into(), values[1].into()),
+            (3, "i3".into(), values[2].into())
+        ]
+    );
+    assert_eq!((written.removed, written.stamp.version), (2, 2));
+    assert_eq!(written.taken[0].at_ms, at_ms);
+    assert_eq!(session.seqs(After(0), 10).await, [1]);
+    let expected = HistorySummary {
+        first_seq: 1,
+        next_seq: 4,
+        removed: 2,
+        bytes: 2 + 3 + 64,
+    };
+    assert_eq!(summary(&session).await, expected);
+    assert_eq!(summary(&session).await.len(), 1);
+}
+
+async fn a_take_of_more_than_there_is_takes_all(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..4)).await;
+
+    assert_eq!(session.take(100).await, [1, 2, 3]);
+    assert_eq!(session.take(100).await, [0_u64; 0]);
+
+    let empty = HistorySummary {
+        first_seq: 4,
+        next_seq: 4,
+        removed: 0,
+        bytes: 0,
+    };
+    assert_eq!(summary(&session).await, empty);
+    assert!(summary(&session).await.is_empty());
+    assert_eq!(session.add(&numbered(1..2)).await, [(4, false)]);
+    let stranger = room.session();
+    assert_eq!(stranger.take(1).await, [0_u64; 0]);
+    assert_eq!(summary(&stranger).await, HistorySummary::EMPTY);
+}
+
+async fn a_take_ends_at_1_mib_but_has_one_item(room: Room) {
+    let session = room.session();
+    let value = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let mibibyte = 1_048_576;
+    session.add(&[item("1", &value(2 * mibibyte))]).await;
+    session
+        .add(&[item("2", "1"), item("3", &value(mibibyte / 2 - 65))])
+        .await;
+    session.add(&[item("4", &value(mibibyte / 2 - 65))]).await;
+
+    assert_eq!(session.take(100).await, [3, 4]);
+    assert_eq!(session.take(100).await, [2]);
+    assert_eq!(session.take(100).await, [1]);
+    assert_eq!(summary(&session).await.bytes, 0);
+}
+
+async fn removed_items_leave_their_places_empty(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..8)).await;
+
+    assert_eq!(session.remove_item("3").await, 1);
+    assert_eq!(session.remove_item("5").await, 1);
+    assert_eq!(session.remove_item("7").await, 1);
+    assert_eq!(session.remove_item("7").await, 0, "once");
+
+    assert_eq!(session.seqs(After(0), 10).await, [1, 2, 4, 6]);
+    for (after, found) in [
+        (1, vec![2, 4]),
+        (2, vec![4, 6]),
+        (3, vec![4, 6]),
+        (5, vec![6]),
+    ] {
+        assert_eq!(session.seqs(After(after), 2).await, found, "after {after}");
+    }
+    for (before, found) in [
+        (8, vec![6, 4]),
+        (7, vec![6, 4]),
+        (5, vec![4, 2]),
+        (3, vec![2, 1]),
+    ] {
+        assert_eq!(
+            session.seqs(Before(before), 2).await,
+            found,
+            "before {before}"
+        );
+    }
+    let expected = HistorySummary {
+        first_seq: 1,
+        next_seq: 8,
+        removed: 3,
+        bytes: 4 * 66,
+    };
+    assert_eq!(summary(&session).await, expected);
+    assert_eq!(session.page(After(0), 1).await.unwrap().summary, expected);
+    assert_eq!(session.add(&numbered(8..9)).await, [(8, false)]);
+    assert_eq!(session.take(3).await, [4, 6, 8]);
+}
+
+async fn the_first_place_is_that_of_the_oldest_item_left(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..6)).await;
+    let first = async || {
+        let summary = summary(&session).await;
+        (summary.first_seq, summary.removed, summary.len())
+    };
+
+    session.remove_item("2").await;
+    assert_eq!(first().await, (1, 1, 4));
+    session.remove_item("1").await;
+    assert_eq!(first().await, (3, 0, 3));
+    session.remove_item("4").await;
+    session.remove_item("5").await;
+    assert_eq!(first().await, (3, 2, 1));
+    session.remove_item("3").await;
+    assert_eq!(first().await, (6, 0, 0));
+    assert_eq!(session.add(&numbered(3..4)).await, [(6, false)]);
+    assert_eq!(first().await, (6, 0, 1));
+}
+
+async fn a_removed_id_may_come_again_with_any_value(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1"), item("b", "1")]).await;
+    session.remove_item("a").await;
+    session.take(1).await;
+
+    let again = session.add(&[item("a", "2"), item("b", "1")]).await;
+
+    assert_eq!(again, [(3, false), (4, false)]);
+    assert_eq!(summary(&session).await.bytes, 2 * 66);
+}
+
+async fn an_item_that_is_not_there_changes_the_version_alone(room: Room) {
+    let session = room.session();
+    session.add(&[item("a", "1")]).await;
+
+    let written = session.remove(Removal::Item(&id("b"))).await;
+
+    assert_eq!((written.removed, written.stamp.version), (0, 2));
+    assert!(written.taken.is_empty());
+    assert_eq!(session.items().await.len(), 1);
+}
+
+async fn a_clear_says_how_many_items_it_removes(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..5)).await;
+    session.remove_item("2").await;
+
+    assert_eq!(session.clear_history().await.removed, 3);
+    assert_eq!(session.clear_history().await.removed, 0);
+    assert_eq!(summary(&session).await.next_seq, 5);
+}
+
+async fn items_are_removed_before_others_are_appended(room: Room) {
+    let session = room.session().keeping(3 * 66, false);
+    session.add(&numbered(1..4)).await;
+    let newest = ScopeWrite {
+        removes: Some(Removal::Newest(2)),
+        history: &[item("2", "7"), item("x", "1"), item("1", "1")],
+        ..session.blank()
+    };
+
+    let written = session.write(&newest).await.unwrap();
+
+    assert_eq!(written.removed, 2);
+    assert_eq!(
+        places(&written.appended),
+        [(4, false), (5, false), (1, true)]
+    );
+    assert_eq!(session.seqs(After(0), 10).await, [1, 4, 5]);
+    let before = session.whole().await;
+    let refused = ScopeWrite {
+        history: &[item("2", "7"), item("3", "7"), item("4", "7")],
+        ..newest
+    };
+    let refused = session.write(&refused).await;
+    assert_eq!(
+        refused,
+        Err(Refusal::HistoryTooLarge {
+            limit_bytes: 3 * 66,
+            size_bytes: 66,
+            attempted_bytes: 4 * 66,
+        })
+    );
+    assert_eq!(session.whole().await, before);
+}
+
+async fn the_oldest_make_room_past_empty_places(room: Room) {
+    let session = room.session().keeping(4 * 66, true);
+    session.add(&numbered(1..5)).await;
+    session.remove_item("2").await;
+    session.remove_item("3").await;
+
+    session.add(&[item("a", "1"), item("b", "1")]).await;
+    assert_eq!(session.seqs(After(0), 10).await, [1, 4, 5, 6]);
+    session.add(&[item("c", "1")]).await;
+
+    let expected = HistorySummary {
+        first_seq: 4,
+        next_seq: 8,
+        removed: 0,
+        bytes: 4 * 66,
+    };
+    assert_eq!(summary(&session).await, expected);
+    let all = ScopeWrite {
+        removes: Some(Removal::Newest(1)),
+        history: &[item("d", "1"), item("e", "1")],
+        ..session.blank()
+    };
+    session.write(&all).await.unwrap();
+    assert_eq!(session.seqs(After(0), 10).await, [5, 6, 8, 9]);
+    assert_eq!(summary(&session).await.removed, 1);
+}
+
+async fn a_repeat_takes_the_same_items(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..6)).await;
+    let take = ScopeWrite {
+        removes: Some(Removal::Newest(2)),
+        idempotency: Some(once("k", "take 2")),
+        ..session.blank()
+    };
+
+    let first = session.write(&take).await.unwrap();
+    session.add(&numbered(6..8)).await;
+    let again = session.write(&take).await.unwrap();
+
+    assert_eq!(
+        first.taken.iter().map(|kept| kept.seq).collect::<Vec<_>>(),
+        [4, 5]
+    );
+    assert!(again.replayed);
+    assert_eq!((again.removed, &again.taken), (2, &first.taken));
+    assert_eq!(session.seqs(After(0), 10).await, [1, 2, 3, 6, 7]);
+    let other = ScopeWrite {
+        removes: Some(Removal::All),
+        idempotency: Some(once("k", "clear")),
+        ..session.blank()
+    };
+    assert_eq!(
+        session.write(&other).await,
+        Err(Refusal::IdempotencyKeyReused)
+    );
+}
+
+async fn taken_items_count_where_answers_are_remembered(room: Room) {
+    let session = room.session();
+    let large = format!("\"{}\"", "x".repeat(2_000_000));
+    for number in 1_u64.. {
+        session.add(&[item(&number.to_string(), &large)]).await;
+        let take = ScopeWrite {
+            removes: Some(Removal::Newest(1)),
+            idempotency: Some(numbered_once(number)),
+            ..session.blank()
+        };
+        match session.write(&take).await {
+            Ok(written) => assert_eq!(written.removed, 1),
+            Err(refusal) => {
+                assert!(matches!(refusal, Refusal::TooManyIdempotencyKeys { .. }));
+                // 16 MiB in all
+                assert_eq!(number, 10);
+                break;
+            }
+        }
+        assert!(number < 12, "remembered answers are bounded");
+    }
+    assert_eq!(session.items().await.len(), 1);
+}
+
+async fn a_refused_condition_removes_nothing(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..4)).await;
+    let before = session.whole().await;
+
+    for removal in [Removal::All, Removal::Newest(1), Removal::Item(&id("1"))] {
+        let write = ScopeWrite {
+            removes: Some(removal),
+            precondition: Some(Precondition::Version(7)),
+            ..session.blank()
+        };
+        let refused = session.write(&write).await;
+        assert!(matches!(refused, Err(Refusal::VersionMismatch { .. })));
+        let write = ScopeWrite {
+            removes: Some(removal),
+            operations: &[
+                set("k", &"x".repeat(32_768)),
+                set("l", &"x".repeat(32_768)),
+                set("m", &"x".repeat(32_768)),
+                set("n", &"x".repeat(32_768)),
+                set("o", "x"),
+            ],
+            ..session.blank()
+        };
+        let refused = session.write(&write).await;
+        assert!(matches!(refused, Err(Refusal::KvTooLarge { .. })));
+    }
+    assert_eq!(session.whole().await, before);
+}
+
+async fn each_item_is_taken_by_one_of_many_callers(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..101)).await;
+    let take = async |count: usize| {
+        let mut taken = Vec::new();
+        loop {
+            match session.take(count).await {
+                places if places.is_empty() => return taken,
+                places => taken.extend(places),
+            }
+        }
+    };
+
+    let taken = join_all([1, 2, 3, 1, 5, 7, 1, 2].map(take)).await;
+
+    let all: Vec<_> = taken.into_iter().flatten().collect();
+    assert_eq!(all.len(), 100);
+    assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), (1..101).collect());
+    assert_eq!(summary(&session).await.next_seq, 101);
+}
+
+async fn an_archive_and_its_restoration_have_what_was_left(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set_state("k", "1")]).await;
+    let scope = room.scope_of(&thread);
+    scope.add(&numbered(1..8)).await;
+    scope.remove_item("1").await;
+    scope.remove_item("4").await;
+    assert_eq!(scope.take(1).await, [7]);
+    let (left, items) = (summary(&scope).await, scope.items().await);
+    assert_eq!((left.first_seq, left.removed, left.len()), (2, 2, 4));
+
+    thread.destroy().await;
+
+    let archive = room
+        .backend
+        .get_archive(&thread.id, None)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(archive.head.history, left);
+    let page = scope
+        .scopes
+        .read_final_history(&thread.id, None, After(2), 2)
+        .await;
+    let page = page.unwrap().unwrap();
+    assert_eq!(
+        page.items.iter().map(|kept| kept.seq).collect::<Vec<_>>(),
+        [3, 5]
+    );
+    assert_eq!(page.summary, left);
+    let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+    assert!(restored.unwrap().is_some());
+    assert_eq!((summary(&scope).await, scope.items().await), (left, items));
+    let again: Vec<HistoryItem> = numbered(4..6);
+    assert_eq!(scope.add(&again).await, [(8, false), (5, true)]);
+    assert_eq!(scope.take(2).await, [6, 8]);
+}
+
+super::over_every_store! {
+    the_newest_items_are_taken_the_oldest_first,
+    a_take_of_more_than_there_is_takes_all,
+    a_take_ends_at_1_mib_but_has_one_item,
+    removed_items_leave_their_places_empty,
+    the_first_place_is_that_of_the_oldest_item_left,
+    a_removed_id_may_come_again_with_any_value,
+    an_item_that_is_not_there_changes_the_version_alone,
+    a_clear_says_how_many_items_it_removes,
+    items_are_removed_before_others_are_appended,
+    the_oldest_make_room_past_empty_places,
+    a_repeat_takes_the_same_items,
+    taken_items_count_where_answers_are_remembered,
+    a_refused_condition_removes_nothing,
+    each_item_is_taken_by_one_of_many_callers,
+    an_archive_and_its_restoration_have_what_was_left,
+}
