@@ -9,7 +9,7 @@ use crate::domain::scope::ScopePolicies;
 use crate::domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
 use crate::events::{EventSettings, Events};
 use crate::identity::{CookieError, CookieSettings, Identity, ThreadIdProvider, TrustedProxies};
-use crate::service::{ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
@@ -241,6 +241,7 @@ impl ThreadsBuilder {
             timeout,
         );
         let turns = TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default());
+        let checkpoints = CheckpointService::new(Arc::clone(&backend) as _, service.clone());
         let identity = Identity::new(ring, self.cookie)
             .trust(self.proxies)
             .allow_origins(self.origins);
@@ -251,7 +252,8 @@ impl ThreadsBuilder {
         let threads = Threads::new(service, identity)
             .with_backend(Arc::clone(&backend))
             .with_scopes(scopes)
-            .with_turns(turns);
+            .with_turns(turns)
+            .with_checkpoints(checkpoints);
         match self.events {
             Some(settings) => threads.with_events(Events::start(backend, settings)),
             None => threads,

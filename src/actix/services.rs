@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::turn::Turns;
-use crate::service::{ScopeService, ThreadService};
+use crate::service::{CheckpointService, ScopeService, ThreadService};
 use crate::store::Backend;
 
 /// Threads, and scopes if the app has them.
@@ -13,6 +13,8 @@ pub(super) struct Services {
     pub(super) scopes: Option<ScopeService>,
     /// Turns, over the app's connection.
     pub(super) turns: Option<Turns>,
+    /// Checkpoints, if the app has them.
+    pub(super) checkpoints: Option<CheckpointService>,
     /// The back end that gives each worker a connection. Without it, workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
@@ -29,8 +31,13 @@ impl Services {
             let scopes = scopes.over(Arc::clone(&worker) as _);
             scopes.with_threads(threads.clone())
         };
+        let checkpoints = self.checkpoints.as_ref().map(|checkpoints| {
+            let checkpoints = checkpoints.over(Arc::clone(&worker) as _);
+            checkpoints.with_threads(threads.clone())
+        });
         Self {
             scopes: self.scopes.as_ref().map(over_worker),
+            checkpoints,
             turns: self.turns.clone(),
             threads,
             backend: None,

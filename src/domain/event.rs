@@ -82,6 +82,11 @@ pub enum EventKind {
         /// than the grace.
         state_lost: bool,
     },
+    /// The move of a living thread to another id, under which its later events are.
+    Rotated {
+        /// The new id.
+        to: ThreadId,
+    },
     /// The end of a request.
     Completed(Completed),
     /// A write to the keys of a scope that was watched.
@@ -123,6 +128,8 @@ pub enum EventType {
     ThreadUpdated,
     /// `thread.destroyed`
     ThreadDestroyed,
+    /// `thread.rotated`
+    ThreadRotated,
     /// `session.completed`
     SessionCompleted,
     /// `kv_updated`
@@ -134,8 +141,8 @@ pub enum EventType {
 /// The text is not the type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "an event type is thread.created, thread.updated, thread.destroyed, session.completed, \
-     kv_updated or task_list_updated"
+    "an event type is thread.created, thread.updated, thread.destroyed, thread.rotated, \
+     session.completed, kv_updated or task_list_updated"
 )]
 pub struct EventTypeError;
 
@@ -146,7 +153,7 @@ pub struct EventIdError;
 
 /// A set of event types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventTypes(u8);
+pub struct EventTypes(u16);
 
 impl Event {
     /// Its type.
@@ -156,6 +163,7 @@ impl Event {
             EventKind::Created { .. } => EventType::ThreadCreated,
             EventKind::Updated { .. } => EventType::ThreadUpdated,
             EventKind::Destroyed { .. } => EventType::ThreadDestroyed,
+            EventKind::Rotated { .. } => EventType::ThreadRotated,
             EventKind::Completed(_) => EventType::SessionCompleted,
             EventKind::KvUpdated { .. } => EventType::KvUpdated,
             EventKind::TaskListUpdated => EventType::TaskListUpdated,
@@ -166,7 +174,7 @@ impl Event {
     #[doc(hidden)]
     #[must_use]
     pub fn subject_digest(&self) -> Fingerprint {
-        Fingerprint::of(&[self.subject.to_string().as_bytes()])
+        subject_digest(&self.subject)
     }
 
     /// Whether it is about a scope, and not about the thread whose scope it may be.
@@ -186,6 +194,11 @@ impl Event {
     }
 }
 
+/// A short digest of the subject of events.
+pub(crate) fn subject_digest(subject: &ScopeId) -> Fingerprint {
+    Fingerprint::of(&[subject.to_string().as_bytes()])
+}
+
 impl Heap for Event {
     fn heap_bytes(&self) -> u64 {
         let told = match &self.kind {
@@ -193,7 +206,9 @@ impl Heap for Event {
             | EventKind::Updated { keys, .. }
             | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, Heap::heap_bytes),
             EventKind::Completed(completed) => heap::block(completed.session.capacity()),
-            EventKind::Destroyed { .. } | EventKind::TaskListUpdated => 0,
+            EventKind::Destroyed { .. }
+            | EventKind::Rotated { .. }
+            | EventKind::TaskListUpdated => 0,
         };
         self.subject.heap_bytes() + told
     }
@@ -201,10 +216,11 @@ impl Heap for Event {
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
         Self::ThreadDestroyed,
+        Self::ThreadRotated,
         Self::SessionCompleted,
         Self::KvUpdated,
         Self::TaskListUpdated,
@@ -217,6 +233,7 @@ impl EventType {
             Self::ThreadCreated => "thread.created",
             Self::ThreadUpdated => "thread.updated",
             Self::ThreadDestroyed => "thread.destroyed",
+            Self::ThreadRotated => "thread.rotated",
             Self::SessionCompleted => "session.completed",
             Self::KvUpdated => "kv_updated",
             Self::TaskListUpdated => "task_list_updated",
@@ -235,12 +252,12 @@ impl FromStr for EventType {
 
 impl EventTypes {
     /// Every type.
-    pub const ALL: Self = Self(0b11_1111);
+    pub const ALL: Self = Self((1 << EventType::ALL.len()) - 1);
 
     /// Whether it has that type.
     #[must_use]
     pub fn contains(self, event_type: EventType) -> bool {
-        self.0 & 1 << event_type as u8 != 0
+        self.0 & 1 << event_type as u16 != 0
     }
 
     /// Whether it has types that are logged only on demand.
@@ -271,7 +288,7 @@ impl EventTypes {
 
 impl FromIterator<EventType> for EventTypes {
     fn from_iter<I: IntoIterator<Item = EventType>>(types: I) -> Self {
-        let set = types.into_iter().fold(0, |set, one| set | 1 << one as u8);
+        let set = types.into_iter().fold(0, |set, one| set | 1 << one as u16);
         Self(set)
     }
 }

@@ -68,6 +68,8 @@ pub struct ThreadStream {
     /// once more for each that is taken.
     at_once: usize,
     ready: VecDeque<ThreadItem>,
+    /// Whether the thread has another id now: the stream ends with that event.
+    is_moved: bool,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
     _open: Open,
@@ -134,6 +136,7 @@ impl ThreadStream {
             behind: None,
             at_once: FIRST,
             ready: VecDeque::new(),
+            is_moved: false,
             _open: Open::new(&parts.counters, |counters| &counters.thread_streams),
             counters: parts.counters,
             stop: parts.stop,
@@ -149,8 +152,8 @@ impl ThreadStream {
         stream
     }
 
-    /// The next thing; none when this replica stops, or when the reader is too slow and is cut off.
-    /// May be dropped and called again.
+    /// The next thing; none after the move of the thread to another id, when this replica stops, or when the reader is
+    /// too slow and is cut off. May be dropped and called again.
     ///
     /// # Errors
     /// [`StoreError`] when what was missed cannot be read.
@@ -188,6 +191,9 @@ impl ThreadStream {
                     self.counters.resets.inc();
                 }
                 return Ok(Some(item));
+            }
+            if self.is_moved {
+                return Ok(None);
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
@@ -259,6 +265,9 @@ impl ThreadStream {
             let reset = (!told).then_some(until.stamp.version);
             bytes += bytes_named(&event);
             told |= self.push(Arc::new(event), reset);
+            if self.is_moved {
+                return Ok(());
+            }
             if bytes >= MOST_BYTES {
                 // the rest is read once more when these are taken
                 is_all = false;
@@ -306,6 +315,7 @@ impl ThreadStream {
         if !matches!(event.kind, EventKind::Completed(_)) {
             self.proven = position;
         }
+        self.is_moved = matches!(event.kind, EventKind::Rotated { .. });
         self.read = ThreadCursor { position, stamp };
         let cursor = self.read;
         self.ready.push_back(ThreadItem::Event { event, cursor });
@@ -331,6 +341,9 @@ fn follows(event: &Event, known: Stamp) -> bool {
         EventKind::Destroyed { state_lost, .. } => {
             !is_living || state_lost || event.life == known.life && event.version == known.version
         }
+        EventKind::Rotated { .. } => {
+            is_living && event.life == known.life && event.version == known.version
+        }
         EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
     }
 }
@@ -342,7 +355,7 @@ fn after(event: &Event, known: Stamp) -> Stamp {
             version: event.version,
             life: event.life,
         },
-        EventKind::Destroyed { .. } => Stamp::default(),
+        EventKind::Destroyed { .. } | EventKind::Rotated { .. } => Stamp::default(),
         EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => known,
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::effort::Effort;
 use crate::domain::{
-    Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, Precondition, Refusal,
-    ThreadId, Write, Written, merge_json,
+    Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, Precondition,
+    Refusal, ThreadId, Write, Written, merge_json,
 };
 use crate::service::{ServiceError, ThreadService, WriteOptions};
-use crate::store::{Destroy, Destroyed, StoreError, millis};
+use crate::store::{Destroy, Destroyed, Rotate, Rotated, StoreError, millis};
 
 /// The content of a new thread.
 #[derive(Debug, Default)]
@@ -179,6 +179,23 @@ impl ThreadService {
         self.end(id, options, self.policy.tombstone).await
     }
 
+    /// Moves a thread to a new id, in one step. The old id refuses writes for the tombstone time. If there is no
+    /// thread, there is a new id, and nothing else.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn rotate(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Rotated, ServiceError> {
+        let rotate = Rotate {
+            conditions: self.conditions(options),
+            tombstone: self.policy.tombstone,
+        };
+        Ok(self.store.rotate(id, &rotate).await?)
+    }
+
     /// Ends a thread whose id may begin a new life at once, since its caller has no other.
     ///
     /// # Errors
@@ -205,6 +222,16 @@ impl ThreadService {
             tombstone,
         };
         Ok(self.store.destroy(id, &destroy).await?)
+    }
+
+    /// The conditions of a change that is no write to the state.
+    pub(crate) fn conditions(&self, options: WriteOptions) -> Conditions {
+        Conditions {
+            precondition: options.precondition,
+            access: self.access,
+            turn: options.turn,
+            idempotency: options.idempotency,
+        }
     }
 
     pub(crate) fn plain(&self, options: WriteOptions) -> Write<'_> {

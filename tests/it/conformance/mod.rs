@@ -71,6 +71,7 @@ pub(crate) use over_every_store_and_confirmed;
 
 mod archives;
 mod arrays;
+mod checkpoints;
 mod concurrency;
 mod copies;
 mod ends;
@@ -97,6 +98,7 @@ mod reads;
 mod registry;
 mod restores;
 pub(crate) mod room;
+mod rotations;
 mod scope_archives;
 mod scope_concurrency;
 mod scope_events;

@@ -28,6 +28,13 @@ pub(crate) enum Step {
         precondition: Option<Wanted>,
         idempotency: Option<u8>,
     },
+    Checkpoint {
+        what: CheckpointStep,
+        precondition: Option<Wanted>,
+        idempotency: Option<u8>,
+    },
+    /// Moves the thread to another id, if it exists.
+    Rotate,
     /// Does an earlier step again, counted from the start modulo what there is.
     Again(usize),
     Read(ReadStep),
@@ -70,6 +77,16 @@ impl WriteStep {
             describe: false,
         }
     }
+}
+
+/// Checkpoints by their numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CheckpointStep {
+    Save,
+    List,
+    Get(u32),
+    Restore(u32),
+    Delete(u32),
 }
 
 #[derive(Debug, Clone)]

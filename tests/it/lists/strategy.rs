@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use threadkeep::domain::{Mismatch, Policy, Slice};
 
-use super::{Expects, Heed, List, Op, ReadStep, Step, Wanted, WriteStep};
+use super::{CheckpointStep, Expects, Heed, List, Op, ReadStep, Step, Wanted, WriteStep};
 
 /// Few, so that steps meet; each could be taken for something else.
 const KEYS: [&str; 12] = [
@@ -106,12 +106,30 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (option::weighted(0.3, wanted()), option::weighted(0.4, 0u8..3)).prop_map(
             |(precondition, idempotency)| Step::Destroy { precondition, idempotency }
         ),
+        5 => (
+            checkpoint(),
+            option::weighted(0.1, wanted()),
+            option::weighted(0.3, 0u8..3)
+        ).prop_map(|(what, precondition, idempotency)| {
+            Step::Checkpoint { what, precondition, idempotency }
+        }),
+        1 => Just(Step::Rotate),
         3 => any::<usize>().prop_map(Step::Again),
         5 => read().prop_map(Step::Read),
         3 => pause().prop_map(Step::Advance),
         1 => Just(Step::Watch),
         1 => Just(Step::Reap),
         1 => option::weighted(0.3, 0usize..6).prop_map(Step::Restore),
+    ]
+}
+
+fn checkpoint() -> impl Strategy<Value = CheckpointStep> {
+    prop_oneof![
+        4 => Just(CheckpointStep::Save),
+        1 => Just(CheckpointStep::List),
+        2 => (1u32..4).prop_map(CheckpointStep::Get),
+        3 => (1u32..4).prop_map(CheckpointStep::Restore),
+        1 => (1u32..4).prop_map(CheckpointStep::Delete),
     ]
 }
 

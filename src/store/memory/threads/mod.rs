@@ -2,10 +2,12 @@
 
 pub(super) mod answered;
 mod archives;
+pub(super) mod checkpoints;
 pub(super) mod entry;
 pub(super) mod finals;
 pub(super) mod listed;
 pub(super) mod living;
 mod owners;
 pub(super) mod records;
+pub(super) mod saved;
 pub(super) mod turns;

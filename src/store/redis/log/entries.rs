@@ -101,6 +101,9 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
                 keys: scope_keys(more)?,
             },
             (6, _) => EventKind::TaskListUpdated,
+            (7, _) => EventKind::Rotated {
+                to: more.parse().map_err(|_| CORRUPT)?,
+            },
             _ => return Err(CORRUPT),
         },
     })

@@ -193,7 +193,7 @@ pub(crate) fn who(access: Access) -> String {
     }
 }
 
-fn owner(change: OwnerChange<'_>) -> String {
+pub(crate) fn owner(change: OwnerChange<'_>) -> String {
     let with = |kind, owner: &Owner| format!("{kind}{}{}", owner.tag(), owner.as_str());
     match change {
         OwnerChange::None => String::new(),
