@@ -105,14 +105,16 @@ pub use actix::{
     Session, SessionState, TakeTurn, Tasks, Thread, ThreadState, Threads, ThreadsBuilder,
     ThreadsMiddleware, Turn,
 };
-pub use domain::ThreadId;
+pub use domain::{CheckpointName, ThreadId};
 pub use events::{EventType, EventTypes, Events, Notice};
+pub use store::CheckpointHead;
 pub use web::{ApiError, SessionId};
 
 /// Causes of an [`ApiError`] or a [`BuildError`], besides those in [`identity`] and [`scopes`].
 pub mod errors {
     pub use crate::domain::{
-        EventIdError, EventTypeError, JsonError, KeyError, NamedSecretError, Refusal,
+        CheckpointNameError, EventIdError, EventTypeError, JsonError, KeyError, NamedSecretError,
+        Refusal,
     };
     pub use crate::service::ServiceError;
     pub use crate::store::StoreError;

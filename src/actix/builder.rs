@@ -12,7 +12,7 @@ use crate::events::{EventSettings, Events};
 use crate::identity::{
     CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
 };
-use crate::service::{OwnerLimit, ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, OwnerLimit, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
@@ -291,6 +291,7 @@ impl ThreadsBuilder {
             timeout,
         );
         let turns = TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default());
+        let checkpoints = CheckpointService::new(Arc::clone(&backend) as _, service.clone());
         let identity = Identity::new(ring, self.cookie)
             .trust(self.proxies)
             .allow_origins(self.origins);
@@ -305,7 +306,8 @@ impl ThreadsBuilder {
         let threads = Threads::new(service, identity)
             .with_backend(Arc::clone(&backend))
             .with_scopes(scopes)
-            .with_turns(turns);
+            .with_turns(turns)
+            .with_checkpoints(checkpoints);
         match self.events {
             Some(settings) => threads.with_events(Events::start(backend, settings)),
             None => threads,

@@ -10,11 +10,15 @@ use super::endings::{Endings, Ticket};
 use super::pending_writes::PendingWrites;
 use super::services::Services;
 use super::turn::Turns;
-use crate::domain::{Document, Json, Operation, Owner, ThreadId, TurnToken, Written};
+use crate::domain::{
+    CheckpointName, Document, Json, Operation, Owner, ThreadId, TurnToken, Written,
+};
 use crate::events::Notice;
-use crate::identity::Caller;
-use crate::service::{ScopeService, ServiceError, ThreadPatch, ThreadService, WriteOptions};
-use crate::store::{Found, StoreError};
+use crate::identity::{Caller, Source};
+use crate::service::{
+    CheckpointService, ScopeService, ServiceError, ThreadPatch, ThreadService, WriteOptions,
+};
+use crate::store::{CheckpointHead, Found, StoreError};
 use crate::web::ApiError;
 
 /// The outcome of a flush.
@@ -157,6 +161,53 @@ impl CurrentThread {
         };
         self.pending().begin_anew(next);
         Ok(())
+    }
+
+    /// Moves the thread to a new id, with which the request goes on.
+    pub(super) async fn rotate(&self) -> Result<ThreadId, ApiError> {
+        let _queue = self.queue.lock().await;
+        let caller = self.pending().caller().clone();
+        if caller.source == Source::Provider {
+            return Err(ApiError::provided_id());
+        }
+        let place = self.pending().place();
+        let mut id = place.write().await;
+        let options = self.options();
+        let rotated = self.service().rotate(&caller.id, options).await?;
+        *id = rotated.id;
+        self.pending().rename(Caller::of(rotated.id, caller.source));
+        Ok(rotated.id)
+    }
+
+    /// Saves the state, with all that was queued, as a checkpoint.
+    pub(super) async fn checkpoint(
+        &self,
+        name: Option<&CheckpointName>,
+    ) -> Result<CheckpointHead, ApiError> {
+        self.flush().await?;
+        let options = self.options();
+        let saved = self.checkpoints()?.save(&self.id(), name, options).await?;
+        Ok(saved.head)
+    }
+
+    /// Goes back to a checkpoint, after all that was queued.
+    pub(super) async fn restore(&self, number: u32) -> Result<Written, ApiError> {
+        self.flush().await?;
+        let _queue = self.queue.lock().await;
+        let (checkpoints, options) = (self.checkpoints()?, self.options());
+        let restored = checkpoints.restore(&self.id(), number, options).await;
+        self.pending().replaced(restored.as_ref().ok());
+        Ok(restored?)
+    }
+
+    pub(super) fn checkpoints(&self) -> Result<CheckpointService, ApiError> {
+        self.services()
+            .checkpoints
+            .clone()
+            .ok_or(ApiError::Internal {
+                what: "the middleware `Threads` has no checkpoints",
+                source: None,
+            })
     }
 
     /// Calls back at the next end of the thread.

@@ -9,7 +9,7 @@ use tokio::sync::RwLock;
 use tokio::time::sleep;
 
 use super::callbacks::{Callbacks, Repeatable};
-use crate::domain::{Event, EventType, Position, ThreadId};
+use crate::domain::{Event, EventKind, EventType, Position, ThreadId};
 use crate::events::{Events, GlobalItem, GlobalStream, Notice};
 use crate::service::ServiceError;
 use crate::store::{Backend, StoreError};
@@ -105,7 +105,8 @@ impl Endings {
         }
         let mut is_reading = self.waiting.is_reading.write().await;
         if !*is_reading {
-            let types = [EventType::ThreadDestroyed].into_iter().collect();
+            let types = [EventType::ThreadDestroyed, EventType::ThreadRotated];
+            let types = types.into_iter().collect();
             let reader = Reader {
                 stream: self.events.global_stream(types, None).await?,
                 backend: Arc::clone(self.events.backend()),
@@ -136,8 +137,7 @@ impl Reader {
                     let waiters = {
                         let mut list = self.waiting.list();
                         *is_reading = list.count > 0;
-                        let id = event.thread();
-                        id.map_or_else(Vec::new, |id| list.take(id, event.id.position))
+                        list.affected_by(&event)
                     };
                     let goes_on = *is_reading;
                     drop(is_reading);
@@ -202,6 +202,22 @@ impl List {
 
     fn forget(&mut self, ticket: Ticket) {
         self.remove(&ticket.thread, |waiter| waiter.number == ticket.number);
+    }
+
+    /// Those that an event is waited for by. Others may go on to wait for the end of the thread under another id.
+    fn affected_by(&mut self, event: &Event) -> Vec<Waiter> {
+        let (Some(id), position) = (event.thread(), event.id.position) else {
+            return Vec::new();
+        };
+        let waiters = self.take(id, position);
+        let EventKind::Rotated { to } = event.kind else {
+            return waiters;
+        };
+        self.count += waiters.len();
+        if !waiters.is_empty() {
+            self.threads.entry(to).or_default().extend(waiters);
+        }
+        Vec::new()
     }
 
     /// Those that wait for an end which was logged there.

@@ -1,6 +1,9 @@
 //! A request's view of its thread, with the writes that it still has to send.
 
 use std::mem;
+use std::sync::Arc;
+
+use tokio::sync::RwLock;
 
 use crate::domain::{
     Document, Json, Operation, Policy, Refusal, Stamp, ThreadId, TurnToken, Written,
@@ -27,6 +30,8 @@ pub(super) struct PendingWrites {
     version: Option<u64>,
     /// The turn that was taken last.
     turn: Option<TurnToken>,
+    /// The id of the thread, for the turns that follow it.
+    place: Arc<RwLock<ThreadId>>,
     /// Set while the store has a batch, so it stays set when a flush is cancelled.
     in_flight: bool,
     has_stored: bool,
@@ -53,6 +58,7 @@ struct Cancelled;
 impl PendingWrites {
     pub(super) fn new(caller: Caller) -> Self {
         Self {
+            place: Arc::new(RwLock::new(caller.id)),
             caller,
             queued: Batch::default(),
             state: None,
@@ -83,6 +89,25 @@ impl PendingWrites {
     pub(super) fn hold_turn(&mut self, id: &ThreadId, token: TurnToken) {
         if self.caller.id == *id {
             self.turn = Some(token);
+        }
+    }
+
+    /// The id of the thread, held for reading during a call about its turn, and for writing while it changes.
+    pub(super) fn place(&self) -> Arc<RwLock<ThreadId>> {
+        Arc::clone(&self.place)
+    }
+
+    /// The thread has another id now, and is the same.
+    pub(super) fn rename(&mut self, caller: Caller) {
+        self.caller = caller;
+    }
+
+    /// The store has put another state and other metadata in the place of the copies, or may have.
+    pub(super) fn replaced(&mut self, written: Option<&Written>) {
+        self.forget();
+        if let Some(written) = written {
+            self.version = Some(written.stamp.version);
+            self.has_stored = true;
         }
     }
 

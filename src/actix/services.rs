@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::turn::Turns;
 use crate::domain::Owner;
-use crate::service::{OwnerService, ScopeService, ThreadService};
+use crate::service::{CheckpointService, OwnerService, ScopeService, ThreadService};
 use crate::store::Backend;
 
 /// Threads, and scopes if the app has them.
@@ -14,6 +14,8 @@ pub(super) struct Services {
     pub(super) scopes: Option<ScopeService>,
     /// Turns, over the app's connection.
     pub(super) turns: Option<Turns>,
+    /// Checkpoints, if the app has them.
+    pub(super) checkpoints: Option<CheckpointService>,
     /// The back end that gives each worker a connection. Without it, workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
@@ -28,6 +30,10 @@ impl Services {
                 .as_ref()
                 .map(|scopes| scopes.with_threads(threads.clone())),
             turns: self.turns.as_ref().map(|turns| turns.on_behalf_of(owner)),
+            checkpoints: self
+                .checkpoints
+                .as_ref()
+                .map(|checkpoints| checkpoints.with_threads(threads.clone())),
             backend: self.backend.clone(),
             threads,
         }
@@ -50,8 +56,13 @@ impl Services {
             let scopes = scopes.over(Arc::clone(&worker) as _);
             scopes.with_threads(threads.clone())
         };
+        let checkpoints = self.checkpoints.as_ref().map(|checkpoints| {
+            let checkpoints = checkpoints.over(Arc::clone(&worker) as _);
+            checkpoints.with_threads(threads.clone())
+        });
         Self {
             scopes: self.scopes.as_ref().map(over_worker),
+            checkpoints,
             turns: self.turns.clone(),
             threads,
             backend: None,

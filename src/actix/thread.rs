@@ -15,9 +15,12 @@ use super::scope_target::ScopeTarget;
 use super::state::{ThreadState, from_json, to_json};
 use super::tasks::Tasks;
 use super::turn::TakeTurn;
-use crate::domain::{Json, Owner, ThreadId};
+use crate::domain::{CheckpointName, Json, Owner, ThreadId};
 use crate::events::Notice;
+use crate::store::CheckpointHead;
 use crate::web::ApiError;
+
+const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no control characters";
 
 /// The caller's own thread: the extractor of [`Threads`](super::Threads).
 ///
@@ -154,6 +157,80 @@ impl Thread {
     /// [`ApiError::Service`]; the queue stays.
     pub async fn destroy(&self) -> Result<(), ApiError> {
         Ok(self.0.destroy().await?)
+    }
+
+    /// Moves the thread to a new id at once, for a login or a leaked id: the old one opens nothing, and refuses writes
+    /// for the tombstone time. All that is kept with the thread moves along, and so do the queue of writes, the turn
+    /// and the callbacks of this request. The response carries the new id.
+    ///
+    /// ```
+    /// # use threadkeep::{ApiError, Thread};
+    /// async fn login(thread: Thread) -> Result<&'static str, ApiError> {
+    ///     // check the password first
+    ///     thread.rotate().await?;
+    ///     Ok("welcome")
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ApiError::Service`]; [`ApiError::InvalidParameter`] if ids come from a provider, which would name the same
+    /// again.
+    pub async fn rotate(&self) -> Result<ThreadId, ApiError> {
+        self.0.rotate().await
+    }
+
+    /// Flushes the queue, and saves state and metadata as a checkpoint to go back to. A thread has at most 32, of 4 MiB
+    /// in all. They end with the thread.
+    ///
+    /// ```
+    /// # use threadkeep::{ApiError, Thread};
+    /// async fn edit(thread: Thread) -> Result<&'static str, ApiError> {
+    ///     let before = thread.checkpoint(Some("before the edit")).await?;
+    ///     thread.state().set("draft", "the new text")?;
+    ///     thread.flush().await?;
+    ///     // the user does not like it
+    ///     thread.restore(before.number).await?;
+    ///     Ok("undone")
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] if the name has other than 1 to 128 bytes, or control characters;
+    /// [`ApiError::Service`], with [`Refusal::TooManyCheckpoints`](crate::errors::Refusal::TooManyCheckpoints) at the
+    /// limit.
+    pub async fn checkpoint(&self, name: Option<&str>) -> Result<CheckpointHead, ApiError> {
+        let name = name.map(str::parse).transpose();
+        let name: Option<CheckpointName> =
+            name.map_err(|_| ApiError::InvalidParameter(BAD_NAME.into()))?;
+        self.0.checkpoint(name.as_ref()).await
+    }
+
+    /// The checkpoints, the newest first.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`].
+    pub async fn checkpoints(&self) -> Result<Vec<CheckpointHead>, ApiError> {
+        let found = self.0.checkpoints()?.list(&self.id()).await?;
+        Ok(found.map_or_else(Vec::new, |found| found.content))
+    }
+
+    /// Flushes the queue, and goes back to state and metadata of a checkpoint, as one write with a version of its own.
+    /// The checkpoint stays.
+    ///
+    /// # Errors
+    /// [`ApiError::Service`], with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound).
+    pub async fn restore(&self, checkpoint: u32) -> Result<Receipt, ApiError> {
+        Ok(self.0.restore(checkpoint).await?.into())
+    }
+
+    /// Deletes a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Self::restore`].
+    pub async fn delete_checkpoint(&self, checkpoint: u32) -> Result<(), ApiError> {
+        let (checkpoints, options) = (self.0.checkpoints()?, self.0.options());
+        checkpoints.delete(&self.id(), checkpoint, options).await?;
+        Ok(())
     }
 
     /// Calls back when the thread ends: destroyed on any replica, or expired. The callback gets the event, and the

@@ -17,7 +17,7 @@ use crate::domain::scope::ScopeId;
 use crate::domain::{self, KeyRing, Owner, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
-use crate::service::{ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, MemorySettings, millis};
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
@@ -69,6 +69,7 @@ impl Threads {
                 threads: service,
                 scopes: None,
                 turns: None,
+                checkpoints: None,
                 backend: None,
             },
             identity,
@@ -113,6 +114,16 @@ impl Threads {
             service,
             background,
         });
+        self
+    }
+
+    /// The same with checkpoints, which [`Thread::checkpoint`] needs. They have to be over the store of the threads.
+    ///
+    /// [`Thread::checkpoint`]: super::Thread::checkpoint
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_checkpoints(mut self, checkpoints: CheckpointService) -> Self {
+        self.services.checkpoints = Some(checkpoints);
         self
     }
 

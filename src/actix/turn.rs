@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::RwLock;
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -57,7 +58,8 @@ pub struct Turn {
 
 struct Held {
     service: TurnService,
-    id: ThreadId,
+    /// The thread, which may get another id.
+    place: Arc<RwLock<ThreadId>>,
     token: TurnToken,
     ttl: Duration,
     /// Whether it was given back already.
@@ -100,12 +102,13 @@ impl TakeTurn {
             what: "the middleware `Threads` has no turns",
             source: None,
         })?;
+        let place = self.thread.pending().place();
         let id = self.thread.id();
         let granted = turns.service.take(&id, &self.request).await?;
         self.thread.hold_turn(&id, granted.token);
         let held = Arc::new(Held {
             service: turns.service,
-            id,
+            place,
             token: granted.token,
             ttl: self.request.ttl,
             has_ended: AtomicBool::new(false),
@@ -148,7 +151,8 @@ impl Turn {
     /// [`ApiError::Service`].
     pub async fn end(self) -> Result<(), ApiError> {
         let held = &self.held;
-        held.service.end(&held.id, held.token).await?;
+        let id = held.place.read().await;
+        held.service.end(&id, held.token).await?;
         held.has_ended.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -163,7 +167,10 @@ impl Held {
                 () = end.cancelled() => break,
                 () = sleep(pause) => {}
             }
-            match self.service.renew(&self.id, self.token, self.ttl).await {
+            let id = self.place.read().await;
+            let renewed = self.service.renew(&id, self.token, self.ttl).await;
+            drop(id);
+            match renewed {
                 Ok(_) => pause = self.ttl / 3,
                 Err(ServiceError::Refused(Refusal::TurnLost)) => {
                     self.lost.cancel();
@@ -174,9 +181,10 @@ impl Held {
             }
         }
         if !self.has_ended.load(Ordering::Relaxed) {
-            let ended = self.service.end(&self.id, self.token).await;
+            let id = self.place.read().await;
+            let ended = self.service.end(&id, self.token).await;
             if let Err(error @ ServiceError::Store(_)) = ended {
-                tracing::warn!(thread.id = ?self.id, %error, "a turn was not given back, and ends by itself");
+                tracing::warn!(thread.id = ?*id, %error, "a turn was not given back, and ends by itself");
             }
         }
     }
@@ -184,8 +192,6 @@ impl Held {
 
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("Held").finish_non_exhaustive()
     }
 }

@@ -14,8 +14,8 @@ use crate::protocols::modelrelay::ModelRelay;
 use crate::service::rates::{LimitedScopes, LimitedStore, RateCounters, RateGate};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, NamespaceService, OwnerLimit, OwnerService, RunService, ScopeService,
-    SessionService, StateHandleService, ThreadService, TurnService, Waiting,
+    ArchiveService, CheckpointService, NamespaceService, OwnerLimit, OwnerService, RunService,
+    ScopeService, SessionService, StateHandleService, ThreadService, TurnService, Waiting,
 };
 use crate::store::{Backend, Clock, Scopes, Store};
 use crate::webhooks::Webhooks;
@@ -74,6 +74,7 @@ impl Shared {
                 service.clone(),
                 Arc::clone(&self.waiting),
             ),
+            checkpoints: CheckpointService::new(Arc::clone(backend) as _, service.clone()),
             scopes: ScopeService::new(scopes, service.clone(), settings.scopes, timeout),
             service,
             owners: OwnerService::new(Arc::clone(backend) as _),

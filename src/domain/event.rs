@@ -81,6 +81,11 @@ pub enum EventKind {
         /// Whether the state was lost, because no server ran for longer than the grace.
         state_lost: bool,
     },
+    /// The move of a living thread to another id, under which its later events are.
+    Rotated {
+        /// The new id.
+        to: ThreadId,
+    },
     /// The end of a request.
     Completed(Completed),
     /// A write to the keys of a scope that was watched.
@@ -130,6 +135,8 @@ pub enum EventType {
     ThreadUpdated,
     /// `thread.destroyed`
     ThreadDestroyed,
+    /// `thread.rotated`
+    ThreadRotated,
     /// `session.completed`
     SessionCompleted,
     /// `kv_updated`
@@ -143,8 +150,8 @@ pub enum EventType {
 /// The text is not the type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "an event type is thread.created, thread.updated, thread.destroyed, session.completed, \
-     kv_updated, task_list_updated or history.appended"
+    "an event type is thread.created, thread.updated, thread.destroyed, thread.rotated, \
+     session.completed, kv_updated, task_list_updated or history.appended"
 )]
 pub struct EventTypeError;
 
@@ -155,7 +162,7 @@ pub struct EventIdError;
 
 /// A set of event types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventTypes(u8);
+pub struct EventTypes(u16);
 
 impl Event {
     /// Its type.
@@ -165,6 +172,7 @@ impl Event {
             EventKind::Created { .. } => EventType::ThreadCreated,
             EventKind::Updated { .. } => EventType::ThreadUpdated,
             EventKind::Destroyed { .. } => EventType::ThreadDestroyed,
+            EventKind::Rotated { .. } => EventType::ThreadRotated,
             EventKind::Completed(_) => EventType::SessionCompleted,
             EventKind::KvUpdated { .. } => EventType::KvUpdated,
             EventKind::TaskListUpdated => EventType::TaskListUpdated,
@@ -176,7 +184,7 @@ impl Event {
     #[doc(hidden)]
     #[must_use]
     pub fn subject_digest(&self) -> Fingerprint {
-        Fingerprint::of(&[self.subject.to_string().as_bytes()])
+        subject_digest(&self.subject)
     }
 
     /// Whether it is about a scope, and not about the thread whose scope it may be.
@@ -196,6 +204,11 @@ impl Event {
     }
 }
 
+/// A short digest of the subject of events.
+pub(crate) fn subject_digest(subject: &ScopeId) -> Fingerprint {
+    Fingerprint::of(&[subject.to_string().as_bytes()])
+}
+
 impl Heap for Event {
     fn heap_bytes(&self) -> u64 {
         let told = match &self.kind {
@@ -204,6 +217,7 @@ impl Heap for Event {
             | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, Heap::heap_bytes),
             EventKind::Completed(completed) => heap::block(completed.session.capacity()),
             EventKind::Destroyed { .. }
+            | EventKind::Rotated { .. }
             | EventKind::TaskListUpdated
             | EventKind::HistoryAppended { .. } => 0,
         };
@@ -213,10 +227,11 @@ impl Heap for Event {
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
         Self::ThreadDestroyed,
+        Self::ThreadRotated,
         Self::SessionCompleted,
         Self::KvUpdated,
         Self::TaskListUpdated,
@@ -230,6 +245,7 @@ impl EventType {
             Self::ThreadCreated => "thread.created",
             Self::ThreadUpdated => "thread.updated",
             Self::ThreadDestroyed => "thread.destroyed",
+            Self::ThreadRotated => "thread.rotated",
             Self::SessionCompleted => "session.completed",
             Self::KvUpdated => "kv_updated",
             Self::TaskListUpdated => "task_list_updated",
@@ -249,12 +265,12 @@ impl FromStr for EventType {
 
 impl EventTypes {
     /// Every type.
-    pub const ALL: Self = Self(0b111_1111);
+    pub const ALL: Self = Self((1 << EventType::ALL.len()) - 1);
 
     /// Whether it has that type.
     #[must_use]
     pub fn contains(self, event_type: EventType) -> bool {
-        self.0 & 1 << event_type as u8 != 0
+        self.0 & 1 << event_type as u16 != 0
     }
 
     /// Whether it has types that are logged only on demand.
@@ -286,7 +302,7 @@ impl EventTypes {
 
 impl FromIterator<EventType> for EventTypes {
     fn from_iter<I: IntoIterator<Item = EventType>>(types: I) -> Self {
-        let set = types.into_iter().fold(0, |set, one| set | 1 << one as u8);
+        let set = types.into_iter().fold(0, |set, one| set | 1 << one as u16);
         Self(set)
     }
 }

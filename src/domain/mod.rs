@@ -19,6 +19,7 @@ pub mod scope;
 pub(crate) mod threads;
 mod three_way;
 
+pub(crate) use event::subject_digest;
 pub use event::{
     Completed, EndReason, Event, EventId, EventIdError, EventKind, EventType, EventTypeError,
     EventTypes, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Position,
@@ -43,6 +44,9 @@ pub use rate::{Rate, RateError, RateLimited, RateLimits, RateName};
 pub use refusal::Refusal;
 pub use retention::{LOG_HARD_FACTOR, Retention};
 pub use rfc3339::{parse_rfc3339, rfc3339};
+pub use threads::checkpoint::{
+    CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, CheckpointNameError,
+};
 pub use threads::document::Document;
 pub use threads::key::{Key, KeyError};
 pub use threads::named_secrets::NamedSecretError;
@@ -57,6 +61,6 @@ pub(crate) use threads::thread_id::short_hash;
 pub use threads::thread_id::{ThreadId, ThreadIdError};
 pub use threads::turn::{TakeTurn, TurnGranted, TurnHeld, TurnToken, TurnTokenError};
 pub use threads::write::{
-    Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written,
+    Conditions, Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written,
 };
 pub use three_way::{Sent, Snapshot, ThreeWay};

@@ -116,6 +116,22 @@ pub enum Refusal {
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,
+    /// There is no such thread, and the change does not create one.
+    #[error("the thread does not exist")]
+    ThreadNotFound,
+    /// The thread has no checkpoint of that number.
+    #[error("the checkpoint does not exist")]
+    CheckpointNotFound,
+    /// The thread would have too many checkpoints, or too many bytes in them.
+    #[error(
+        "the checkpoints of a thread may be {limit_checkpoints}, of {limit_bytes} bytes in all"
+    )]
+    TooManyCheckpoints {
+        /// The limit of their number.
+        limit_checkpoints: u32,
+        /// The limit of the bytes of their states and metadata.
+        limit_bytes: u64,
+    },
     /// The scope must have been made, and was not, or is over.
     #[error("the scope does not exist")]
     ScopeNotFound,

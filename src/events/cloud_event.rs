@@ -43,6 +43,7 @@ pub async fn cloud_event(
             };
             push_end(&mut json, *reason, left.as_ref(), public_url)?;
         }
+        EventKind::Rotated { to } => push(&mut json, format_args!(r#","new_thread_id":"{to}""#)),
         EventKind::Completed(completed) => push_completed(&mut json, completed),
         EventKind::KvUpdated { keys } => push_keys(&mut json, keys.as_ref()),
         EventKind::TaskListUpdated => {}
@@ -225,6 +226,7 @@ mod tests {
                 archived_ms: 0,
                 metadata: Json::parse(r#"{"n":1e400}"#).unwrap(),
                 history: HistorySummary::EMPTY,
+                checkpoints: Vec::new(),
             },
             state: state.into(),
         }))
@@ -332,6 +334,9 @@ mod tests {
             keys: Some(Json::parse("[]").unwrap()),
             metadata: true,
         });
+        let rotated = event(EventKind::Rotated {
+            to: "thrd_fedcba9876543210fedcba9876543210".parse().unwrap(),
+        });
         let completed = event(EventKind::Completed(Completed {
             session: "sess_\"".into(),
             status: 200,
@@ -347,6 +352,10 @@ mod tests {
             (appended, r#","first_seq":7,"last_seq":9"#),
             (restored, r#","keys":null,"restored":true"#),
             (updated, r#","keys":[],"metadata_changed":true"#),
+            (
+                rotated,
+                r#","new_thread_id":"thrd_fedcba9876543210fedcba9876543210""#,
+            ),
             (
                 completed,
                 r#","session_id":"sess_\"","status":200,"duration_ms":12"#,

@@ -9,6 +9,7 @@ pub(super) fn bytes_named(event: &Event) -> usize {
         | EventKind::Updated { keys, .. }
         | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, |keys| keys.as_str().len()),
         EventKind::Destroyed { .. }
+        | EventKind::Rotated { .. }
         | EventKind::Completed(_)
         | EventKind::TaskListUpdated
         | EventKind::HistoryAppended { .. } => 0,

@@ -24,7 +24,8 @@ use crate::events::Events;
 use crate::identity::{ApiKeys, Behalf, Identity};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, NamespaceService, OwnerService, ScopeService, ThreadService, TurnService,
+    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
+    TurnService,
 };
 use crate::webhooks::Webhooks;
 
@@ -53,6 +54,8 @@ pub struct Api {
     pub service: ThreadService,
     /// Turns of the threads.
     pub turns: TurnService,
+    /// Checkpoints of the threads.
+    pub checkpoints: CheckpointService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,
     /// Lists of threads, and their owners.

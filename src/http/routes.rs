@@ -99,6 +99,30 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .default_service(not_allowed_for_thread("GET, HEAD, POST, PATCH, DELETE")),
         )
         .service(
+            web::resource(path("/checkpoints"))
+                .route(get().to(threads::checkpoints::list_checkpoints))
+                .route(post().to(threads::checkpoints::save_checkpoint))
+                .route(head().to(threads::checkpoints::list_checkpoints))
+                .default_service(not_allowed_for_thread("GET, HEAD, POST")),
+        )
+        .service(
+            web::resource(path("/checkpoints/{n:[^/]*}/restore"))
+                .route(post().to(threads::checkpoints::restore_checkpoint))
+                .default_service(not_allowed_for_thread("POST")),
+        )
+        .service(
+            web::resource(path("/checkpoints/{n:[^/]*}"))
+                .route(get().to(threads::checkpoints::get_checkpoint))
+                .route(delete().to(threads::checkpoints::delete_checkpoint))
+                .route(head().to(threads::checkpoints::get_checkpoint))
+                .default_service(not_allowed_for_thread("GET, HEAD, DELETE")),
+        )
+        .service(
+            web::resource(path("/rotate"))
+                .route(post().to(threads::rotation::rotate_thread))
+                .default_service(not_allowed_for_thread("POST")),
+        )
+        .service(
             web::resource(path("/events"))
                 .route(get().to(events::of_thread::get_thread_events))
                 .route(head().to(events::of_thread::head_thread_events))

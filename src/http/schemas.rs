@@ -133,6 +133,15 @@ pub(super) struct OfNewParam {
 
 #[derive(IntoParams)]
 #[expect(dead_code, reason = "only its shape is used")]
+#[into_params(parameter_in = Path)]
+pub(super) struct CheckpointParam {
+    /// The number of the checkpoint.
+    #[param(minimum = 1)]
+    n: u64,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Header)]
 pub(super) struct TokenHeader {
     /// The token of the turn.

@@ -1,6 +1,7 @@
 //! The services over threads, without HTTP and Redis.
 
 mod archives;
+mod checkpoints;
 mod copies;
 mod error;
 mod kv;
@@ -20,6 +21,7 @@ use crate::domain::{Access, IdempotencyKey, Owner, Policy, Precondition, ThreadI
 use crate::store::Store;
 
 pub use archives::ArchiveService;
+pub use checkpoints::CheckpointService;
 pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
 pub use kv::batches::BatchPut;

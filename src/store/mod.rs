@@ -20,8 +20,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::{
-    Access, IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId, TurnToken,
-    Write, Written,
+    Access, Conditions, IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId,
+    TurnToken, Write, Written,
 };
 
 #[cfg(all(feature = "redis", feature = "tls"))]
@@ -38,6 +38,9 @@ pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_ur
 pub use traits::answered::Answered;
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;
+pub use traits::checkpoints::{
+    Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints,
+};
 pub use traits::kv::{
     Entry, EntryHead, EntryPage, EntryRange, EntryTerms, IdleEnd, KeyOrder, NOTED, NamespaceChange,
     NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, Usage,
@@ -101,6 +104,27 @@ pub struct Destroy {
 pub struct Destroyed {
     /// Whether there was a thread.
     pub existed: bool,
+    /// Whether this is the answer to an earlier call with the same idempotency key.
+    pub replayed: bool,
+}
+
+/// The move of a thread to another id, and on what conditions.
+#[derive(Debug, Clone, Copy)]
+pub struct Rotate {
+    /// The conditions.
+    pub conditions: Conditions,
+    /// How long the old id refuses writes afterwards.
+    pub tombstone: Duration,
+}
+
+/// The answer of moving a thread, or of its first run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rotated {
+    /// The new id.
+    pub id: ThreadId,
+    /// The thread, whose version, life and times stay; none if there is no thread: then there is a new id, and nothing
+    /// else.
+    pub thread: Option<Thread>,
     /// Whether this is the answer to an earlier call with the same idempotency key.
     pub replayed: bool,
 }
@@ -193,6 +217,16 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`Store::write`].
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError>;
+
+    /// Moves a thread to a new random id, in one step, with all that is kept with it: state, scope, history,
+    /// checkpoints, owner, turn and remembered answers. The archives of earlier lives stay with the old id, which
+    /// becomes a tombstone: it refuses writes of every kind. Logged as rotated.
+    ///
+    /// A repeat with the same idempotency key gets the first answer, whichever of the two ids it names.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>;
 
     /// Whether the store takes writes at this moment. A store that cannot tell without one does a
     /// small one of its own; a store of several servers does when any of them takes it.

@@ -11,12 +11,12 @@ use threadkeep::domain::scope::{
     ScopeWrite, TaskList, TasksChange,
 };
 use threadkeep::domain::{
-    Access, Completed, Event, EventId, Fingerprint, MetadataChange, Operation, Owner, OwnerChange,
-    Position, Precondition, RateName, Slice, Write,
+    Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
+    OwnerChange, Position, Precondition, RateName, Slice, Write,
 };
 use threadkeep::store::{
-    Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, ScopeEnd,
-    ScopeParts, ThreadOrder, WriteError,
+    Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, Rotate,
+    ScopeEnd, ScopeParts, ThreadOrder, WriteError,
 };
 
 use crate::conformance::room::{
@@ -71,7 +71,7 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
     }
     // or nothing was looked at
     assert!(tags.len() > THREADS / 2, "{tags:?}");
-    assert!(scripts.len() > 31, "{scripts:?}");
+    assert!(scripts.len() > 36, "{scripts:?}");
     assert!(commands.len() > 100 * THREADS);
 }
 
@@ -97,6 +97,9 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
         ..thread.blank()
     };
     thread.write(&give_to(&ann)).await.unwrap();
+    let free = Conditions::default();
+    let saved = room.backend.save_checkpoint(&thread.id, None, &free).await;
+    saved.unwrap();
     let before = (thread.state().await, logged(&room, &thread).await);
     let slots = cluster.nodes[..3].iter().map(RedisCluster::filled_slots);
     let slots: Vec<_> = slots.collect();
@@ -127,6 +130,18 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     assert!(
         matches!(destroyed, Err(WriteError::Store(_))),
         "{destroyed:?}"
+    );
+    let rotate = Rotate {
+        conditions: Conditions::default(),
+        tombstone: Duration::from_secs(60),
+    };
+    let rotated = thread.store.rotate(&thread.id, &rotate).await;
+    assert!(matches!(rotated, Err(WriteError::Store(_))), "{rotated:?}");
+    let blank = thread.blank();
+    let restored = room.backend.restore_checkpoint(&thread.id, 1, &blank).await;
+    assert!(
+        matches!(restored, Err(WriteError::Store(_))),
+        "{restored:?}"
     );
     for (place, slots) in slots.iter().enumerate() {
         for (slot, node) in slots
@@ -163,15 +178,20 @@ async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
 
 /// Whether a key is declared, or is named by a declared one: the archive of an earlier life by that
 /// of the last life and the life, which only the script sees; what a thread's scope is kept in, by
-/// the thread or its archive; the parts of a list, by the list; the lists of a bucket's threads, by any key of it; and a
+/// the thread or its archive; its checkpoints and whether it is watched, by the thread; the parts of a list, by the list; the lists of a bucket's threads, by any key of it; and a
 /// thread, by a list that it is in.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
+    let is_checkpoint = |rest: &str| {
+        let number = rest.strip_prefix(':');
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
     let of_thread = |known: &str| {
-        let of_scope = ["}:k:", "}:y:", "}:z:", "}:j:"].map(|kind| key.replacen(kind, "}:t:", 1));
-        of_scope.iter().any(|name| {
+        let kinds = ["}:k:", "}:y:", "}:z:", "}:j:", "}:p:", "}:w:"];
+        let of_thread = kinds.map(|kind| key.replacen(kind, "}:t:", 1));
+        of_thread.iter().any(|name| {
             let name = name.strip_prefix(&known.replacen("}:a:", "}:t:", 1));
-            name.is_some_and(|rest| rest.is_empty() || is_life(rest))
+            name.is_some_and(|rest| rest.is_empty() || is_life(rest) || is_checkpoint(rest))
         })
     };
     let of_list = |known: &str| {
@@ -249,6 +269,7 @@ async fn do_everything(room: &Room) {
     thread.merge(&[set("k", "1")]).await;
     end_and_restore(room, &thread).await;
     own(room).await;
+    save_and_move(room).await;
     count(room, &thread).await;
     keep_a_ledger(room).await;
 }
@@ -281,6 +302,51 @@ async fn own(room: &Room) {
         .restore(&thread.id, None, &thread.policy)
         .await
         .unwrap();
+}
+
+/// Saves, restores and deletes checkpoints of a thread, moves it to another id, and ends it.
+async fn save_and_move(room: &Room) {
+    let thread = room.subject();
+    let backend = &room.backend;
+    let ann = Owner::new("ann").unwrap();
+    let own = Write {
+        owner: OwnerChange::Set(&ann),
+        ..thread.blank()
+    };
+    thread.write(&own).await.unwrap();
+    keep_in_scopes(room, &thread, 10).await;
+    let lasts = Duration::from_secs(60);
+    backend.watch(&[thread.id], lasts).await.unwrap();
+    let conditions = Conditions {
+        idempotency: Some(numbered_once(11)),
+        ..Conditions::default()
+    };
+    let free = Conditions::default();
+    for conditions in [conditions, free, free] {
+        let saved = backend.save_checkpoint(&thread.id, None, &conditions).await;
+        saved.unwrap();
+    }
+    let read = backend.get_checkpoint(&thread.id, Access::All, 2).await;
+    assert!(read.unwrap().is_some());
+    let blank = thread.blank();
+    let restored = backend.restore_checkpoint(&thread.id, 2, &blank).await;
+    restored.unwrap();
+    let deleted = backend.delete_checkpoint(&thread.id, 2, &free).await;
+    deleted.unwrap();
+    let rotate = Rotate {
+        conditions: Conditions {
+            idempotency: Some(numbered_once(12)),
+            ..Conditions::default()
+        },
+        tombstone: thread.policy.tombstone,
+    };
+    let rotated = thread.store.rotate(&thread.id, &rotate).await.unwrap();
+    assert!(rotated.thread.is_some());
+    let moved = Subject {
+        id: rotated.id,
+        ..thread
+    };
+    assert!(moved.destroy().await.existed);
 }
 
 /// Ends and restores a thread outside of requests.

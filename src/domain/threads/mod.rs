@@ -1,5 +1,6 @@
 //! Threads, and the meaning of operations on them.
 
+pub(super) mod checkpoint;
 pub(super) mod document;
 pub(super) mod key;
 pub(super) mod named_secrets;

@@ -43,6 +43,16 @@ impl ThreadId {
         Self::from_entropy(rand::random())
     }
 
+    /// A new id that is as wanted, which at least one of some hundred ids has to be.
+    pub(crate) fn random_where(is_wanted: impl Fn(&Self) -> bool) -> Self {
+        loop {
+            let id = Self::random();
+            if is_wanted(&id) {
+                return id;
+            }
+        }
+    }
+
     /// The id that 16 given bytes stand for, in the form of a random one.
     #[must_use]
     pub fn from_entropy(entropy: [u8; 16]) -> Self {

@@ -84,6 +84,20 @@ impl<'a> Write<'a> {
     }
 }
 
+/// The conditions of a change that is no write to the state, such as a new checkpoint. They are checked in the order of
+/// a write: owner, idempotency key, tombstone, turn, precondition.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Conditions {
+    /// The condition on the thread.
+    pub precondition: Option<Precondition>,
+    /// The threads that the caller may use.
+    pub access: Access,
+    /// The turn that it belongs to.
+    pub turn: Option<TurnToken>,
+    /// The identity of a repeat.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
 /// A condition on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {

@@ -145,6 +145,9 @@ mod tests {
             EventKind::KvUpdated {
                 keys: Some(Json::parse(r#"["","a\nb"]"#).unwrap()),
             },
+            EventKind::Rotated {
+                to: ThreadId::random(),
+            },
             EventKind::TaskListUpdated,
             EventKind::HistoryAppended {
                 first_seq: 1,

@@ -174,10 +174,9 @@ impl Slot {
         let types = self.consumer.handler.types();
         while self.deliveries.len() < AT_ONCE {
             let now_ms = self.consumer.now_ms();
-            let Some(event) = self.backlog.next(now_ms) else {
+            let Some((subject, event)) = self.backlog.next(now_ms) else {
                 return;
             };
-            let subject = event.subject_digest();
             if !types.contains(event.event_type()) {
                 // it was wanted when it was read
                 self.backlog.succeed(subject, now_ms);

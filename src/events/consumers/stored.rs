@@ -33,6 +33,9 @@ pub(super) struct StoredEvent<'a> {
     expired: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     state_lost: bool,
+    /// The new id of a thread that was rotated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    to: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<StoredCompletion<'a>>,
     /// The places of the first and of the last appended item.
@@ -63,6 +66,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             metadata: false,
             expired: false,
             state_lost: false,
+            to: None,
             session: None,
             appended: None,
         };
@@ -80,6 +84,10 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             EventKind::Destroyed { reason, state_lost } => Self {
                 expired: *reason == EndReason::Expired,
                 state_lost: *state_lost,
+                ..base
+            },
+            EventKind::Rotated { to } => Self {
+                to: Some(to.as_str().into()),
                 ..base
             },
             EventKind::KvUpdated { keys } => Self {
@@ -128,6 +136,9 @@ impl StoredEvent<'_> {
                     false => EndReason::Destroyed,
                 },
                 state_lost: self.state_lost,
+            },
+            EventType::ThreadRotated => EventKind::Rotated {
+                to: self.to?.parse().ok()?,
             },
             EventType::KvUpdated => EventKind::KvUpdated { keys },
             EventType::TaskListUpdated => EventKind::TaskListUpdated,

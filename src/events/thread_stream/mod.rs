@@ -70,6 +70,8 @@ pub struct ThreadStream {
     /// once more for each that is taken.
     at_once: usize,
     ready: VecDeque<ThreadItem>,
+    /// Whether the thread has another id now: the stream ends with that event.
+    is_moved: bool,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
     _open: Open,
@@ -135,6 +137,7 @@ impl ThreadStream {
             behind: None,
             at_once: FIRST,
             ready: VecDeque::new(),
+            is_moved: false,
             _open: Open::new(&parts.counters, |counters| &counters.thread_streams),
             counters: parts.counters,
             stop: parts.stop,
@@ -147,8 +150,8 @@ impl ThreadStream {
         stream
     }
 
-    /// The next item; `None` when this replica stops, or when the reader is too slow and is
-    /// disconnected. It is safe to drop the future and call this again.
+    /// The next item; `None` after the move of the thread to another id, when this replica stops, or when the reader is too
+    /// slow and is disconnected. It is safe to drop the future and call this again.
     ///
     /// # Errors
     /// [`StoreError`] when what was missed cannot be read.
@@ -186,6 +189,9 @@ impl ThreadStream {
                     self.counters.resets.inc();
                 }
                 return Ok(Some(item));
+            }
+            if self.is_moved {
+                return Ok(None);
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
@@ -257,6 +263,9 @@ impl ThreadStream {
             let reset = (!told).then_some(until.stamp.version);
             bytes += bytes_named(&event);
             told |= self.push(Arc::new(event), reset);
+            if self.is_moved {
+                return Ok(());
+            }
             if bytes >= MOST_BYTES {
                 // the rest is read once more when these are taken
                 is_all = false;
@@ -306,6 +315,7 @@ impl ThreadStream {
         if !matches!(event.kind, EventKind::Completed(_)) {
             self.proven = position;
         }
+        self.is_moved = matches!(event.kind, EventKind::Rotated { .. });
         self.read = after;
         let cursor = self.read;
         self.ready.push_back(ThreadItem::Event { event, cursor });
@@ -334,6 +344,9 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
         EventKind::HistoryAppended { first_seq, .. } => {
             is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)
         }
+        EventKind::Rotated { .. } => {
+            is_of_life && event.version == known_version
+        }
         EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
     }
 }
@@ -359,7 +372,7 @@ fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
             next_seq: last_seq + 1,
             ..known
         },
-        EventKind::Destroyed { .. } => ThreadCursor {
+        EventKind::Destroyed { .. } | EventKind::Rotated { .. } => ThreadCursor {
             stamp: Stamp::default(),
             next_seq: 1,
             ..known

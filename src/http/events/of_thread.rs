@@ -7,7 +7,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use super::feed;
 use super::feed::{Frame, Source};
 use super::query::{LastEvent, Resume};
-use crate::domain::{Access, Completed, ThreadId};
+use crate::domain::{Access, Completed, Event, EventKind, Stamp, ThreadId};
 use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
 use crate::http::Api;
 use crate::http::openapi::problems::StreamProblems;
@@ -39,8 +39,9 @@ struct Session {
 /// Stream the events of a thread
 ///
 /// Server-sent events. A client that reconnects with its last cursor misses no event that the log still holds; otherwise
-/// a `reset` event says that it has to read the thread again. The server sends a comment every 15 seconds. A stream does
-/// not extend the life of the thread.
+/// a `reset` event says that it has to read the thread again. `thread.rotated` is the last event of an id; its cursor
+/// is one of the stream of the new id. The server sends a comment every 15 seconds. A stream does not extend the life
+/// of the thread.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/events",
@@ -101,7 +102,32 @@ fn cursor_of(
 
 impl ThreadFeed {
     fn seal(&self, cursor: &ThreadCursor) -> String {
-        cursor::seal(self.api.identity.ring(), self.id.as_bytes(), cursor)
+        seal(&self.api, &self.id, cursor)
+    }
+}
+
+fn seal(api: &Api, id: &ThreadId, cursor: &ThreadCursor) -> String {
+    cursor::seal(api.identity.ring(), id.as_bytes(), cursor)
+}
+
+/// The id of the thread from this event on, if it is another one.
+fn new_id(event: &Event) -> Option<&ThreadId> {
+    match &event.kind {
+        EventKind::Rotated { to } => Some(to),
+        _ => None,
+    }
+}
+
+/// The place of that event among those of the new id.
+fn moved(event: &Event) -> ThreadCursor {
+    ThreadCursor {
+        position: event.id.position,
+        stamp: Stamp {
+            version: event.version,
+            life: event.life,
+        },
+        // the history moves with the thread
+        next_seq: 0,
     }
 }
 
@@ -118,8 +144,12 @@ impl Source for ThreadFeed {
 
     async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
         let item = self.stream.next().await?;
+        let id = match &item {
+            Some(ThreadItem::Event { event, .. }) => new_id(event).unwrap_or(&self.id),
+            _ => &self.id,
+        };
         // the thread may have a new owner by now
-        match self.api.owners.check(&self.id, self.access).await {
+        match self.api.owners.check(id, self.access).await {
             Ok(()) => Ok(item),
             Err(ServiceError::Store(error)) => Err(error),
             Err(_) => Ok(None),
@@ -130,7 +160,10 @@ impl Source for ThreadFeed {
         Ok(match item {
             ThreadItem::Event { event, cursor } => Frame {
                 event: event.event_type().as_str(),
-                id: self.seal(&cursor),
+                id: match new_id(&event) {
+                    Some(id) => seal(&self.api, id, &moved(&event)),
+                    None => self.seal(&cursor),
+                },
                 data: self.api.events.render(&event).await?,
             },
             ThreadItem::Reset { version, cursor } => Frame {

@@ -67,6 +67,8 @@ struct EventData {
     history_url: Option<String>,
     /// True if the store lost the final state.
     state_lost: Option<bool>,
+    /// The new id of the thread. In `thread.rotated`, whose `thread_id` is the old one.
+    new_thread_id: Option<String>,
     /// The request, as in its `x-session-id`. In `session.completed`, like the two members below.
     session_id: Option<String>,
     /// The status of the answer.

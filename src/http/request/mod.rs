@@ -3,6 +3,7 @@
 pub(super) mod back_end;
 pub(super) mod body;
 pub(super) mod body_memory;
+pub(super) mod checkpoint_path;
 pub(super) mod conditions;
 pub(super) mod context;
 pub(super) mod cursor;

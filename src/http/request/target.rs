@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::future::{Ready, ready};
 
+use actix_web::http::header::HeaderValue;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +14,7 @@ use crate::domain::{Access, Policy, ThreadId};
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
 use crate::identity::{ApiKey, Behalf, Caller, Source};
-use crate::service::{ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use crate::web::ApiError;
 
 /// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, for a request that may use it
@@ -68,6 +69,19 @@ impl Target {
         self.api
             .turns
             .with_threads(self.new_threads(of_new).into_owned())
+    }
+
+    /// The checkpoints of threads as the caller may use them.
+    pub(crate) fn checkpoints(&self) -> Cow<'_, CheckpointService> {
+        match self.threads() {
+            Cow::Borrowed(_) => Cow::Borrowed(&self.api.checkpoints),
+            Cow::Owned(threads) => Cow::Owned(self.api.checkpoints.with_threads(threads)),
+        }
+    }
+
+    /// The signed id of a thread.
+    pub(crate) fn signed_id(&self, id: &ThreadId) -> HeaderValue {
+        self.api.identity.signed_id(id)
     }
 
     /// The API key of the request, which may change owners.

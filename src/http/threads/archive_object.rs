@@ -34,6 +34,10 @@ pub(super) struct ArchiveObject {
     /// The address of the history, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_url: Option<String>,
+    /// The numbers of the checkpoints that ended with the thread, if it had any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    checkpoints: Vec<u32>,
 }
 
 /// A page of archives.
@@ -60,6 +64,7 @@ impl ArchiveObject {
             metadata: metadata.unwrap_or_default(),
             history_count: has_history.then(|| head.history.len()),
             history_url: has_history.then(|| history_url(public_url, &head.id, head.life)),
+            checkpoints: head.checkpoints.clone(),
         }
     }
 }

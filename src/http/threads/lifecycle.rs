@@ -180,7 +180,8 @@ pub(crate) async fn delete_thread(
     Ok(builder.finish())
 }
 
-fn object(policy: &Policy, id: &ThreadId, written: &Written) -> ThreadObject {
+/// The object of a thread that was written to.
+pub(super) fn object(policy: &Policy, id: &ThreadId, written: &Written) -> ThreadObject {
     match &written.thread {
         Some(thread) => ThreadObject::of(id, thread, policy),
         None => ThreadObject::absent(id, policy),

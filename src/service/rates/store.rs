@@ -8,7 +8,9 @@ use bytes::Bytes;
 use super::{RateGate, RateSubject};
 use crate::domain::scope::ScopeId;
 use crate::domain::{Access, Key, Slice, Thread, ThreadId, Write, Written};
-use crate::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
+use crate::store::{
+    Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
+};
 
 /// A store behind a gate. Reads bypass it.
 #[derive(Debug, Clone)]
@@ -97,6 +99,13 @@ impl Store for LimitedStore {
         let scope = ScopeId::Thread(*id);
         self.gate
             .pass(&scope, false, self.store.destroy(id, destroy))
+            .await
+    }
+
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
+        let scope = ScopeId::Thread(*id);
+        self.gate
+            .pass(&scope, false, self.store.rotate(id, rotate))
             .await
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::effort::Effort;
 use crate::domain::scope::HistoryLimit;
 use crate::domain::{
-    Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, Precondition, Refusal,
-    ThreadId, Write, Written, merge_json,
+    Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, Precondition,
+    Refusal, ThreadId, Write, Written, merge_json,
 };
 use crate::service::{ServiceError, ThreadService, WriteOptions};
-use crate::store::{Destroy, Destroyed, StoreError, WriteError, millis};
+use crate::store::{Destroy, Destroyed, Rotate, Rotated, StoreError, WriteError, millis};
 
 /// The content of a new thread.
 #[derive(Debug, Default)]
@@ -199,6 +199,23 @@ impl ThreadService {
         self.end(id, options, self.policy.tombstone).await
     }
 
+    /// Moves a thread to a new id, in one step. The old id refuses writes for the tombstone time. If there is no
+    /// thread, there is a new id, and nothing else.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn rotate(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Rotated, ServiceError> {
+        let rotate = Rotate {
+            conditions: self.conditions(options),
+            tombstone: self.policy.tombstone,
+        };
+        Ok(self.store.rotate(id, &rotate).await?)
+    }
+
     /// Ends a thread whose id may begin a new life at once, since its caller has no other.
     ///
     /// # Errors
@@ -233,21 +250,41 @@ impl ThreadService {
         id: &ThreadId,
         write: &Write<'_>,
     ) -> Result<Written, ServiceError> {
-        let (Some(limit), Some(owner)) = (&self.owner_limit, write.owner.wanted()) else {
-            return Ok(self.store.write(id, write).await?);
-        };
         // most writes are to threads that have their owner already
         let unplaced = Write {
             has_place: false,
             ..*write
         };
-        match self.store.write(id, &unplaced).await {
+        let first = async { self.store.write(id, &unplaced).await };
+        self.placed(write.owner, first, async { self.store.write(id, write).await })
+            .await
+    }
+
+    /// Does a write with a place for its thread, if it is refused without one.
+    pub(crate) async fn placed<T>(
+        &self,
+        owner: OwnerChange<'_>,
+        unplaced: impl Future<Output = Result<T, WriteError>>,
+        placed: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, ServiceError> {
+        let (Some(limit), Some(owner)) = (&self.owner_limit, owner.wanted()) else {
+            return Ok(placed.await?);
+        };
+        match unplaced.await {
             Err(WriteError::Refused(Refusal::NoPlace)) => {
-                limit
-                    .with_place(owner.tag(), self.store.write(id, write))
-                    .await
+                limit.with_place(owner.tag(), placed).await
             }
             written => Ok(written?),
+        }
+    }
+
+    /// The conditions of a change that is no write to the state.
+    pub(crate) fn conditions(&self, options: WriteOptions) -> Conditions {
+        Conditions {
+            precondition: options.precondition,
+            access: self.access,
+            turn: options.turn,
+            idempotency: options.idempotency,
         }
     }
 

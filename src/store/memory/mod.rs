@@ -22,8 +22,8 @@ use bytes::Bytes;
 use tokio::sync::broadcast;
 
 use super::{
-    Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Store, StoreError, Usage, Whole,
-    WriteError,
+    Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Rotate, Rotated, Store, StoreError,
+    Usage, Whole, WriteError,
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
@@ -300,10 +300,7 @@ impl Store for MemoryStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.read(id, access, |living| Whole {
-            state: state(living),
-            metadata: living.metadata(),
-        })
+        self.read(id, access, Living::whole)
     }
 
     async fn get_values(
@@ -365,6 +362,19 @@ impl Store for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         Ok(shard.destroy(id, destroy, has_room, self.0.clock.now_ms())?)
+    }
+
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
+        let has_room = self.0.has_room();
+        // of the same shard, whose lock makes this one step
+        let place = self.0.place_of(id);
+        let to = ThreadId::random_where(|to| self.0.place_of(to) == place);
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        if !has_room && !shard.has_answered(id, rotate.conditions.idempotency, now_ms) {
+            return Err(self.0.budget.refuse().into());
+        }
+        Ok(shard.rotate(id, &to, rotate, now_ms)?)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

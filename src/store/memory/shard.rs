@@ -10,10 +10,11 @@ use super::threads::living::Living;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopeId, ScopeWrite};
 use crate::domain::{
-    Access, Completed, Life, OwnerTag, Policy, Refusal, Retention, Thread, ThreadId, Write, Written,
+    Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
+    ThreadId, Write, Written,
 };
 use crate::store::held_scope::HeldScope;
-use crate::store::{Destroy, Destroyed, OwnedPlace, Reaped, ThreadOrder, Watched};
+use crate::store::{Destroy, Destroyed, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched};
 
 /// Threads, their events and archives, and scopes without threads.
 #[derive(Debug)]
@@ -74,6 +75,22 @@ impl Shard {
         self.change(id, now_ms, |entry, step| {
             entry.destroy(destroy, has_room, step)
         })
+    }
+
+    /// Moves a thread to another id of this shard.
+    pub(super) fn rotate(
+        &mut self,
+        id: &ThreadId,
+        to: &ThreadId,
+        rotate: &Rotate,
+        now_ms: u64,
+    ) -> Result<Rotated, Refusal> {
+        let (rotated, moved) =
+            self.change(id, now_ms, |entry, step| entry.rotate(to, rotate, step))?;
+        if let Some(moved) = moved {
+            self.change(to, now_ms, |entry, _| *entry = moved);
+        }
+        Ok(rotated)
     }
 
     pub(super) fn restore(
@@ -154,13 +171,20 @@ impl Shard {
         self.scopes.get_mut(scope)?.get(is_use, now_ms)
     }
 
+    /// Whether a request with that key was answered before.
+    pub(super) fn has_answered(
+        &self,
+        id: &ThreadId,
+        key: Option<IdempotencyKey>,
+        now_ms: u64,
+    ) -> bool {
+        key.zip(self.slots.get(id))
+            .is_some_and(|(key, entry)| entry.knows(key, now_ms))
+    }
+
     /// Whether a full store takes a write: it deletes something, or was answered before.
     pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
-        let knows = |key| {
-            let entry = self.slots.get(id);
-            entry.is_some_and(|entry| entry.knows(key, now_ms))
-        };
-        write.idempotency.is_some_and(knows)
+        self.has_answered(id, write.idempotency, now_ms)
             || write.only_deletes() && self.look(id, now_ms).is_some()
     }
 

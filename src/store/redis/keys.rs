@@ -267,6 +267,16 @@ impl Bucket {
         self.name(":i:", id)
     }
 
+    /// The index of the checkpoints of a thread.
+    pub(super) fn checkpoints(&self, id: &ThreadId) -> String {
+        self.name(":p:", id)
+    }
+
+    /// The saved thread of a checkpoint.
+    pub(super) fn checkpoint(&self, id: &ThreadId, number: u32) -> String {
+        format!("{}:{number}", self.checkpoints(id))
+    }
+
     /// The archive of the last life of a thread; that of an earlier one has its life behind it.
     pub(super) fn archive(&self, id: &ThreadId) -> String {
         self.name(":a:", id)
@@ -379,6 +389,8 @@ mod tests {
             &bucket.answers(&id),
             &bucket.archive(&id),
             &bucket.watch(&id),
+            &bucket.checkpoints(&id),
+            &bucket.checkpoint(&id, 1),
             &bucket.deadlines,
             &bucket.log,
             &bucket.horizon,

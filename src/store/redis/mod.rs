@@ -27,13 +27,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    Backend, Clock, Destroy, Destroyed, Found, Links, Part, Store, StoreError, Whole, WriteError,
+    Backend, Clock, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, Store, StoreError,
+    Whole, WriteError,
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Access, Key, Refusal, Retention, Slice, Thread, ThreadId, Write, Written, appends,
+    Access, Conditions, Key, Refusal, Retention, Slice, Thread, ThreadId, Write, Written, appends,
 };
-use keys::KeyNames;
+use keys::{KeyNames, bucket_number};
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
 use scripts::Script;
@@ -158,6 +159,25 @@ impl RedisStore {
             (2, _) => Err(Refusal::OwnerRequired.into()),
             _ => Err(Refusal::NotTheOwner.into()),
         }
+    }
+
+    /// The arguments of scripts that change a thread without writing to its state.
+    fn add_conditions(&self, cmd: &mut Command, conditions: &Conditions) {
+        cmd.arg(self.ahead())
+            .arg(threads::arguments::who(conditions.access))
+            .arg(threads::arguments::idempotency(conditions.idempotency))
+            .arg(threads::arguments::precondition(conditions.precondition))
+            .arg(threads::arguments::turn(conditions.turn));
+    }
+
+    async fn write_context(&self, calls: &Calls<'_>) -> Result<WriteContext, StoreError> {
+        let mark = &self.names.watch_all;
+        let ahead_ms = self.ahead();
+        Ok(WriteContext {
+            ahead_ms,
+            retention: self.retention,
+            logs_all: self.interest.logs_all(calls, mark, ahead_ms).await?,
+        })
     }
 
     async fn write_by_list(
@@ -347,13 +367,7 @@ impl Store for RedisStore {
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let calls = self.link.calls();
-        let mark = &self.names.watch_all;
-        let ahead_ms = self.ahead();
-        let context = &WriteContext {
-            ahead_ms,
-            retention: self.retention,
-            logs_all: self.interest.logs_all(&calls, mark, ahead_ms).await?,
-        };
+        let context = &self.write_context(&calls).await?;
         match self.write_fast(&calls, id, write, context).await? {
             Some(written) => Ok(written),
             None => self.write_by_list(&calls, id, write, context).await,
@@ -377,6 +391,23 @@ impl Store for RedisStore {
             .arg(threads::arguments::turn(destroy.turn))
             .arg(threads::arguments::who(destroy.access));
         threads::replies::destroyed(self.link.calls().write(cmd).await?)
+    }
+
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
+        // of the same slot, so that one script can move everything
+        let number = bucket_number(id);
+        let to = ThreadId::random_where(|to| bucket_number(to) == number);
+        let (bucket, conditions) = (self.names.bucket_of(id), &rotate.conditions);
+        let mut cmd = Script::Rotate.call(6);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(&bucket.log)
+            .arg(&bucket.deadlines)
+            .arg(bucket.thread(&to))
+            .arg(bucket.answers(&to));
+        self.add_conditions(&mut cmd, conditions);
+        cmd.arg(threads::arguments::bounded_ms(rotate.tombstone));
+        threads::replies::rotated(self.link.calls().write(cmd).await?)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::domain::scope::{HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, ScopePolicy};
-use crate::domain::{Life, Policy, Refusal, Stamp};
+use crate::domain::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, Life, Policy, Refusal, Stamp};
 use crate::store::{StoreError, WriteError};
 
 /// The limits that a script was called with.
@@ -117,6 +117,12 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
                 version: number(0)?,
                 life: life(detail(1)?)?,
             },
+        },
+        "thread_not_found" => Refusal::ThreadNotFound,
+        "checkpoint_not_found" => Refusal::CheckpointNotFound,
+        "too_many_checkpoints" => Refusal::TooManyCheckpoints {
+            limit_checkpoints: CHECKPOINTS_MAX,
+            limit_bytes: CHECKPOINTS_MAX_BYTES,
         },
         "changed" => Refusal::Changed,
         "turn_taken" => Refusal::TurnTaken {

@@ -30,6 +30,8 @@ pub struct ArchiveHead {
     pub metadata: Json,
     /// The size of its history.
     pub history: HistorySummary,
+    /// The numbers of the checkpoints that ended with it, in order.
+    pub checkpoints: Vec<u32>,
 }
 
 /// The archive of a life of a thread.

@@ -28,6 +28,7 @@ struct StoreMetrics {
     rates: parts::rates::Calls,
     owners: parts::owners::Calls,
     turns: parts::turns::Calls,
+    checkpoints: parts::checkpoints::Calls,
     outcomes: ThreadMetrics,
 }
 
@@ -55,6 +56,7 @@ impl StoreMetrics {
             rates: parts::rates::Calls::new(families),
             owners: parts::owners::Calls::new(families),
             turns: parts::turns::Calls::new(families),
+            checkpoints: parts::checkpoints::Calls::new(families),
             outcomes: ThreadMetrics::register(registry),
         }
     }

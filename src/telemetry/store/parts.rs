@@ -13,18 +13,19 @@ use super::ObservedStore;
 use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Access, Completed, EntryKey, Event, EventId, IdempotencyKey, Key, Life, Namespace, OwnerTag,
-    Policy, Position, Rate, RateLimited, RateName, Slice, TakeTurn, Thread, ThreadId, TurnGranted,
-    TurnHeld, TurnToken, Write, Written,
+    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, IdempotencyKey, Key,
+    Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName, Slice, TakeTurn,
+    Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
-    Answered, Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due,
-    Entry, EntryHead, EntryPage, EntryRange, EntryTerms, EventLog, Found, Heads, Heard,
-    HistoryFrom, HistoryPage, Holding, Leases, Ledger, LedgerChange, Ledgers, Links, Listing,
-    Listings, MemoryUse, NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord,
-    Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped,
-    Registry, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage,
-    Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
+    CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed, Due, Entry,
+    EntryHead, EntryPage, EntryRange, EntryTerms, EventLog, Found, Heads, Heard, HistoryFrom,
+    HistoryPage, Holding, Leases, Ledger, LedgerChange, Ledgers, Links, Listing, Listings,
+    MemoryUse, NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
+    NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry,
+    Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
+    ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -80,6 +81,7 @@ measured! {
         admit(id: &ThreadId) -> Result<(), WriteError>;
         write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written;
         destroy(id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> => destroyed;
+        rotate(id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>;
         ping() -> Result<(), StoreError>;
     } {
         fn links(&self) -> Option<Links> { self.backend.links() }
@@ -129,6 +131,21 @@ measured! {
         get_turn(id: &ThreadId, access: Access) -> Result<Option<TurnHeld>, WriteError>;
     } {
         fn ended_turns(&self) -> broadcast::Receiver<ThreadId> { self.backend.ended_turns() }
+    }
+}
+
+measured! {
+    Checkpoints as checkpoints {
+        save_checkpoint(id: &ThreadId, name: Option<&CheckpointName>, conditions: &Conditions)
+            -> Result<CheckpointSaved, WriteError>;
+        list_checkpoints(id: &ThreadId, access: Access)
+            -> Result<Option<Found<Vec<CheckpointHead>>>, WriteError>;
+        get_checkpoint(id: &ThreadId, access: Access, number: u32)
+            -> Result<Option<Found<Checkpoint>>, WriteError>;
+        restore_checkpoint(id: &ThreadId, number: u32, write: &Write<'_>)
+            -> Result<Written, WriteError> => written;
+        delete_checkpoint(id: &ThreadId, number: u32, conditions: &Conditions)
+            -> Result<CheckpointDeleted, WriteError>;
     }
 }
 

@@ -177,6 +177,12 @@ pub enum ApiError {
 }
 
 impl ApiError {
+    /// An id that a provider names would come again.
+    pub(crate) fn provided_id() -> Self {
+        let detail = "The identity provider names the id of this thread, so it cannot change";
+        Self::InvalidParameter(detail.into())
+    }
+
     /// Its stable code, as in the problem object.
     #[must_use]
     pub fn code(&self) -> &'static str {

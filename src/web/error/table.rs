@@ -243,6 +243,22 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             row(StatusCode::CONFLICT, "too_many_threads").with("limit_threads", limit_threads)
         }
         Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
+        Refusal::ThreadNotFound => Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "The thread does not exist.",
+        ),
+        Refusal::CheckpointNotFound => Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "The checkpoint does not exist.",
+        ),
+        Refusal::TooManyCheckpoints {
+            limit_checkpoints,
+            limit_bytes,
+        } => row(StatusCode::CONFLICT, "too_many_checkpoints")
+            .with("limit_checkpoints", limit_checkpoints)
+            .with("limit_bytes", limit_bytes),
         Refusal::ScopeNotFound => Problem::new(
             StatusCode::NOT_FOUND,
             "scope_not_found",

@@ -18,7 +18,8 @@ use threadkeep::events::Events;
 use threadkeep::http::{Api, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
-    ArchiveService, NamespaceService, OwnerService, ScopeService, ThreadService, TurnService,
+    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
+    TurnService,
 };
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
@@ -179,6 +180,7 @@ impl Room {
                 service.clone(),
                 Arc::default(),
             ),
+            checkpoints: CheckpointService::new(Arc::clone(&self.backend) as _, service.clone()),
             service,
             scopes,
             owners: OwnerService::new(Arc::clone(&self.backend) as _),

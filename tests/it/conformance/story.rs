@@ -120,6 +120,7 @@ pub(crate) fn words(event: &Event) -> String {
             completed.session, completed.status, completed.duration_ms
         ),
         EventKind::KvUpdated { keys } => format!("kv {}", list(keys)),
+        EventKind::Rotated { .. } => "rotated".into(),
         EventKind::TaskListUpdated => "tasks".into(),
         EventKind::HistoryAppended {
             first_seq,

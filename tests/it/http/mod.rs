@@ -58,6 +58,7 @@ mod all_events;
 mod archives;
 pub(crate) mod around;
 mod arrays;
+mod checkpoints;
 mod commands;
 mod conditions;
 mod cors;
@@ -89,6 +90,7 @@ mod rates;
 #[cfg(feature = "redis")]
 mod replicas;
 mod rights;
+mod rotations;
 mod scopes;
 mod slow_clients;
 mod starting;

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use threadkeep::domain::{EndReason, Event, EventKind, ThreadId};
+use threadkeep::domain::{Conditions, EndReason, Event, EventKind, ThreadId};
 use threadkeep::events::{EventSettings, Events, Notice};
+use threadkeep::store::Rotate;
 use threadkeep::web::ApiError;
 use threadkeep::{CallbackCounts, Session, Thread};
 
@@ -115,6 +116,31 @@ async fn a_callback_hears_the_end_of_its_thread_whoever_ends_it(room: Room) {
     bench.room.advance(Duration::from_secs(3_601));
     let told = heard[0].wait(1).await;
     assert_eq!(reason(&told[0].event), EndReason::Expired);
+    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
+}
+
+async fn a_callback_follows_its_thread_to_a_new_id(room: Room) {
+    let thread = started(&room).await;
+    let (bench, _events) = bench(room);
+    let heard = Heard::default();
+    bench.call_as(&thread.id, registering(&heard)).await;
+
+    let rotate = Rotate {
+        conditions: Conditions::default(),
+        tombstone: Duration::ZERO,
+    };
+    let rotated = thread.store.rotate(&thread.id, &rotate).await.unwrap();
+    // another thread of the old id ends first
+    thread.merge(&[]).await;
+    thread.destroy().await;
+    let new = Subject {
+        id: rotated.id,
+        ..thread.clone()
+    };
+    new.destroy().await;
+
+    let told = heard.wait(1).await;
+    assert_eq!(told[0].event.thread(), Some(&new.id));
     assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
 }
 
@@ -260,6 +286,7 @@ async fn without_events_nobody_can_wait_for_an_end(room: Room) {
 
 over_every_store!(
     a_callback_hears_the_end_of_its_thread_whoever_ends_it,
+    a_callback_follows_its_thread_to_a_new_id,
     an_earlier_end_and_a_later_one_are_not_told,
     a_thread_that_the_request_makes_and_ends_is_told,
     a_thread_that_is_never_made_is_not_waited_for,

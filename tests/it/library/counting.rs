@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use actix_web::web::Bytes;
 use async_trait::async_trait;
 use threadkeep::domain::{Access, Key, Slice, Thread, ThreadId, Write, Written};
-use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
+use threadkeep::store::{
+    Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
+};
 
 /// The store that it decorates, for all workers together.
 #[derive(Debug)]
@@ -140,6 +142,11 @@ impl Store for CountingStore {
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
         self.calls.write()?;
         self.inner.destroy(id, destroy).await
+    }
+
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
+        self.calls.write()?;
+        self.inner.rotate(id, rotate).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -2,6 +2,7 @@
 
 mod after;
 mod answers;
+mod branches;
 mod builder;
 mod callbacks;
 #[cfg(feature = "redis")]

@@ -16,7 +16,7 @@ const TTL: Duration = Duration::from_secs(30);
 
 impl Bench {
     /// One with scopes and turns.
-    fn with_turns(room: Room) -> Self {
+    pub(super) fn with_turns(room: Room) -> Self {
         let (threads, _) = room.services();
         let turns = TurnService::new(Arc::clone(&room.backend) as _, threads, Arc::default());
         let bench = Self::with_scopes(room);

@@ -39,6 +39,11 @@ impl History {
         }
     }
 
+    /// The thread has another id.
+    pub(super) fn rotate(&mut self, left: Mark) {
+        self.told.push((left, "rotated"));
+    }
+
     pub(super) fn restore(&mut self, left: Mark) {
         self.begin(left, "restored");
     }
@@ -74,6 +79,7 @@ impl History {
                 EventKind::Destroyed { reason, .. } => reason.as_str(),
                 EventKind::Completed(_) => "completed",
                 EventKind::KvUpdated { .. } => "kv",
+                EventKind::Rotated { .. } => "rotated",
                 EventKind::TaskListUpdated => "tasks",
                 EventKind::HistoryAppended { .. } => "appended",
             };

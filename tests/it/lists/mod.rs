@@ -46,6 +46,13 @@ pub(crate) enum Step {
         turn: u8,
         caller: Caller,
     },
+    Checkpoint {
+        what: CheckpointStep,
+        precondition: Option<Wanted>,
+        idempotency: Option<u8>,
+    },
+    /// Moves the thread to another id, if it exists.
+    Rotate,
     /// Does an earlier step again, counted from the start modulo what there is.
     Again(usize),
     Read(ReadStep, Caller),
@@ -110,6 +117,16 @@ impl WriteStep {
             turn: None,
         }
     }
+}
+
+/// Checkpoints by their numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CheckpointStep {
+    Save,
+    List,
+    Get(u32),
+    Restore(u32),
+    Delete(u32),
 }
 
 #[derive(Debug, Clone)]

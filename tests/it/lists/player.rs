@@ -5,14 +5,20 @@ use std::time::Duration;
 
 use threadkeep::domain::scope::{HistoryLimit, ScopeId};
 use threadkeep::domain::{
-    Access, Answer, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange, Operation,
-    Owner, OwnerChange, Policy, Position, Precondition, Refusal, Stamp, TakeTurn, Thread,
-    Tombstone, TurnToken, Write, Written,
+    Access, Answer, Conditions, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange,
+    Operation, Owner, OwnerChange, Policy, Position, Precondition, Refusal, Stamp, TakeTurn,
+    Thread, ThreadId, Tombstone, TurnToken, Write, Written,
 };
-use threadkeep::store::{Archive, Backend, Clock, Destroy, Destroyed, HistoryFrom, WriteError};
+use threadkeep::store::{
+    Archive, Backend, CheckpointDeleted, CheckpointHead, CheckpointSaved, Clock, Destroy,
+    Destroyed, Found, HistoryFrom, Rotate, Rotated, Whole, WriteError,
+};
 
 use super::history::{History, WATCHED};
-use super::{Caller, Expects, Heed, List, Mark, Op, OwnerStep, ReadStep, Step, Wanted, WriteStep};
+use super::{
+    Caller, CheckpointStep, Expects, Heed, List, Mark, Op, OwnerStep, ReadStep, Step, Wanted,
+    WriteStep,
+};
 use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
 use crate::conformance::scope_room::item;
 use crate::conformance::story;
@@ -21,6 +27,8 @@ use crate::conformance::story;
 #[derive(Debug)]
 pub(crate) struct Player {
     subject: Subject,
+    /// All ids that the thread has had.
+    ids: Vec<ThreadId>,
     backend: Arc<dyn Backend>,
     clock: Clock,
     history: History,
@@ -51,6 +59,8 @@ pub(crate) enum Outcome {
     Granted {
         replayed: bool,
     },
+    /// A checkpoint was saved or deleted: the thread, the checkpoint, and whether this is a repeat.
+    Checkpoint(Mark, String, bool),
     Nothing,
 }
 
@@ -68,8 +78,10 @@ pub(crate) struct Description {
 
 impl Player {
     pub(crate) fn new(room: &Room, policy: Policy) -> Self {
+        let subject = room.subject_under(policy);
         Self {
-            subject: room.subject_under(policy),
+            ids: vec![subject.id],
+            subject,
             backend: Arc::clone(&room.backend),
             clock: room.clock.clone(),
             history: History::default(),
@@ -101,6 +113,12 @@ impl Player {
             | Step::TakeTurn { .. }
             | Step::RenewTurn { .. }
             | Step::EndTurn { .. }) => self.end_or_turn(step).await,
+            Step::Checkpoint {
+                what,
+                precondition,
+                idempotency,
+            } => self.checkpoint(*what, *precondition, *idempotency).await,
+            Step::Rotate => self.rotate().await,
             Step::Again(place) if number > 0 => Box::pin(self.play(list, place % number)).await,
             Step::Read(step, caller) => {
                 let read = self.read(step, access(*caller)).await;
@@ -138,7 +156,7 @@ impl Player {
         };
         let read = self.backend.read_log(&[(bucket, start)], 100_000).await;
         let mut events = read.unwrap().remove(0);
-        events.retain(|event| event.thread() == Some(&self.subject.id));
+        events.retain(|event| event.thread().is_some_and(|id| self.ids.contains(id)));
         let events: Vec<_> = events
             .into_iter()
             .map(|event| {
@@ -162,16 +180,21 @@ impl Player {
 
     /// The remains of a life.
     async fn last_of(&self, place: usize, life: Life) -> Option<String> {
-        let id = &self.subject.id;
-        let Archive { head, state } = self.backend.get_final(id, life).await.unwrap()?;
+        let mut found = None;
+        for id in &self.ids {
+            let left = self.backend.get_final(id, life).await.unwrap();
+            found = found.or(left.map(|left| (id, left)));
+        }
+        let (id, Archive { head, state }) = found?;
         let archive = self.backend.get_archive(id, Some(life)).await.unwrap();
         Some(format!(
-            "{place} v{} {} {} {} {} {}",
+            "{place} v{} {} {} {} {} {:?} {}",
             head.version,
             head.reason.as_str(),
             head.size_bytes,
             head.metadata.as_str(),
             text(&state),
+            head.checkpoints,
             if archive.is_some() { "" } else { "restored" },
         ))
     }
@@ -198,6 +221,89 @@ impl Player {
                 self.description(thread)
             })),
             Err(error) => self.failed(error),
+        }
+    }
+
+    async fn rotate(&mut self) -> Outcome {
+        let rotate = Rotate {
+            conditions: Conditions::default(),
+            tombstone: self.subject.policy.tombstone,
+        };
+        match self.subject.store.rotate(&self.subject.id, &rotate).await {
+            Ok(Rotated { id, thread, .. }) => Outcome::Thread(thread.map(|thread| {
+                self.subject.id = id;
+                self.ids.push(id);
+                let left = self.mark(thread.stamp);
+                self.history.rotate(left);
+                self.description(thread)
+            })),
+            Err(error) => self.failed(error),
+        }
+    }
+
+    async fn checkpoint(
+        &mut self,
+        what: CheckpointStep,
+        precondition: Option<Wanted>,
+        key: Option<u8>,
+    ) -> Outcome {
+        let request = (what, precondition.map(|wanted| format!("{wanted:?}")));
+        let conditions = Conditions {
+            precondition: precondition.map(|wanted| self.precondition(wanted)),
+            idempotency: key.map(|key| idempotency(key, &request)),
+            ..Conditions::default()
+        };
+        let (backend, id) = (Arc::clone(&self.backend), self.subject.id);
+        match what {
+            CheckpointStep::Save => match backend.save_checkpoint(&id, None, &conditions).await {
+                Ok(CheckpointSaved {
+                    stamp,
+                    head,
+                    replayed,
+                }) => Outcome::Checkpoint(self.mark(stamp), shown(&head), replayed),
+                Err(error) => self.failed(error),
+            },
+            CheckpointStep::List => {
+                let found = backend.list_checkpoints(&id, Access::All).await.unwrap();
+                Outcome::Read(found.map(|found| {
+                    let heads: Vec<_> = found.content.iter().map(shown).collect();
+                    (self.mark(found.stamp), format!("{heads:?}"))
+                }))
+            }
+            CheckpointStep::Get(number) => {
+                let found = backend.get_checkpoint(&id, Access::All, number).await;
+                Outcome::Read(found.unwrap().map(|Found { stamp, content }| {
+                    let Whole { state, metadata } = content.content;
+                    let text = format!(
+                        "{} {} {}",
+                        shown(&content.head),
+                        metadata.as_str(),
+                        text(&state)
+                    );
+                    (self.mark(stamp), text)
+                }))
+            }
+            CheckpointStep::Restore(number) => {
+                let policy = self.subject.policy;
+                let write = Write {
+                    precondition: conditions.precondition,
+                    idempotency: conditions.idempotency,
+                    describe: true,
+                    ..Write::new(&policy)
+                };
+                match backend.restore_checkpoint(&id, number, &write).await {
+                    Ok(written) => self.written(written),
+                    Err(error) => self.failed(error),
+                }
+            }
+            CheckpointStep::Delete(number) => {
+                match backend.delete_checkpoint(&id, number, &conditions).await {
+                    Ok(CheckpointDeleted { stamp, replayed }) => {
+                        Outcome::Checkpoint(self.mark(stamp), "deleted".into(), replayed)
+                    }
+                    Err(error) => self.failed(error),
+                }
+            }
         }
     }
 
@@ -522,6 +628,10 @@ fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),
         request: Fingerprint::of(&[format!("{request:?}").as_bytes()]),
     }
+}
+
+fn shown(head: &CheckpointHead) -> String {
+    format!("{} v{} {}", head.number, head.version, head.size_bytes)
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use threadkeep::domain::{Mismatch, Owner, Policy, Slice};
 
-use super::{Caller, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted, WriteStep};
+use super::{
+    Caller, CheckpointStep, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted, WriteStep,
+};
 
 /// Few, so that steps meet; each could be taken for something else.
 const KEYS: [&str; 12] = [
@@ -109,6 +111,14 @@ fn step() -> impl Strategy<Value = Step> {
         14 => write().prop_map(Step::Write),
         2 => destroy(),
         2 => turn(),
+        5 => (
+            checkpoint(),
+            option::weighted(0.1, wanted()),
+            option::weighted(0.3, 0u8..3)
+        ).prop_map(|(what, precondition, idempotency)| {
+            Step::Checkpoint { what, precondition, idempotency }
+        }),
+        1 => Just(Step::Rotate),
         3 => any::<usize>().prop_map(Step::Again),
         5 => (read(), caller()).prop_map(|(read, caller)| Step::Read(read, caller)),
         3 => pause().prop_map(Step::Advance),
@@ -176,6 +186,16 @@ fn owner() -> impl Strategy<Value = OwnerStep> {
 
 fn a_turn() -> impl Strategy<Value = Option<u8>> {
     option::weighted(0.1, 0u8..3)
+}
+
+fn checkpoint() -> impl Strategy<Value = CheckpointStep> {
+    prop_oneof![
+        4 => Just(CheckpointStep::Save),
+        1 => Just(CheckpointStep::List),
+        2 => (1u32..4).prop_map(CheckpointStep::Get),
+        3 => (1u32..4).prop_map(CheckpointStep::Restore),
+        1 => (1u32..4).prop_map(CheckpointStep::Delete),
+    ]
 }
 
 fn pause() -> impl Strategy<Value = Duration> {

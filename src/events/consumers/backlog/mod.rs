@@ -15,7 +15,10 @@ use super::progress::LogProgress;
 use super::record::Record;
 use super::timing::Timing;
 use crate::domain::heap::block;
-use crate::domain::{Event, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position};
+use crate::domain::scope::ScopeId;
+use crate::domain::{
+    Event, EventKind, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position, subject_digest,
+};
 use crate::store::{LedgerChange, millis};
 
 /// The number of pending events at which the slot stops reading the log.
@@ -31,6 +34,9 @@ pub(super) struct Backlog {
     timing: Timing,
     places: BTreeMap<u16, LogProgress>,
     lines: HashMap<Fingerprint, Line>,
+    /// The lines of threads that got another id while events from before were waiting: those from after wait behind
+    /// them.
+    moved: HashMap<Fingerprint, Fingerprint>,
     /// Threads whose first event may be delivered now.
     ready: VecDeque<Fingerprint>,
     /// Threads whose first event waits for a retry, with its time.
@@ -63,6 +69,7 @@ impl Backlog {
             timing,
             places: places.map(|(log, at)| (log, LogProgress::at(at))).collect(),
             lines: HashMap::new(),
+            moved: HashMap::new(),
             ready: VecDeque::new(),
             waiting: BTreeSet::new(),
             draft: Draft::default(),
@@ -90,13 +97,16 @@ impl Backlog {
     pub(super) fn take(&mut self, events: Vec<Event>, wanted: EventTypes) {
         for event in events {
             let (bucket, position) = (event.id.bucket, event.id.position);
+            let subject = self.line_of(&event);
             let Some(place) = self.places.get_mut(&bucket) else {
                 continue;
             };
-            let line = self.lines.get(&event.subject_digest());
+            let line = self.lines.get(&subject);
             // after a change of the holder, the log is read again
             let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
-            let is_wanted = wanted.contains(event.event_type()) && !is_known;
+            // the events of the new id have to wait for those that the line has
+            let is_link = is_move(&event) && line.is_some();
+            let is_wanted = (wanted.contains(event.event_type()) || is_link) && !is_known;
             // behind a pending event, it is pending too: the cursor need not wait for it
             let is_blocked = line.is_some_and(Line::is_pending);
             if !place.pass(position, !is_wanted || is_blocked) {
@@ -108,7 +118,6 @@ impl Backlog {
                 self.draft.pass(bucket);
             }
             if is_wanted {
-                let subject = event.subject_digest();
                 let record = Record::untried(event);
                 if is_blocked {
                     self.draft.pend(record.clone());
@@ -116,6 +125,7 @@ impl Backlog {
                 } else {
                     self.buffered += 1;
                 }
+                self.follow(subject, &record.event);
                 self.append(subject, record, is_blocked);
             }
         }
@@ -132,7 +142,7 @@ impl Backlog {
     /// Takes the pending records of the ledger, except those already known.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
-            let (id, subject) = (record.event.id, record.event.subject_digest());
+            let (id, subject) = (record.event.id, self.line_of(&record.event));
             let line = self.lines.get(&subject);
             let is_known = line.is_some_and(|line| line.has(&record));
             if is_known || self.draft.has(id) || !self.places.contains_key(&id.bucket) {
@@ -140,6 +150,22 @@ impl Backlog {
             }
             self.pending += 1;
             self.insert(subject, record, now_ms);
+        }
+    }
+
+    /// The line in which an event waits.
+    fn line_of(&self, event: &Event) -> Fingerprint {
+        let subject = event.subject_digest();
+        self.moved.get(&subject).copied().unwrap_or(subject)
+    }
+
+    /// Has the events of the new id of a thread wait in the line of the old one, for as long as that has events.
+    fn follow(&mut self, line: Fingerprint, event: &Event) {
+        if let EventKind::Rotated { to } = &event.kind {
+            let new = subject_digest(&ScopeId::Thread(*to));
+            if !self.lines.contains_key(&new) {
+                self.moved.insert(new, line);
+            }
         }
     }
 
@@ -159,6 +185,7 @@ impl Backlog {
 
     /// Puts a pending event in its place in the line of its subject.
     fn insert(&mut self, subject: Fingerprint, record: Record, now_ms: u64) {
+        self.follow(subject, &record.event);
         let is_pending = true;
         let Some(line) = self.lines.get_mut(&subject) else {
             self.append(subject, record, is_pending);
@@ -189,6 +216,7 @@ impl Backlog {
         let was_ready = line.stage == Stage::Ready;
         let Some(first) = line.items.front() else {
             self.lines.remove(&subject);
+            self.moved.retain(|_, line| *line != subject);
             return;
         };
         let at = first.record.next_attempt_ms;
@@ -204,8 +232,8 @@ impl Backlog {
         }
     }
 
-    /// The next event to deliver. No other event of its thread follows before this one is done.
-    pub(super) fn next(&mut self, now_ms: u64) -> Option<Event> {
+    /// The next event to deliver, and its line. No other event of that line follows before this one is done.
+    pub(super) fn next(&mut self, now_ms: u64) -> Option<(Fingerprint, Event)> {
         while let Some((at, subject)) = self.waiting.first().copied()
             && at <= now_ms
         {
@@ -215,7 +243,8 @@ impl Backlog {
         let subject = self.ready.pop_front()?;
         let line = self.lines.get_mut(&subject)?;
         line.stage = Stage::Busy;
-        line.items.front().map(|item| item.record.event.clone())
+        let first = line.items.front()?;
+        Some((subject, first.record.event.clone()))
     }
 
     /// The time at which the oldest event was logged that is neither delivered nor given up.
@@ -339,6 +368,10 @@ impl Backlog {
         let cursor = |bucket| self.places.get(&bucket).map(LogProgress::cursor);
         self.draft.take(|bucket| cursor(bucket).unwrap_or_default())
     }
+}
+
+fn is_move(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Rotated { .. })
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ fn take(backlog: &mut Backlog, events: Vec<Event>) {
 }
 
 fn next_ms(backlog: &mut Backlog, now_ms: u64) -> Option<u64> {
-    let event = backlog.next(now_ms)?;
+    let (_, event) = backlog.next(now_ms)?;
     Some(event.id.position.ms)
 }
 
@@ -364,4 +364,82 @@ fn large_events_never_take_more_bytes_than_a_slot_may_have() {
     }
     assert!(backlog.room() > 0);
     assert_eq!(backlog.bytes.get(), 0);
+}
+
+/// The move of a thread to another id.
+fn rotated(thread: ThreadId, to: ThreadId, ms: u64) -> Event {
+    Event {
+        kind: EventKind::Rotated { to },
+        ..event(thread, 0, ms)
+    }
+}
+
+#[test]
+fn events_of_a_new_id_wait_for_those_of_the_old_one() {
+    let [old, new, newest] = [(); 3].map(|()| ThreadId::random());
+    for wants_moves in [true, false] {
+        let mut backlog = backlog();
+        let mut types: Vec<_> = EventTypes::ALL.iter().collect();
+        types.retain(|kind| wants_moves || *kind != EventType::ThreadRotated);
+        let wanted = types.into_iter().collect();
+        let events = vec![
+            event(old, 0, 1),
+            rotated(old, new, 2),
+            event(new, 0, 3),
+            rotated(new, newest, 4),
+            event(newest, 0, 5),
+            event(old, 0, 6),
+        ];
+        backlog.take(events, wanted);
+
+        for ms in 1..=6 {
+            assert_eq!(next_ms(&mut backlog, 9), Some(ms));
+            assert_eq!(next_ms(&mut backlog, 9), None);
+            backlog.succeed(subject(old), 9);
+        }
+        // with the line of the old id, the detour has ended
+        take(&mut backlog, vec![event(newest, 0, 7)]);
+        assert_eq!(next_ms(&mut backlog, 9), Some(7));
+        backlog.succeed(subject(newest), 9);
+        assert!(backlog.moved.is_empty() && backlog.lines.is_empty());
+    }
+}
+
+#[test]
+fn another_holder_keeps_the_order_of_a_moved_thread() {
+    let [old, new] = [(); 2].map(|()| ThreadId::random());
+    let mut first = backlog();
+    let wanted = [EventType::SessionCompleted].into_iter().collect();
+    first.take(vec![event(old, 0, 1)], wanted);
+    assert_eq!(next_ms(&mut first, 1), Some(1));
+    assert_eq!(fail(&mut first, old, 1), Failed::Pending);
+    first.take(vec![rotated(old, new, 2), event(new, 0, 3)], wanted);
+    let change = first.take_change();
+    assert_eq!(ids(&change.pending), [1, 2, 3]);
+
+    let mut second = backlog();
+    let records = change.pending.iter();
+    let mut records: Vec<_> = records
+        .map(|(_, record)| Record::read(record).unwrap())
+        .collect();
+    records.sort_by_key(|record| record.event.id.position);
+    second.resume(records, HOUR_MS);
+
+    for ms in 1..=3 {
+        assert_eq!(next_ms(&mut second, HOUR_MS), Some(ms));
+        assert_eq!(next_ms(&mut second, HOUR_MS), None);
+        second.succeed(subject(old), HOUR_MS);
+    }
+}
+
+#[test]
+fn a_move_that_nobody_wants_and_nothing_waits_for_is_passed() {
+    let [old, new] = [(); 2].map(|()| ThreadId::random());
+    let mut backlog = backlog();
+    let wanted = [EventType::SessionCompleted].into_iter().collect();
+
+    backlog.take(vec![rotated(old, new, 1), event(new, 0, 2)], wanted);
+
+    assert_eq!(next_ms(&mut backlog, 9), Some(2));
+    assert!(backlog.moved.is_empty());
 }

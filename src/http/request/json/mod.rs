@@ -19,7 +19,8 @@ use crate::web::ApiError;
 pub(crate) use fault::BodyFault;
 use reader::Reader;
 pub(crate) use types::{
-    ByOp, List, NewOwner, OwnerText, RawJson, RawObject, Seconds, ThreadTtl, Version, Whole,
+    ByOp, CheckpointNameText, List, NewOwner, OwnerText, RawJson, RawObject, Seconds, ThreadTtl,
+    Version, Whole,
 };
 
 /// Checks a body that must be an object, with `around` levels outside of its values.

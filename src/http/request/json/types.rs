@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
-use crate::domain::{KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN};
+use crate::domain::{CheckpointName, KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN};
 
 /// The name by which the reader recognizes [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";
@@ -34,6 +34,9 @@ pub(crate) struct OwnerText(pub(crate) Owner);
 /// The new owner of a thread, or `null` for none.
 #[derive(Debug)]
 pub(crate) struct NewOwner(pub(crate) Option<Owner>);
+/// The name of a checkpoint.
+#[derive(Debug)]
+pub(crate) struct CheckpointNameText(pub(crate) CheckpointName);
 /// The expected version of a scope.
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
@@ -95,6 +98,16 @@ impl<'de> Deserialize<'de> for NewOwner {
             D::Error::custom("null, or a text of 1 to 256 bytes without control characters")
         });
         owner.map(|owner| Self(Some(owner)))
+    }
+}
+
+impl<'de> Deserialize<'de> for CheckpointNameText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RawJson(json) = RawJson::deserialize(deserializer)?;
+        let text = serde_json::from_str::<Cow<'_, str>>(json).ok();
+        let name = text.and_then(|text| text.parse().ok());
+        name.map(Self)
+            .ok_or_else(|| D::Error::custom("a text of 1 to 128 bytes without control characters"))
     }
 }
 

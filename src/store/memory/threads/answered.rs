@@ -3,8 +3,8 @@
 use super::records::Remembered;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{Appended, Kept, KvAnswer, ScopeWritten};
-use crate::domain::{Answer, Refusal, TurnGranted, Written, heap};
-use crate::store::{self, Destroyed};
+use crate::domain::{Answer, Refusal, Thread, TurnGranted, Written, heap};
+use crate::store::{self, CheckpointDeleted, CheckpointSaved, Destroyed, Rotated};
 
 /// An answer that an id of a thread has given.
 #[derive(Debug)]
@@ -12,6 +12,9 @@ pub(super) enum Answered {
     Written(Packed),
     Destroyed(Destroyed),
     Granted(TurnGranted),
+    Saved(CheckpointSaved),
+    Deleted(CheckpointDeleted),
+    Rotated(Box<Rotated>),
 }
 
 /// The answer to a write, in which operations that answered nothing are not kept one by one.
@@ -49,29 +52,38 @@ fn popped_bytes(answer: &Answer) -> usize {
     }
 }
 
+fn metadata_bytes(thread: Option<&Thread>) -> u64 {
+    thread.map_or(0, |thread| thread.metadata.as_str().len() as u64)
+}
+
 /// The bytes of its metadata and of removed elements, and 8 for each result of an operation.
 impl Remembered for Answered {
     fn cost_bytes(&self) -> u64 {
-        let Self::Written(Packed { written, .. }) = self else {
-            return 0;
+        let written = match self {
+            Self::Written(Packed { written, .. }) => written,
+            Self::Rotated(rotated) => return metadata_bytes(rotated.thread.as_ref()),
+            _ => return 0,
         };
         let results = written
             .answers
             .iter()
             .filter(|answer| **answer != Answer::Done);
         let popped: usize = written.answers.iter().map(popped_bytes).sum();
-        let metadata = written
-            .thread
-            .as_ref()
-            .map_or(0, |thread| thread.metadata.as_str().len());
-        (8 * results.count() + popped + metadata) as u64
+        (8 * results.count() + popped) as u64 + metadata_bytes(written.thread.as_ref())
     }
 }
 
 impl Heap for Answered {
     fn heap_bytes(&self) -> u64 {
-        let Self::Written(Packed { written, .. }) = self else {
-            return 0;
+        let written = match self {
+            Self::Written(Packed { written, .. }) => written,
+            Self::Saved(saved) => return saved.head.name.as_ref().map_or(0, Heap::heap_bytes),
+            Self::Rotated(rotated) => {
+                let thread = rotated.thread.as_ref();
+                let metadata = thread.map_or(0, |thread| thread.metadata.heap_bytes());
+                return heap::array::<Rotated>(1) + metadata;
+            }
+            _ => return 0,
         };
         let thread = written.thread.as_ref();
         let popped = written.answers.iter().map(|answer| match answer {

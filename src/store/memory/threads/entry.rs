@@ -1,5 +1,7 @@
 //! All that the store knows of one id.
 
+mod changes;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -29,6 +31,8 @@ pub(crate) struct Entry {
     /// Until when clients are rejected that have seen nothing since the thread was destroyed, whether or not it has a
     /// new life.
     late_until_ms: u64,
+    /// Whether the thread has another id now: then the tombstone rejects every write.
+    is_moved: bool,
     records: Records<Answered>,
     /// The answers that its scope has given; those of most threads give none.
     scope_records: Option<Box<Records<ScopeAnswered>>>,
@@ -172,7 +176,7 @@ impl Entry {
     fn is_late(&self, tombstone: Tombstone, now_ms: u64) -> bool {
         match tombstone {
             Tombstone::Heeded => self.tombstone_ends_ms > now_ms,
-            Tombstone::Ignored => false,
+            Tombstone::Ignored => self.is_moved && self.tombstone_ends_ms > now_ms,
             Tombstone::HeededAfter(seen) => {
                 let living = self.living.as_ref();
                 let is_it = living.is_some_and(|living| living.stamp.life == seen);
@@ -215,6 +219,7 @@ impl Entry {
             step.end(living, EndReason::Destroyed, now_ms);
             self.tombstone_ends_ms = now_ms.saturating_add(millis(destroy.tombstone));
             self.late_until_ms = self.tombstone_ends_ms;
+            self.is_moved = false;
             self.records.end_soon(self.tombstone_ends_ms, now_ms);
             if let Some(records) = &mut self.scope_records {
                 records.end_soon(self.tombstone_ends_ms, now_ms);

@@ -33,6 +33,8 @@ pub(crate) struct Final {
     pub(crate) event: Position,
     /// It is there for that event alone.
     pub(crate) is_restored: bool,
+    /// The numbers of its checkpoints.
+    checkpoints: Vec<u32>,
     /// Its place among all lives that ended.
     number: u64,
     /// The bytes counted for it. A restoration may have moved its scope away since.
@@ -42,14 +44,17 @@ pub(crate) struct Final {
 impl Final {
     /// The scope of a life that has ended and is archived now.
     pub(crate) fn new(
-        living: Living,
+        mut living: Living,
         reason: EndReason,
         ended_ms: u64,
         archived_ms: u64,
         event: Position,
     ) -> Self {
+        let checkpoints = living.drop_saved();
+        let own_bytes = heap::array::<Self>(1) + heap::array::<u32>(checkpoints.capacity());
         Self {
-            heap_bytes: heap::array::<Self>(1) + living.heap_bytes(),
+            heap_bytes: own_bytes + living.heap_bytes(),
+            checkpoints,
             living,
             reason,
             ended_ms,
@@ -71,6 +76,7 @@ impl Final {
             archived_ms: self.archived_ms,
             metadata: self.living.metadata(),
             history: self.history(),
+            checkpoints: self.checkpoints.clone(),
         }
     }
 

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use super::listed::Place;
+use super::saved::SavedStates;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopePolicy, ScopeWrite};
 use crate::domain::threads::turn::{LastTurn, check_turn};
 use crate::domain::{
-    Answer, Document, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread, TurnToken,
-    Write, Written, appends, heap,
+    Answer, CheckpointName, Document, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread,
+    TurnToken, Write, Written, appends, heap,
 };
 use crate::store::held_scope::{HeldScope, ScopeDone};
-use crate::store::millis;
+use crate::store::{Checkpoint, CheckpointHead, Whole, millis};
 
 #[derive(Debug)]
 pub(crate) struct Living {
@@ -21,6 +22,8 @@ pub(crate) struct Living {
     pub(crate) scope: Option<Box<HeldScope>>,
     /// The turn that was granted last.
     pub(crate) turn: Option<Box<LastTurn>>,
+    /// Its checkpoints, once there was one.
+    pub(crate) saved: Option<Box<SavedStates>>,
     /// Counts the events that were logged.
     pub(crate) sequence: u64,
     metadata: Option<Json>,
@@ -44,6 +47,7 @@ impl Living {
             document: Document::default(),
             scope: None,
             turn: None,
+            saved: None,
             sequence,
             metadata: None,
             owner: None,
@@ -68,6 +72,7 @@ impl Living {
             document: self.document.clone(),
             scope: scope.map(|scope| Box::new(scope.reborn(life))),
             turn: None,
+            saved: None,
             sequence,
             metadata: self.metadata.clone(),
             owner: self.owner.clone(),
@@ -91,28 +96,39 @@ impl Living {
         self.document.check(write.guards)?;
         self.check_metadata(write)?;
         let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
-        let owner = write.owner.apply(self.owner.as_ref());
-        if !write.has_place && owner.is_some() && owner != self.owner.as_ref() {
-            return Err(Refusal::NoPlace);
-        }
+        self.check_place(write)?;
         // the last step that can refuse, and it changes nothing if it does
         self.append(write, &mut answers, now_ms)?;
         self.document.commit(changes);
         if let Some(change) = write.metadata {
             self.metadata = Some(change.new.clone());
         }
+        Ok(self.finish(write, answers, now_ms))
+    }
+
+    /// Whether the owner that a write gives the thread to has a place for it.
+    pub(crate) fn check_place(&self, write: &Write<'_>) -> Result<(), Refusal> {
+        let owner = write.owner.apply(self.owner.as_ref());
+        match write.has_place || owner.is_none() || owner == self.owner.as_ref() {
+            true => Ok(()),
+            false => Err(Refusal::NoPlace),
+        }
+    }
+
+    /// Notes what any write that was done changes, and answers it.
+    fn finish(&mut self, write: &Write<'_>, answers: Vec<Answer>, now_ms: u64) -> Written {
         self.owner = write.owner.apply(self.owner.as_ref()).cloned();
         self.ttl = write.ttl.unwrap_or(self.ttl);
         self.stamp.version += 1;
         self.updated_ms = now_ms;
         self.slide(now_ms);
-        Ok(Written {
+        Written {
             stamp: self.stamp,
             size_bytes: self.document.size_bytes(),
             answers,
             thread: write.describe.then(|| self.describe()),
             replayed: false,
-        })
+        }
     }
 
     pub(crate) fn write_scope(
@@ -164,6 +180,64 @@ impl Living {
             answers[place] = Answer::Appended(item.id, appended);
         }
         Ok(())
+    }
+
+    /// State and metadata as text.
+    pub(crate) fn whole(&self) -> Whole {
+        let mut state = Vec::with_capacity(self.document.size_bytes() as usize);
+        self.document.write_json(&mut state);
+        Whole {
+            state: state.into(),
+            metadata: self.metadata(),
+        }
+    }
+
+    /// Saves state and metadata as a checkpoint.
+    pub(crate) fn save(
+        &mut self,
+        name: Option<CheckpointName>,
+        now_ms: u64,
+    ) -> Result<CheckpointHead, Refusal> {
+        let (version, content) = (self.stamp.version, self.whole());
+        let saved = self.saved.get_or_insert_default();
+        let head = saved.add(name, version, content, now_ms)?;
+        self.slide(now_ms);
+        Ok(head)
+    }
+
+    /// Deletes a checkpoint, which is for the caller to drop.
+    pub(crate) fn delete_saved(&mut self, number: u32, now_ms: u64) -> Result<Checkpoint, Refusal> {
+        let saved = self.saved.as_mut().and_then(|saved| saved.remove(number));
+        let saved = saved.ok_or(Refusal::CheckpointNotFound)?;
+        self.slide(now_ms);
+        Ok(saved)
+    }
+
+    /// A checkpoint.
+    pub(crate) fn saved(&self, number: u32) -> Option<&Checkpoint> {
+        self.saved.as_ref()?.get(number)
+    }
+
+    /// Drops its checkpoints, and returns their numbers.
+    pub(crate) fn drop_saved(&mut self) -> Vec<u32> {
+        let saved = self.saved.take();
+        saved.map_or_else(Vec::new, |saved| {
+            saved.heads().map(|head| head.number).collect()
+        })
+    }
+
+    /// Puts the state of a checkpoint, which was read as that document, and its metadata in the place of its own.
+    /// Returns the document that was there before, too.
+    pub(crate) fn go_back(
+        &mut self,
+        document: Document,
+        metadata: Json,
+        write: &Write<'_>,
+        now_ms: u64,
+    ) -> (Written, Document) {
+        let before = std::mem::replace(&mut self.document, document);
+        self.metadata = Some(metadata);
+        (self.finish(write, Vec::new(), now_ms), before)
     }
 
     /// Whether a write with that token, or without any, may be done.
@@ -227,10 +301,12 @@ impl Living {
 impl Heap for Living {
     fn heap_bytes(&self) -> u64 {
         let scope = |scope: &HeldScope| heap::array::<HeldScope>(1) + scope.heap_bytes();
+        let saved = |saved: &SavedStates| heap::array::<SavedStates>(1) + saved.heap_bytes();
         self.document.heap_bytes()
             + self.metadata.as_ref().map_or(0, Heap::heap_bytes)
             + self.owner.as_ref().map_or(0, Heap::heap_bytes)
             + self.scope.as_deref().map_or(0, scope)
+            + self.saved.as_deref().map_or(0, saved)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(super) mod answered;
 mod archives;
+pub(super) mod checkpoints;
 pub(super) mod entry;
 pub(super) mod finals;
 pub(super) mod listed;
@@ -9,4 +10,5 @@ pub(super) mod living;
 mod owners;
 pub(super) mod places;
 pub(super) mod records;
+pub(super) mod saved;
 pub(super) mod turns;

@@ -108,6 +108,9 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
                     last_seq: last.parse().map_err(|_| CORRUPT)?,
                 }
             }
+            (8, _) => EventKind::Rotated {
+                to: more.parse().map_err(|_| CORRUPT)?,
+            },
             _ => return Err(CORRUPT),
         },
     })

@@ -140,7 +140,8 @@ impl RedisStore {
             let found = fields.iter().find(|(field, _)| *field == name);
             found.map(|(_, value)| *value)
         };
-        let head = head(*id, [field(b"M"), field(b"E"), field(b"D"), field(b"S")])?;
+        let about = [b"M", b"E", b"D", b"S", b"P"].map(|name| field(name));
+        let head = head(*id, about)?;
         Ok(head.map(|head| Found {
             archive: Archive {
                 head,
@@ -200,7 +201,13 @@ impl RedisStore {
     async fn read_heads(&self, members: &[Member]) -> Result<Vec<ArchiveHead>, StoreError> {
         let hmget = |key: String| {
             let mut cmd = command("HMGET");
-            cmd.arg(key).arg("M").arg("E").arg("D").arg("S").arg("R");
+            cmd.arg(key)
+                .arg("M")
+                .arg("E")
+                .arg("D")
+                .arg("S")
+                .arg("P")
+                .arg("R");
             cmd
         };
         let cmds = members.iter().flat_map(|(_, id, life)| -> [Command; 2] {
@@ -220,7 +227,7 @@ impl RedisStore {
                 };
                 // restored or swept since it was listed
                 let is_there = *restored == Value::Nil;
-                let about: &[Value; 4] = about.try_into().map_err(|_| UNKNOWN)?;
+                let about: &[Value; 5] = about.try_into().map_err(|_| UNKNOWN)?;
                 let found = head(*id, about.each_ref().map(|field| bytes(field).ok()));
                 let found = self.unreadable.skip_one("archives", found).flatten();
                 heads.extend(found.filter(|head| is_there && head.life == *life));
@@ -254,9 +261,10 @@ fn members_with_scores(reply: &[Value], unreadable: &Unreadable) -> Vec<Member> 
     unreadable.skip("archives", reply.chunks_exact(2).map(read))
 }
 
-/// The head of an archive from meta, end, metadata and the meta of the scope, if it exists.
-fn head(id: ThreadId, fields: [Option<&[u8]>; 4]) -> Result<Option<ArchiveHead>, StoreError> {
-    let [Some(meta), Some(end), metadata, scope] = fields else {
+/// The head of an archive from meta, end, metadata, the meta of the scope and the numbers of checkpoints, as far as
+/// they exist.
+fn head(id: ThreadId, fields: [Option<&[u8]>; 5]) -> Result<Option<ArchiveHead>, StoreError> {
+    let [Some(meta), Some(end), metadata, scope, checkpoints] = fields else {
         return Ok(None);
     };
     if end.len() != 13 {
@@ -286,5 +294,13 @@ fn head(id: ThreadId, fields: [Option<&[u8]>; 4]) -> Result<Option<ArchiveHead>,
             None => HistorySummary::EMPTY,
             Some(scope) => scope_replies::history(scope)?,
         },
+        checkpoints: checkpoints.map_or_else(|| Ok(Vec::new()), numbers)?,
     }))
+}
+
+/// Numbers with commas between them.
+fn numbers(list: &[u8]) -> Result<Vec<u32>, StoreError> {
+    let numbers = str::from_utf8(list).map_err(|_| CORRUPT)?.split(',');
+    let numbers = numbers.map(|number| number.parse().map_err(|_| CORRUPT));
+    numbers.collect()
 }

@@ -205,7 +205,7 @@ pub(crate) fn who(access: Access) -> String {
     }
 }
 
-fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
+pub(crate) fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
     let place = if has_place { '+' } else { '-' };
     let with = |kind, owner: &Owner| format!("{kind}{place}{}{}", owner.tag(), owner.as_str());
     match change {

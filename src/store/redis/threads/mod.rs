@@ -2,6 +2,7 @@
 
 pub(super) mod archives;
 pub(super) mod arguments;
+mod checkpoints;
 pub(super) mod elements;
 pub(super) mod ended_turns;
 pub(super) mod member;

@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::store::redis::refusals::{Limits, accepted, unless_refused};
 use crate::store::redis::scopes::replies::appended;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
-use crate::store::{Destroyed, StoreError, WriteError};
+use crate::store::{Destroyed, Rotated, StoreError, WriteError};
 
 /// Words that describe a thread: metadata, milliseconds to live, now, owner. Answers that servers of an earlier version
 /// remembered lack the last.
@@ -70,6 +70,23 @@ pub(crate) fn destroyed(reply: Value) -> Result<Destroyed, WriteError> {
     };
     Ok(Destroyed {
         existed: integer(existed)? == 1,
+        replayed: integer(replayed)? == 1,
+    })
+}
+
+/// The reply of the script that moves a thread to another id.
+pub(crate) fn rotated(reply: Value) -> Result<Rotated, WriteError> {
+    let reply = unless_refused(array(reply)?)?;
+    let [_, replayed, id, thread @ ..] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    let thread = match thread {
+        [] => None,
+        [packed, description @ ..] => describe(&Meta::read(bytes(packed)?)?, description)?,
+    };
+    Ok(Rotated {
+        id: text(id)?.parse().map_err(|_| UNKNOWN)?,
+        thread,
         replayed: integer(replayed)? == 1,
     })
 }

@@ -1,5 +1,5 @@
 -- Shared by the scripts that log events, and those that end threads.
-local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED = 1, 2, 3, 4, 5, 6, 7
+local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED = 1, 2, 3, 4, 5, 6, 7, 8
 local EXPIRED, DESTROYED_BY_HAND, LOST = 0, 1, 2
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
@@ -83,9 +83,24 @@ local function beside(thread, kind)
   return sub(thread, 1, at) .. kind .. sub(thread, at + 4)
 end
 
--- Deletes what a thread's scope was kept in: whose life it was is not known any more.
+-- Deletes the checkpoints of a thread. Returns their numbers in order, with commas.
+local function drop_checkpoints(thread)
+  local index = beside(thread, ':p:')
+  local fields, numbers, keys = call('HKEYS', index), {}, {index}
+  for _, field in ipairs(fields) do
+    if field ~= 'L' then
+      numbers[#numbers + 1], keys[#keys + 1] = tonumber(field), index .. ':' .. field
+    end
+  end
+  if #fields > 0 then call('UNLINK', unpack(keys)) end
+  table.sort(numbers)
+  return table.concat(numbers, ',')
+end
+
+-- Deletes what a thread's scope and its checkpoints were kept in: whose life it was is not known any more.
 local function drop_scope(thread)
   for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind)) end
+  drop_checkpoints(thread)
 end
 
 -- Moves the content of a thread's scope next to the archive of that life, which gets its meta.
@@ -133,6 +148,8 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   if stops then call('HSET', k.archive, 'T', stops) end
   call('HSET', k.archive, 'M', sub(m, 1, EVENTS_AT - 1) .. pack('>I4I6', sequence, 0) .. sub(m, META_BYTES + 1),
     'E', pack('>BI6I6', flags, ended, archived))
+  local numbers = drop_checkpoints(k.thread)
+  if numbers ~= '' then call('HSET', k.archive, 'P', numbers) end
   call('PEXPIRE', k.archive, archive_ms + ahead)
   archive_scope(k.thread, k.archive, life, archive_ms + ahead)
   call('ZADD', k.archives, archived, id .. '-' .. hex(life))

@@ -8,6 +8,7 @@
 --   D          metadata as JSON text, if it was set
 --   O          its owner, if it has one: see owners.lua
 --   U          the last turn, if there was one: see turns.lua
+--   P          in the archive: the numbers of its checkpoints, if it had any
 --   E          in the archive: why it ended (as the flags of the event), when, when archived
 --   S          in the archive: the meta of its scope, if it had one
 --   T          in the archive: until when a write is refused that comes from this life or an earlier
@@ -17,7 +18,8 @@
 --              before it; a large array as `A` and its header
 --   cI:N       chunk N of array I: the ordinal of its first element, then elements, each with a
 --              line feed before it
--- A destroyed thread is a hash with only the field T until its tombstone time is over.
+-- A destroyed thread is a hash with only the field T until its tombstone time is over; T is `R` if the thread has another
+-- id now.
 --
 -- A thread exists while its key's time to live is above its grace: after that it has expired, but its data stays until
 -- it is ended. `ahead`, which only tests set, shifts the clock, and every expiry that is written, by that many
@@ -34,6 +36,7 @@
 --   :x         archives: ID-LIFE by when it was archived, so that those of one time are sorted by
 --              id and life: no character of an id is below `-`
 --   :k: :y: :z: :j: scopes: see scope.lua
+--   :p:ID      the checkpoints of a thread, and :p:ID:N each of them: see checkpoints.lua
 --   :l:ID:NAME counters of a thread's or another scope's rate limits: see rates.lua
 --   :w:ID      exists while a thread is watched, so that a life which begins meanwhile is too
 -- Names in capitals are constants, which are replaced by their values when scripts are loaded.

@@ -35,7 +35,7 @@ local lives = lifetime(ttl, ends, ahead)
 -- before the scope comes back: what a life left whose data is lost goes with this
 begin_life(k, now(ahead) + lives, ahead)
 call('COPY', from, k.thread)
-call('HDEL', k.thread, 'E', 'S', 'T', 'U')
+call('HDEL', k.thread, 'E', 'P', 'S', 'T', 'U')
 call('HSET', from, 'R', '1')
 -- its end links to no history any more
 call('HDEL', from, 'S')

@@ -8,7 +8,7 @@
 --       3 idempotency key (16 bytes) and request (16 bytes), or nothing
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
 --       6 new metadata or nothing   7 the metadata it was worked out from, or nothing
---       8 tombstone: nothing when it is heeded, `I` ignored, `A` heeded after that life
+--       8 tombstone: nothing when it is heeded, `I` ignored unless the thread has another id now, `A` heeded after that life
 --       9 token of a turn, or nothing
 --       10 what becomes of the owner: nothing, `C` it has none any more, or tag and text behind `B` for a thread
 --         without one or `S` for any, and `+` if the owner has a place for one more thread, else `-`
@@ -34,8 +34,8 @@ if refusal then return refusal end
 local given, memory = recall(KEYS[2], ARGV[3], ahead, 'W')
 if given then return given end
 local is_tombstone = not m and not dead and left > ahead
-if ARGV[8] == '' and is_tombstone or sub(ARGV[8], 1, 1) == 'A'
-  and (is_tombstone or is_past(k.archive, m, sub(ARGV[8], 2), ahead)) then
+if is_tombstone and (ARGV[8] ~= 'I' or call('HGET', key, 'T') == 'R')
+  or sub(ARGV[8], 1, 1) == 'A' and is_past(k.archive, m, sub(ARGV[8], 2), ahead) then
   return {'R', 'thread_destroyed'}
 end
 local no_turn

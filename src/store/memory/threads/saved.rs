@@ -1,0 +1,82 @@
+//! The checkpoints of a living thread.
+
+use std::collections::BTreeMap;
+
+use crate::domain::heap::{self, Heap};
+use crate::domain::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Refusal};
+use crate::store::{Checkpoint, CheckpointHead, Whole};
+
+/// Checkpoints by their numbers. Each holds its state as text, which is freed as one block: a thread that ends drops
+/// all of them under the lock.
+#[derive(Debug, Default)]
+pub(crate) struct SavedStates {
+    by_number: BTreeMap<u32, Checkpoint>,
+    /// The number of the newest one so far.
+    last: u32,
+}
+
+impl SavedStates {
+    /// Adds one under the next number.
+    pub(crate) fn add(
+        &mut self,
+        name: Option<CheckpointName>,
+        version: u64,
+        content: Whole,
+        now_ms: u64,
+    ) -> Result<CheckpointHead, Refusal> {
+        let bytes = self.by_number.values().map(held_bytes).sum::<u64>();
+        let head = CheckpointHead {
+            number: self.last + 1,
+            name,
+            version,
+            size_bytes: content.state.len() as u64,
+            created_ms: now_ms,
+        };
+        let new = Checkpoint {
+            head: head.clone(),
+            content,
+        };
+        if self.by_number.len() >= CHECKPOINTS_MAX as usize
+            || bytes + held_bytes(&new) > CHECKPOINTS_MAX_BYTES
+        {
+            return Err(Refusal::TooManyCheckpoints {
+                limit_checkpoints: CHECKPOINTS_MAX,
+                limit_bytes: CHECKPOINTS_MAX_BYTES,
+            });
+        }
+        self.last = head.number;
+        self.by_number.insert(head.number, new);
+        Ok(head)
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&Checkpoint> {
+        self.by_number.get(&number)
+    }
+
+    /// Takes one out.
+    pub(crate) fn remove(&mut self, number: u32) -> Option<Checkpoint> {
+        self.by_number.remove(&number)
+    }
+
+    /// In the order of their numbers.
+    pub(crate) fn heads(&self) -> impl DoubleEndedIterator<Item = &CheckpointHead> {
+        self.by_number.values().map(|saved| &saved.head)
+    }
+}
+
+/// Its share of the limit.
+fn held_bytes(saved: &Checkpoint) -> u64 {
+    let Whole { state, metadata } = &saved.content;
+    (state.len() + metadata.as_str().len()) as u64
+}
+
+impl Heap for SavedStates {
+    fn heap_bytes(&self) -> u64 {
+        let held = |saved: &Checkpoint| {
+            let name = saved.head.name.as_ref().map_or(0, Heap::heap_bytes);
+            heap::block(saved.content.state.len()) + saved.content.metadata.heap_bytes() + name
+        };
+        let held = self.by_number.values().map(held).sum::<u64>();
+        heap::tree::<(u32, Checkpoint)>(self.by_number.len()) + held
+    }
+}

@@ -1,0 +1,23 @@
+-- Shared by the scripts that change a thread without writing to its state.
+
+-- Opens a living thread for such a change, with the checks of write.lua in the same order. Returns its meta, or nil and the
+-- answer, be it a refusal or the one that the same request was given before, or nil and nil without a thread; then what
+-- `remember` needs, and how long the thread lives from now.
+local function open_thread(key, answers, kind, ahead, access, idempotency, precondition, token)
+  local m, left, dead = living(key, ahead)
+  local refusal = owner_refusal(m, access)
+  if refusal then return nil, refusal end
+  local given, memory = recall(answers, idempotency, ahead, kind)
+  if given then return nil, given end
+  if not m and not dead and left > ahead then return nil, {'R', 'thread_destroyed'} end
+  if token ~= '' or m and byte(m) % 2 == 0 then
+    refusal = turn_refusal(key, m, token, ahead)
+    if refusal then return nil, refusal end
+  end
+  local version, life = 0, NO_LIFE
+  if m then life, version = unpack_(LIFE, m, LIFE_AT) end
+  if not is_met(precondition, version, life) then return nil, {'R', 'version_mismatch', version, life} end
+  if not m then return nil, nil, memory, 0 end
+  local ttl, ends = unpack_(TIMES, m, TIMES_AT)
+  return m, nil, memory, lifetime(ttl, ends, ahead)
+end

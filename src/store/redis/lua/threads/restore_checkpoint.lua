@@ -1,0 +1,52 @@
+-- Puts state and metadata of a checkpoint in the place of the thread's.
+-- KEYS: 1 thread, 2 its remembered answers, 3 its checkpoints, 4 log.
+-- ARGV: 1 policy, 2 precondition, 3 idempotency key and request, 4 token of a turn, 5 what becomes of the owner: each as
+--         write.lua has it; 6 number   7 `d` when the answer describes the thread.
+-- Reply: that of write.lua, without answers of operations.
+local key, index = KEYS[1], KEYS[3]
+local ahead, _, _, _, _, _, _, _, _, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
+local m, answer, memory, lives =
+  open_thread(key, KEYS[2], 'W', ahead, sub(ARGV[1], POLICY_BYTES + 1), ARGV[3], ARGV[2], ARGV[4])
+if not m then return answer or {'R', 'thread_not_found'} end
+settle(key)
+local copy = index .. ':' .. ARGV[6]
+local saved = newest_of(index, m) and call('HEXISTS', index, ARGV[6]) == 1 and call('HGET', copy, 'M')
+if not saved then return {'R', 'checkpoint_not_found'} end
+local format, life, version, _, keys, created, _, ttl, ends, _, grace, sequence, watched = unpack_(META, m)
+local _, _, _, saved_bytes, saved_keys, _, _, _, _, next_array = unpack_(META, saved)
+local owner, its_owner = sub(m, META_BYTES + 1), sub(m, META_BYTES + 1)
+
+local kept = call('HMGET', key, 'O', 'U')
+if owner == '' and ARGV[5] ~= '' then
+  if byte(ARGV[5], 2) == 45 then return {'R', 'no_place'} end
+  its_owner, kept[1] = sub(ARGV[5], 3, 34), sub(ARGV[5], 35)
+end
+local is_logged, changed = log_all == 1 or watched > now(ahead), '!'
+if is_logged and keys <= MOST_NAMED and saved_keys <= MOST_NAMED then
+  local fields = call('HKEYS', key)
+  for _, field in ipairs(call('HKEYS', copy)) do fields[#fields + 1] = field end
+  changed = names(fields)
+end
+-- first, since a full Redis refuses it, and nothing has changed then
+call('HSET', key, 'M', m)
+if its_owner ~= '' then list_owned(key, id_of(key), its_owner, created, now(ahead), owner == its_owner) end
+-- to replace it would free the old one at once, which takes longer
+call('UNLINK', key)
+call('COPY', copy, key)
+if is_logged then sequence = sequence + 1 end
+m = pack(META, format_of(its_owner, format % 2 == 0), life, version + 1, saved_bytes, saved_keys, created, now(ahead), ttl,
+  ends, next_array, grace, sequence, watched) .. its_owner
+call('HSET', key, 'M', m)
+for i, field in ipairs({'O', 'U'}) do
+  if kept[i] then call('HSET', key, field, kept[i]) end
+end
+call('PEXPIRE', key, lives + grace * 1000 + ahead)
+if is_logged then log_event(KEYS[4], UPDATED, 1, now(ahead), version + 1, sequence, life, id_of(key), changed, ahead) end
+answer = {'W', 0, m, ''}
+local cost = 0
+if ARGV[7] == 'd' then
+  answer[5], answer[6], answer[7], answer[8] = call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead)), kept[1] or ''
+  cost = #answer[5] + #answer[8]
+end
+if memory then remember(memory, answer, cost, lives, ahead) end
+return answer

@@ -1,0 +1,66 @@
+-- Moves a thread to another id of its bucket, with all that is kept with it, and leaves a tombstone.
+-- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id.
+-- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 precondition, 5 token of a turn, or nothing,
+--       6 tombstone time in milliseconds.
+-- Reply: `X`, whether it was replayed, the new id, and if there is a thread: meta, metadata, milliseconds to live, now,
+-- owner; or a refusal.
+local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
+local ahead, tombstone = tonumber(ARGV[1]), tonumber(ARGV[6])
+local k = {thread = key, log = KEYS[3], deadlines = KEYS[4]}
+local id, to_id = id_of(key), id_of(to)
+local m, answer, memory, lives = open_thread(key, answers, 'X', ahead, ARGV[2], ARGV[3], ARGV[4], ARGV[5])
+if answer then return answer end
+if not m then
+  answer = {'X', 0, to_id}
+  if memory then remember(memory, answer, 0, 0, ahead) end
+  return answer
+end
+-- nobody has made a random id before
+if call('EXISTS', to) == 1 then return {'R', 'changed'} end
+
+settle(key)
+-- first, since it changes nothing if it fails
+call('ZADD', ids_of(k), 0, to_id)
+call('ZREM', ids_of(k), id)
+call('ZADD', k.deadlines, call('ZSCORE', k.deadlines, id) or now(ahead) + lives, to_id)
+call('ZREM', k.deadlines, id)
+local _, life, version, _, _, created, updated, _, _, _, grace, sequence = unpack_(META, m)
+local owner = sub(m, META_BYTES + 1)
+if owner ~= '' then
+  list_owned(to, to_id, owner, created, updated)
+  unlist_owned(key, id, owner)
+end
+
+local function move(from, there)
+  if call('EXISTS', from) == 1 then call('RENAME', from, there) end
+end
+
+call('RENAME', key, to)
+sequence = sequence + 1
+m = sub(m, 1, EVENTS_AT - 1) .. pack('>I4', sequence) .. sub(m, EVENTS_AT + 4)
+call('HSET', to, 'M', m)
+call('PEXPIRE', to, lives + grace * 1000 + ahead)
+for _, kind in ipairs({':k:', ':y:', ':z:', ':j:', ':w:'}) do move(beside(key, kind), beside(to, kind)) end
+local index, to_index = beside(key, ':p:'), beside(to, ':p:')
+for _, field in ipairs(call('HKEYS', index)) do
+  if field ~= 'L' then move(index .. ':' .. field, to_index .. ':' .. field) end
+end
+move(index, to_index)
+move(answers, to_answers)
+if tombstone > 0 then
+  -- it refuses even clients that may begin a new life under the id of a destroyed thread
+  call('HSET', key, 'T', 'R')
+  call('PEXPIRE', key, tombstone + ahead)
+end
+log_event(k.log, ROTATED, 0, now(ahead), version, sequence, life, id, to_id, ahead)
+local metadata, its_owner = unpack(call('HMGET', to, 'D', 'O'))
+answer = {'X', 0, to_id, m, metadata or '{}', lives, fmt('%.0f', now(ahead)), its_owner or ''}
+if memory then
+  local cost = #answer[5] + #answer[8]
+  -- a repeat may name either id
+  remember({key = answers, digest = memory.digest, request = memory.request, first = 0, next = 0, cost = 0}, answer, cost,
+    tombstone, ahead)
+  memory.key = to_answers
+  remember(memory, answer, cost, lives, ahead)
+end
+return answer

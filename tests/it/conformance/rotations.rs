@@ -1,0 +1,476 @@
+//! The move of a thread to another id.
+
+use std::time::Duration;
+
+use threadkeep::domain::scope::{ScopePolicies, ScopeWrite};
+use threadkeep::domain::{
+    Access, Conditions, EventKind, Life, Owner, OwnerChange, Policy, Precondition, Refusal,
+    TakeTurn, ThreadId, Tombstone, TurnToken, Write,
+};
+use threadkeep::store::{HistoryFrom, Rotate, Rotated, ThreadOrder, WriteError};
+
+use super::room::{Room, Subject, json, once, push, set};
+use super::scope_room;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
+    answer.map_err(|error| match error {
+        WriteError::Refused(refusal) => refusal,
+        WriteError::Store(error) => panic!("{error}"),
+    })
+}
+
+async fn rotate_by(
+    room: &Room,
+    thread: &Subject,
+    conditions: Conditions,
+) -> Result<Rotated, Refusal> {
+    let rotate = Rotate {
+        conditions,
+        tombstone: thread.policy.tombstone,
+    };
+    refused(room.store.rotate(&thread.id, &rotate).await)
+}
+
+/// Moves a thread, and names it by its new id.
+async fn rotate(room: &Room, thread: &Subject) -> Subject {
+    let rotated = rotate_by(room, thread, Conditions::default()).await;
+    at(thread, rotated.unwrap().id)
+}
+
+fn at(thread: &Subject, id: ThreadId) -> Subject {
+    Subject {
+        id,
+        ..thread.clone()
+    }
+}
+
+async fn living(room: &Room) -> Subject {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1"), push("list", "1")]).await;
+    thread
+}
+
+async fn a_thread_moves_as_it_is_and_nothing_is_left_under_its_old_id(room: Room) {
+    let thread = living(&room).await;
+    thread.set_metadata(r#"{"title":1.0}"#).await.unwrap();
+    let before = thread.thread().await.unwrap();
+
+    let rotated = rotate_by(&room, &thread, Conditions::default()).await;
+
+    let rotated = rotated.unwrap();
+    assert_ne!(rotated.id, thread.id);
+    assert!(!rotated.replayed);
+    assert_eq!(room.bucket(&at(&thread, rotated.id)), room.bucket(&thread));
+    let new = at(&thread, rotated.id);
+    let mut after = new.thread().await.unwrap();
+    let told = rotated.thread.unwrap();
+    assert!(told.expires_ms >= before.expires_ms && after.expires_ms >= told.expires_ms);
+    after.expires_ms = before.expires_ms;
+    assert_eq!(after, before);
+    assert_eq!((told.stamp, told.metadata), (before.stamp, before.metadata));
+    assert_eq!(new.state().await.unwrap(), r#"{"k":1,"list":[1]}"#);
+    assert!(!thread.exists().await);
+    assert_eq!(thread.state().await, None);
+    assert_eq!(thread.stamp().await.version, 0);
+    let next = new.merge(&[push("list", "2")]).await.stamp;
+    assert_eq!((next.version, next.life), (3, before.stamp.life));
+    assert!(room.archive(&thread).await.is_none());
+}
+
+async fn the_old_id_refuses_every_write_for_the_tombstone_time(room: Room) {
+    let thread = living(&room).await;
+    let life = thread.stamp().await.life;
+    let new = rotate(&room, &thread).await;
+
+    for tombstone in [
+        Tombstone::Heeded,
+        Tombstone::Ignored,
+        Tombstone::HeededAfter(life),
+        Tombstone::HeededAfter(Life(7)),
+    ] {
+        let late = thread.merge_heeding(tombstone, &[set("k", "2")]).await;
+        assert_eq!(late, Err(Refusal::Destroyed), "{tombstone:?}");
+    }
+    let again = rotate_by(&room, &thread, Conditions::default()).await;
+    assert_eq!(again, Err(Refusal::Destroyed));
+    assert!(!thread.destroy().await.existed);
+    assert!(!thread.exists().await);
+    assert_eq!(new.value("k").await.unwrap(), "1");
+
+    room.advance(thread.policy.tombstone);
+    let begun = thread.merge(&[]).await.stamp;
+    assert_eq!(begun.version, 1);
+    assert_ne!(begun.life, life);
+    assert_eq!(new.stamp().await.life, life);
+}
+
+async fn a_thread_that_does_not_exist_only_gets_a_new_id(room: Room) {
+    let thread = room.subject();
+    let by_key = Conditions {
+        idempotency: Some(once("key", "request")),
+        ..Conditions::default()
+    };
+
+    let rotated = rotate_by(&room, &thread, by_key).await.unwrap();
+
+    assert_ne!(rotated.id, thread.id);
+    assert_eq!(rotated.thread, None);
+    let again = rotate_by(&room, &thread, by_key).await.unwrap();
+    assert_eq!((again.id, again.replayed), (rotated.id, true));
+    assert!(!at(&thread, rotated.id).exists().await);
+    assert!(room.events(&thread).await.is_empty());
+    thread.merge(&[]).await;
+}
+
+async fn an_expired_thread_does_not_move(room: Room) {
+    let thread = living(&room).await;
+    room.advance(thread.policy.ttl);
+
+    let rotated = rotate_by(&room, &thread, Conditions::default()).await;
+
+    assert_eq!(rotated.unwrap().thread, None);
+    room.reap().await;
+    assert!(room.archive(&thread).await.is_some());
+}
+
+async fn scope_history_and_checkpoints_move_along(room: Room) {
+    let thread = living(&room).await;
+    let scope = room.scope_of(&thread);
+    let policy = ScopePolicies::DEFAULT.of(&scope.scope);
+    let operations = [scope_room::set("name", "\"Ada\"")];
+    let items = [scope_room::item("1", "\"first\"")];
+    let write = ScopeWrite {
+        operations: &operations,
+        history: &items,
+        idempotency: Some(once("scope", "scope")),
+        ..ScopeWrite::new(&policy)
+    };
+    let written = room.backend.write_scope(&scope.scope, &write).await;
+    let written = written.unwrap();
+    let free = Conditions::default();
+    for _ in 0..2 {
+        let saved = room.backend.save_checkpoint(&thread.id, None, &free).await;
+        saved.unwrap();
+    }
+
+    let new = rotate(&room, &thread).await;
+
+    let moved = room.scope_of(&new);
+    let again = room
+        .backend
+        .write_scope(&moved.scope, &write)
+        .await
+        .unwrap();
+    assert!(again.replayed);
+    assert_eq!(again.stamp, written.stamp);
+    let history = room
+        .backend
+        .read_history(&moved.scope, Access::All, HistoryFrom::After(0), 10);
+    assert_eq!(history.await.unwrap().unwrap().items.len(), 1);
+    let listed = room.backend.list_checkpoints(&new.id, Access::All).await;
+    assert_eq!(listed.unwrap().unwrap().content.len(), 2);
+    new.merge(&[set("k", "2")]).await;
+    let restored = room
+        .backend
+        .restore_checkpoint(&new.id, 1, &new.blank())
+        .await;
+    assert_eq!(restored.unwrap().stamp.version, 3);
+    assert_eq!(new.value("k").await.unwrap(), "1");
+    let saved = room.backend.save_checkpoint(&new.id, None, &free).await;
+    assert_eq!(saved.unwrap().head.number, 3);
+    room.advance(thread.policy.tombstone);
+    thread.merge(&[]).await;
+    let listed = room.backend.list_checkpoints(&thread.id, Access::All).await;
+    assert!(listed.unwrap().unwrap().content.is_empty());
+    let old = room
+        .backend
+        .read_history(&scope.scope, Access::All, HistoryFrom::After(0), 10)
+        .await;
+    assert!(old.unwrap().is_none());
+}
+
+async fn a_repeat_of_the_move_gets_the_first_answer_under_either_id(room: Room) {
+    let thread = living(&room).await;
+    let by_key = Conditions {
+        idempotency: Some(once("key", "rotate")),
+        ..Conditions::default()
+    };
+
+    let first = rotate_by(&room, &thread, by_key).await.unwrap();
+    let new = at(&thread, first.id);
+    new.merge(&[set("k", "2")]).await;
+
+    for named in [&thread, &new] {
+        let again = rotate_by(&room, named, by_key).await.unwrap();
+        assert!(again.replayed);
+        assert_eq!((again.id, &again.thread), (first.id, &first.thread));
+    }
+    room.advance(MINUTE - Duration::from_secs(1));
+    let again = rotate_by(&room, &thread, by_key).await.unwrap();
+    assert_eq!(again.id, first.id);
+    let other = Conditions {
+        idempotency: Some(once("key", "another request")),
+        ..Conditions::default()
+    };
+    for named in [&thread, &new] {
+        let reused = rotate_by(&room, named, other).await;
+        assert_eq!(reused, Err(Refusal::IdempotencyKeyReused));
+    }
+    assert_eq!(new.stamp().await.version, 2);
+}
+
+async fn remembered_answers_move_along(room: Room) {
+    let thread = living(&room).await;
+    let key = once("push", "push");
+    thread.merge_once(key, &[push("list", "2")]).await.unwrap();
+
+    let new = rotate(&room, &thread).await;
+
+    let again = new.merge_once(key, &[push("list", "2")]).await.unwrap();
+    assert!(again.replayed);
+    assert_eq!(new.value("list").await.unwrap(), "[1,2]");
+    let at_old = thread.merge_once(key, &[push("list", "2")]).await;
+    assert_eq!(at_old, Err(Refusal::Destroyed));
+}
+
+async fn conditions_and_turns_hold_for_a_move(room: Room) {
+    let thread = living(&room).await;
+    let stamp = thread.stamp().await;
+    let version = |version| Conditions {
+        precondition: Some(Precondition::Version(version)),
+        ..Conditions::default()
+    };
+    let mismatch = Refusal::VersionMismatch { current: stamp };
+    assert_eq!(rotate_by(&room, &thread, version(7)).await, Err(mismatch));
+    let take = TakeTurn {
+        token: TurnToken::random(),
+        ttl: MINUTE,
+        exclusive: true,
+        waits: false,
+        idempotency: None,
+    };
+    let granted = room.backend.take_turn(&thread.id, Access::All, &take).await;
+    let turn = Some(granted.unwrap().token);
+    let taken = rotate_by(&room, &thread, Conditions::default()).await;
+    assert!(matches!(taken, Err(Refusal::TurnTaken { .. })));
+    let by = |turn| Conditions { turn, ..version(1) };
+    let lost = rotate_by(&room, &thread, by(Some(TurnToken::random()))).await;
+    assert_eq!(lost, Err(Refusal::TurnLost));
+    assert_eq!(thread.stamp().await, stamp);
+
+    let rotated = rotate_by(&room, &thread, by(turn)).await.unwrap();
+
+    let new = at(&thread, rotated.id);
+    let others = new.try_merge(&[]).await;
+    assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
+    let write = Write {
+        turn,
+        ..new.blank()
+    };
+    new.write(&write).await.unwrap();
+    let token = turn.unwrap();
+    let renewed = room.backend.renew_turn(&new.id, Access::All, token, MINUTE);
+    renewed.await.unwrap();
+    let at_old = room
+        .backend
+        .renew_turn(&thread.id, Access::All, token, MINUTE);
+    assert_eq!(refused(at_old.await), Err(Refusal::TurnLost));
+    let ended = room.backend.end_turn(&new.id, Access::All, token);
+    ended.await.unwrap();
+    new.merge(&[]).await;
+}
+
+async fn a_move_stays_in_the_lists_of_its_owner(room: Room) {
+    let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
+    let mut threads = Vec::new();
+    for _ in 0..3 {
+        let thread = room.subject();
+        let write = Write {
+            owner: OwnerChange::Set(&ann),
+            ..thread.blank()
+        };
+        thread.write(&write).await.unwrap();
+        threads.push(thread);
+        room.advance(Duration::from_millis(5));
+    }
+    let access = |access| Conditions {
+        access,
+        ..Conditions::default()
+    };
+    for (of, refusal) in [
+        (Access::Of(bob.tag()), Refusal::NotTheOwner),
+        (Access::Unowned, Refusal::OwnerRequired),
+    ] {
+        assert_eq!(
+            rotate_by(&room, &threads[1], access(of)).await,
+            Err(refusal)
+        );
+    }
+
+    let own = access(Access::Of(ann.tag()));
+    let rotated = rotate_by(&room, &threads[1], own).await.unwrap();
+
+    assert_eq!(rotated.thread.unwrap().owner, Some(ann.clone()));
+    let expected = [threads[2].id, rotated.id, threads[0].id];
+    for order in [ThreadOrder::Updated, ThreadOrder::Created] {
+        let page = room.backend.list_owned(ann.tag(), order, None, 10).await;
+        let listed = page.unwrap().threads;
+        assert!(listed.iter().map(|((_, id), _)| id).eq(&expected));
+    }
+    let all = room.backend.list_threads(None, 10).await.unwrap().threads;
+    let mut ids: Vec<_> = all.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    let mut expected = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
+    let owner = room.backend.owner_of(&threads[1].id).await.unwrap();
+    assert_eq!(owner, None);
+    let owned = room.backend.measure_owned(ann.tag()).await.unwrap();
+    assert_eq!(owned.threads, 3);
+}
+
+async fn the_event_of_a_move_has_both_ids_and_later_ones_count_on(room: Room) {
+    let thread = living(&room).await;
+    room.watch(&thread, MINUTE).await;
+    thread.merge(&[set("k", "2")]).await;
+
+    let new = rotate(&room, &thread).await;
+    let newest = rotate(&room, &new).await;
+    newest.merge(&[set("k", "3")]).await;
+    newest.destroy().await;
+
+    let told = room.events(&thread).await;
+    let last = told.last().unwrap();
+    assert_eq!(last.kind, EventKind::Rotated { to: new.id });
+    assert_eq!((last.sequence, last.version), (3, 2));
+    assert_eq!(
+        room.story(&thread).await,
+        [
+            r#"#1 v1 created ["k","list"]"#,
+            r#"#2 v2 updated ["k"]"#,
+            "#3 v2 rotated"
+        ]
+    );
+    assert_eq!(room.story(&new).await, ["#4 v2 rotated"]);
+    assert_eq!(
+        room.story(&newest).await,
+        [r#"#5 v3 updated ["k"]"#, "#6 v3 destroyed"]
+    );
+    let mut events = room.events(&thread).await;
+    events.extend(room.events(&new).await);
+    events.extend(room.events(&newest).await);
+    assert!(events.is_sorted_by_key(|event| event.id.position));
+    let archive = room.archive(&newest).await.unwrap();
+    assert_eq!(archive.head.version, 3);
+}
+
+async fn a_new_life_of_the_new_id_is_watched_as_the_old_one_was(room: Room) {
+    let thread = living(&room).await;
+    room.watch(&thread, MINUTE * 10).await;
+    let new = rotate(&room, &thread).await;
+    new.destroy().await;
+    room.advance(thread.policy.tombstone);
+
+    for named in [&new, &thread] {
+        named.merge(&[]).await;
+        named.merge(&[set("k", "1")]).await;
+    }
+
+    let told = room.story(&new).await;
+    assert_eq!(told.last().unwrap(), r#"#5 v2 updated ["k"]"#);
+    let told = room.story(&thread).await;
+    assert_eq!(told.last().unwrap(), "#1 v1 created []");
+}
+
+async fn a_moved_thread_ends_when_it_would_have_ended(room: Room) {
+    let thread = living(&room).await;
+    room.advance(thread.policy.ttl / 2);
+    let new = rotate(&room, &thread).await;
+    room.advance(thread.policy.ttl / 2);
+    assert!(new.exists().await, "the move was a use");
+
+    room.advance(thread.policy.ttl);
+
+    assert!(!new.exists().await);
+    let reaped = room.reap().await;
+    assert_eq!((reaped.ended, reaped.lost), (1, 0));
+    assert!(room.archive(&new).await.is_some());
+    assert!(room.archive(&thread).await.is_none());
+}
+
+async fn archives_of_earlier_lives_stay_with_the_old_id(room: Room) {
+    let thread = living(&room).await;
+    thread.destroy().await;
+    let first = room.archive(&thread).await.unwrap();
+    room.advance(thread.policy.tombstone);
+    thread.merge(&[set("second", "1")]).await;
+
+    let new = rotate(&room, &thread).await;
+
+    assert_eq!(room.archive(&thread).await.unwrap(), first);
+    assert!(room.archive(&new).await.is_none());
+    new.destroy().await;
+    assert_eq!(room.archive(&new).await.unwrap().head.version, 1);
+    let policy = Policy::THREAD;
+    let restored = room.backend.restore(&thread.id, None, &policy).await;
+    assert!(restored.unwrap().is_some());
+    assert_eq!(thread.value("k").await.unwrap(), "1");
+}
+
+async fn of_many_moves_at_once_one_happens(room: Room) {
+    let thread = living(&room).await;
+    let moves: Vec<_> = (0..16)
+        .map(|_| {
+            let (room, thread) = (room.store.clone(), thread.clone());
+            super::room::in_parallel(async move {
+                let rotate = Rotate {
+                    conditions: Conditions::default(),
+                    tombstone: thread.policy.tombstone,
+                };
+                refused(room.rotate(&thread.id, &rotate).await)
+            })
+        })
+        .collect();
+
+    let mut new = Vec::new();
+    for moved in moves {
+        match moved.await.unwrap() {
+            Ok(rotated) => new.push(rotated.id),
+            Err(refusal) => assert_eq!(refusal, Refusal::Destroyed),
+        }
+    }
+
+    assert_eq!(new.len(), 1);
+    assert!(at(&thread, new[0]).exists().await);
+    assert!(!thread.exists().await);
+}
+
+async fn metadata_of_the_move_is_answered_to_the_byte(room: Room) {
+    let thread = living(&room).await;
+    thread.set_metadata(r#"{"n":1e400}"#).await.unwrap();
+
+    let rotated = rotate_by(&room, &thread, Conditions::default()).await;
+
+    let told = rotated.unwrap().thread.unwrap();
+    assert_eq!(told.metadata, json(r#"{"n":1e400}"#));
+}
+
+super::over_every_store_and_confirmed!(
+    a_thread_moves_as_it_is_and_nothing_is_left_under_its_old_id,
+    the_old_id_refuses_every_write_for_the_tombstone_time,
+    a_thread_that_does_not_exist_only_gets_a_new_id,
+    an_expired_thread_does_not_move,
+    scope_history_and_checkpoints_move_along,
+    a_repeat_of_the_move_gets_the_first_answer_under_either_id,
+    remembered_answers_move_along,
+    conditions_and_turns_hold_for_a_move,
+    a_move_stays_in_the_lists_of_its_owner,
+    the_event_of_a_move_has_both_ids_and_later_ones_count_on,
+    a_new_life_of_the_new_id_is_watched_as_the_old_one_was,
+    a_moved_thread_ends_when_it_would_have_ended,
+    archives_of_earlier_lives_stay_with_the_old_id,
+    of_many_moves_at_once_one_happens,
+    metadata_of_the_move_is_answered_to_the_byte,
+);
