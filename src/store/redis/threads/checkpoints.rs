@@ -1,5 +1,7 @@
 //! Checkpoints.
 
+use std::cmp::Reverse;
+
 use async_trait::async_trait;
 use redis::Value;
 
@@ -167,7 +169,7 @@ fn heads(reply: &[Value]) -> Result<Found<Vec<CheckpointHead>>, StoreError> {
             number => heads.push(read_head(number, bytes(head)?)?),
         }
     }
-    heads.sort_unstable_by(|a, b| b.number.cmp(&a.number));
+    heads.sort_unstable_by_key(|head| Reverse(head.number));
     Ok(Found {
         stamp: Meta::read(bytes(meta)?)?.stamp,
         content: heads,
