@@ -344,9 +344,7 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
         EventKind::HistoryAppended { first_seq, .. } => {
             is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)
         }
-        EventKind::Rotated { .. } => {
-            is_of_life && event.version == known_version
-        }
+        EventKind::Rotated { .. } => is_of_life && event.version == known_version,
         EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
     }
 }

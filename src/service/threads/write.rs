@@ -256,8 +256,10 @@ impl ThreadService {
             ..*write
         };
         let first = async { self.store.write(id, &unplaced).await };
-        self.placed(write.owner, first, async { self.store.write(id, write).await })
-            .await
+        self.placed(write.owner, first, async {
+            self.store.write(id, write).await
+        })
+        .await
     }
 
     /// Does a write with a place for its thread, if it is refused without one.

@@ -140,6 +140,7 @@ impl Entry {
         let (_, document) = read
             .filter(|(life, _)| *life == living.stamp.life)
             .ok_or(Refusal::Changed)?;
+        living.check_place(write)?;
         let (written, before) = living.go_back(document, metadata, write, now_ms);
         if is_watched {
             let now = living.document.iter();
