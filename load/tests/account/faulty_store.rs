@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 use threadkeep::domain::{Access, Answer, Key, Operation, Slice, Thread, ThreadId, Write, Written};
-use threadkeep::store::{Destroy, Destroyed, Found, Part, Store, StoreError, Whole, WriteError};
+use threadkeep::store::{
+    Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
+};
 
 /// One in this many.
 const RARELY: u64 = 1_000;
@@ -218,6 +220,10 @@ impl Store for FaultyStore {
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
         self.inner.destroy(id, destroy).await
+    }
+
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
+        self.inner.rotate(id, rotate).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -17,7 +17,8 @@ use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
-    ArchiveService, NamespaceService, OwnerService, ScopeService, ThreadService, TurnService,
+    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
+    TurnService,
 };
 use threadkeep::store::{Backend, Clock, MemoryStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
@@ -98,6 +99,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
     let scopes = Arc::clone(&backend) as _;
     Api {
         scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, timeout),
+        checkpoints: CheckpointService::new(Arc::clone(&backend) as _, service.clone()),
         turns: TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default()),
         service,
         owners: OwnerService::new(Arc::clone(&backend) as _),

@@ -1,5 +1,7 @@
 //! Several entries in one request of the service.
 
+use std::sync::Arc;
+
 use threadkeep::domain::{ContentType, EntryPolicy, Refusal};
 use threadkeep::service::{BatchPut, EntryDraft, NamespaceService, ServiceError};
 use threadkeep::store::{Entry, EntryRange, EntryTerms, KeyOrder};
@@ -10,7 +12,7 @@ use super::space::{Space, key, text};
 const MIB: usize = 1_048_576;
 
 fn service(room: &Room) -> NamespaceService {
-    NamespaceService::new(room.backend.clone() as _, EntryPolicy::DEFAULT)
+    NamespaceService::new(Arc::clone(&room.backend) as _, EntryPolicy::DEFAULT)
 }
 
 fn batch_put(name: &str, body: &str, if_absent: bool) -> BatchPut {

@@ -1,5 +1,6 @@
 //! The move of a thread to another id.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::domain::scope::{ScopePolicies, ScopeWrite};
@@ -252,7 +253,8 @@ async fn conditions_and_turns_hold_for_a_move(room: Room) {
         idempotency: None,
     };
     let granted = room.backend.take_turn(&thread.id, Access::All, &take).await;
-    let turn = Some(granted.unwrap().token);
+    let token = granted.unwrap().token;
+    let turn = Some(token);
     let taken = rotate_by(&room, &thread, Conditions::default()).await;
     assert!(matches!(taken, Err(Refusal::TurnTaken { .. })));
     let by = |turn| Conditions { turn, ..version(1) };
@@ -270,7 +272,6 @@ async fn conditions_and_turns_hold_for_a_move(room: Room) {
         ..new.blank()
     };
     new.write(&write).await.unwrap();
-    let token = turn.unwrap();
     let renewed = room.backend.renew_turn(&new.id, Access::All, token, MINUTE);
     renewed.await.unwrap();
     let at_old = room
@@ -423,7 +424,7 @@ async fn of_many_moves_at_once_one_happens(room: Room) {
     let thread = living(&room).await;
     let moves: Vec<_> = (0..16)
         .map(|_| {
-            let (room, thread) = (room.store.clone(), thread.clone());
+            let (room, thread) = (Arc::clone(&room.store), thread.clone());
             super::room::in_parallel(async move {
                 let rotate = Rotate {
                     conditions: Conditions::default(),

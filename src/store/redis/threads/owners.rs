@@ -158,14 +158,14 @@ impl Owners for RedisStore {
         let mut cmd = Script::ReservePlace.call(1);
         cmd.arg(self.names.places(owner))
             .arg(self.ahead())
-            .arg(&place.0)
+            .arg(place.0)
             .arg(millis(lasts));
         integer(&self.link.calls().write(cmd).await?)
     }
 
     async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError> {
         let mut cmd = command("ZREM");
-        cmd.arg(self.names.places(owner)).arg(&place.0);
+        cmd.arg(self.names.places(owner)).arg(place.0);
         self.link.calls().write(cmd).await.map(drop)
     }
 }

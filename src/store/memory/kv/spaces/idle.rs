@@ -28,7 +28,7 @@ impl Spaces {
         }
     }
 
-    /// Sets when to look whether a namespace is idle, if ever.
+    /// Sets the time of the next check whether a namespace is idle; none without an idle time.
     pub(super) fn check_idle_at(&mut self, namespace: &Namespace, check_ms: Option<u64>) {
         let Some(space) = self.spaces.get_mut(namespace) else {
             return;
