@@ -7,7 +7,7 @@ use super::object::{
     read_settings,
 };
 use super::path::NamespacePath;
-use super::query::{EntryListing, KeyOrderText, NamespaceListing};
+use super::query::{EntryListing, NamespaceListing};
 use crate::domain::EntryKey;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
@@ -79,7 +79,7 @@ pub(crate) async fn list_namespaces(
     params(
         ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
         ("prefix" = Option<String>, Query, max_length = 1024, description = "Return only keys with this prefix."),
-        ("order" = Option<KeyOrderText>, Query, description = "`asc` by default."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "By the bytes of the keys; `asc` by default."),
         ("bodies" = Option<bool>, Query, description = "Return the entries with their bodies."),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, which had the same prefix and order."),
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),

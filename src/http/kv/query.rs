@@ -1,7 +1,5 @@
 //! Query parameters of entries and namespaces.
 
-use utoipa::ToSchema;
-
 use crate::domain::{EntryKey, Lifetime, Namespace};
 use crate::http::request::query::{Page, Parameters, set_once, whole};
 use crate::store::KeyOrder;
@@ -18,15 +16,6 @@ pub(crate) struct EntryListing {
     order: Option<KeyOrder>,
     bodies: Option<bool>,
     pub(crate) page: Page,
-}
-
-/// The order of a list, in its query.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "it only describes the parameter")]
-pub(super) enum KeyOrderText {
-    Asc,
-    Desc,
 }
 
 /// `?namespace=a&namespace=b` or `?cursor=&limit=`.

@@ -21,6 +21,8 @@ const WRITERS: usize = 20;
 const REPLICAS: usize = 3;
 /// How long things die, while threads begin and end. 60 s have been tried too.
 const TROUBLE: Duration = Duration::from_secs(20);
+/// Replicas that are killed at least, however long a busy machine takes to start others.
+const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
 /// How long the last ends may take after that, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
@@ -75,7 +77,7 @@ async fn an_end_is_told_once_though_replicas_are_killed() {
 
     each_end_is_told_once(&redis, async |replicas, over| {
         let mut kills = 0;
-        while Instant::now() < over {
+        while Instant::now() < over || kills < KILLS {
             let replicas = Arc::clone(&replicas);
             let place = rand::random_range(0..REPLICAS);
             spawn_blocking(move || replicas.replace(place))
@@ -83,7 +85,6 @@ async fn an_end_is_told_once_though_replicas_are_killed() {
                 .unwrap();
             kills += 1;
         }
-        assert!(kills > 10, "{kills}");
     })
     .await;
 }

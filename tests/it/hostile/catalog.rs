@@ -106,7 +106,8 @@ impl Catalog {
         let mut target = path.to_owned();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let parameter = schemas.resolved(parameter);
-            let name = parameter["name"].as_str().unwrap();
+            // of any key
+            let name = &parameter["name"].as_str().unwrap().replace("<key>", "user");
             let place = parameter["in"].as_str().unwrap();
             let known_as = name.to_ascii_lowercase();
             if parameter["required"] != true && !dice.one_in(RARE) {

@@ -123,6 +123,8 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
         // of a task
         "id" if pattern.is_empty() => "1".into(),
         "index" => 0.into(),
+        // of a checkpoint
+        "n" => dice.between(1, 2).into(),
         // no longer than an answer may take
         "wait_seconds" => dice.between(0, 1).into(),
         "if_version" => dice.between(0, 3).into(),

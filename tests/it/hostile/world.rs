@@ -200,6 +200,8 @@ impl World<'_> {
             with_key("POST", "/v1/threads".into()).json(thread.to_string())
         };
         let mut requests: Vec<_> = (0..THREADS).map(begin).collect();
+        let save = |place| with_key("POST", format!("/v1/threads/{}/checkpoints", id(place)));
+        requests.extend((0..THREADS).map(save));
         requests.push(with_key(
             "DELETE",
             format!("/v1/threads/{}", id(THREADS - 1)),
