@@ -7,6 +7,7 @@ use super::heap::{self, Heap};
 use super::idempotency::Fingerprint;
 use super::json::text::Json;
 use super::scope::ScopeId;
+use super::threads::image::Origin;
 use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
 
@@ -92,6 +93,11 @@ pub enum EventKind {
     },
     /// A write to the task list of a scope that was watched.
     TaskListUpdated,
+    /// A thread began as a copy of another one. Its creation is the event before.
+    Forked {
+        /// The source and its version.
+        origin: Origin,
+    },
 }
 
 /// A request that has ended.
@@ -129,13 +135,15 @@ pub enum EventType {
     KvUpdated,
     /// `task_list_updated`
     TaskListUpdated,
+    /// `thread.forked`
+    ThreadForked,
 }
 
 /// The text is not the type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an event type is thread.created, thread.updated, thread.destroyed, session.completed, \
-     kv_updated or task_list_updated"
+     kv_updated, task_list_updated or thread.forked"
 )]
 pub struct EventTypeError;
 
@@ -159,6 +167,7 @@ impl Event {
             EventKind::Completed(_) => EventType::SessionCompleted,
             EventKind::KvUpdated { .. } => EventType::KvUpdated,
             EventKind::TaskListUpdated => EventType::TaskListUpdated,
+            EventKind::Forked { .. } => EventType::ThreadForked,
         }
     }
 
@@ -193,7 +202,9 @@ impl Heap for Event {
             | EventKind::Updated { keys, .. }
             | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, Heap::heap_bytes),
             EventKind::Completed(completed) => heap::block(completed.session.capacity()),
-            EventKind::Destroyed { .. } | EventKind::TaskListUpdated => 0,
+            EventKind::Destroyed { .. } | EventKind::TaskListUpdated | EventKind::Forked { .. } => {
+                0
+            }
         };
         self.subject.heap_bytes() + told
     }
@@ -201,13 +212,14 @@ impl Heap for Event {
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
         Self::ThreadDestroyed,
         Self::SessionCompleted,
         Self::KvUpdated,
         Self::TaskListUpdated,
+        Self::ThreadForked,
     ];
 
     /// Its name.
@@ -220,6 +232,7 @@ impl EventType {
             Self::SessionCompleted => "session.completed",
             Self::KvUpdated => "kv_updated",
             Self::TaskListUpdated => "task_list_updated",
+            Self::ThreadForked => "thread.forked",
         }
     }
 }
@@ -235,7 +248,7 @@ impl FromStr for EventType {
 
 impl EventTypes {
     /// Every type.
-    pub const ALL: Self = Self(0b11_1111);
+    pub const ALL: Self = Self(0b111_1111);
 
     /// Whether it has that type.
     #[must_use]

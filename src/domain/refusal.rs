@@ -104,6 +104,9 @@ pub enum Refusal {
         /// The limit.
         limit_threads: u64,
     },
+    /// There is a thread of that id.
+    #[error("the thread exists already")]
+    ThreadExists,
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,

@@ -46,6 +46,13 @@ pub async fn cloud_event(
         EventKind::Completed(completed) => push_completed(&mut json, completed),
         EventKind::KvUpdated { keys } => push_keys(&mut json, keys.as_ref()),
         EventKind::TaskListUpdated => {}
+        EventKind::Forked { origin } => push(
+            &mut json,
+            format_args!(
+                r#","forked_from":{{"thread_id":"{}","version":{}}}"#,
+                origin.id, origin.version
+            ),
+        ),
     }
     json.push_str("}}");
     Ok(json)

@@ -8,6 +8,9 @@ pub(super) fn bytes_named(event: &Event) -> usize {
         EventKind::Created { keys, .. }
         | EventKind::Updated { keys, .. }
         | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, |keys| keys.as_str().len()),
-        EventKind::Destroyed { .. } | EventKind::Completed(_) | EventKind::TaskListUpdated => 0,
+        EventKind::Destroyed { .. }
+        | EventKind::Completed(_)
+        | EventKind::TaskListUpdated
+        | EventKind::Forked { .. } => 0,
     }
 }

@@ -22,6 +22,9 @@ pub enum ServiceError {
     /// A thread of that id exists.
     #[error("the thread exists already")]
     ThreadExists,
+    /// There is no thread to copy or to export.
+    #[error("the thread does not exist")]
+    ThreadNotFound,
     /// Nothing is left of such a thread, or not any more.
     #[error("the archive does not exist")]
     ArchiveNotFound,

@@ -37,6 +37,7 @@ pub use passing_scope::PassingScope;
 pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;
+pub use traits::images::{Images, Imported};
 pub use traits::kv::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
     NewEntry, Put, Reading, Usage,

@@ -119,6 +119,22 @@ impl HistoryItem {
     }
 }
 
+impl Kept {
+    /// Its size.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn cost_bytes(&self) -> u64 {
+        cost_bytes(&self.id, &self.value)
+    }
+
+    /// The digest that identifies the value.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&[self.value.as_str().as_bytes()])
+    }
+}
+
 fn cost_bytes(id: &ItemId, value: &Json) -> u64 {
     (id.0.len() + value.as_str().len()) as u64 + ITEM_BYTES
 }
@@ -186,6 +202,18 @@ impl History {
         } else {
             let after = self.items.range(place(from.saturating_add(1))..);
             after.take(most).cloned().collect()
+        }
+    }
+
+    /// The history of these items, which are in the order of their places.
+    pub(super) fn of_items(items: Vec<Kept>, summary: HistorySummary) -> Self {
+        let known = |item: &Kept| (item.id.clone(), (item.seq, item.fingerprint()));
+        let held = items.iter().map(|item| held_bytes(&item.id, &item.value));
+        Self {
+            known: items.iter().map(known).collect(),
+            heap_bytes: held.sum(),
+            items: items.into(),
+            summary,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Threads, and the meaning of operations on them.
 
 pub(super) mod document;
+pub(super) mod image;
 pub(super) mod key;
 pub(super) mod named_secrets;
 pub(super) mod operation;

@@ -96,7 +96,9 @@ impl Record {
 mod tests {
     use super::*;
     use crate::domain::scope::ScopeId;
-    use crate::domain::{Completed, EndReason, EventId, EventKind, Json, Life, Position, ThreadId};
+    use crate::domain::{
+        Completed, EndReason, EventId, EventKind, Json, Life, Origin, Position, ThreadId,
+    };
 
     fn event(kind: EventKind) -> Event {
         Event {
@@ -146,6 +148,12 @@ mod tests {
                 keys: Some(Json::parse(r#"["","a\nb"]"#).unwrap()),
             },
             EventKind::TaskListUpdated,
+            EventKind::Forked {
+                origin: Origin {
+                    id: "thrd_0123456789abcdef0123456789abcdef".parse().unwrap(),
+                    version: 9,
+                },
+            },
         ] {
             let record = Record {
                 attempts: 3,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::domain::scope::ScopeId;
-use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life};
+use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life, Origin};
 
 /// An event as JSON. Keys stand in it as their own text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,6 +35,8 @@ pub(super) struct StoredEvent<'a> {
     state_lost: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<StoredCompletion<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<StoredOrigin<'a>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,6 +44,12 @@ struct StoredCompletion<'a> {
     id: Cow<'a, str>,
     status: u16,
     duration_ms: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredOrigin<'a> {
+    id: Cow<'a, str>,
+    version: u64,
 }
 
 impl<'a> From<&'a Event> for StoredEvent<'a> {
@@ -61,6 +69,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             expired: false,
             state_lost: false,
             session: None,
+            origin: None,
         };
         match &event.kind {
             EventKind::Created { keys, restored } => Self {
@@ -83,6 +92,13 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
                 ..base
             },
             EventKind::TaskListUpdated => base,
+            EventKind::Forked { origin } => Self {
+                origin: Some(StoredOrigin {
+                    id: origin.id.as_str().into(),
+                    version: origin.version,
+                }),
+                ..base
+            },
             EventKind::Completed(completed) => Self {
                 session: Some(StoredCompletion {
                     id: completed.session.as_str().into(),
@@ -120,6 +136,15 @@ impl StoredEvent<'_> {
             },
             EventType::KvUpdated => EventKind::KvUpdated { keys },
             EventType::TaskListUpdated => EventKind::TaskListUpdated,
+            EventType::ThreadForked => {
+                let origin = self.origin?;
+                EventKind::Forked {
+                    origin: Origin {
+                        id: origin.id.parse().ok()?,
+                        version: origin.version,
+                    },
+                }
+            }
             EventType::SessionCompleted => {
                 let session = self.session?;
                 EventKind::Completed(Completed {

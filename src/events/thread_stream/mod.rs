@@ -331,7 +331,10 @@ fn follows(event: &Event, known: Stamp) -> bool {
         EventKind::Destroyed { state_lost, .. } => {
             !is_living || state_lost || event.life == known.life && event.version == known.version
         }
-        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
+        EventKind::Completed(_)
+        | EventKind::KvUpdated { .. }
+        | EventKind::TaskListUpdated
+        | EventKind::Forked { .. } => true,
     }
 }
 
@@ -343,7 +346,10 @@ fn after(event: &Event, known: Stamp) -> Stamp {
             life: event.life,
         },
         EventKind::Destroyed { .. } => Stamp::default(),
-        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => known,
+        EventKind::Completed(_)
+        | EventKind::KvUpdated { .. }
+        | EventKind::TaskListUpdated
+        | EventKind::Forked { .. } => known,
     }
 }
 

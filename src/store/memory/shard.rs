@@ -132,6 +132,11 @@ impl Shard {
         self.listed.before(owner, order, place)
     }
 
+    /// All that is known of an id.
+    pub(super) fn entry(&self, id: &ThreadId) -> Option<&Entry> {
+        self.slots.get(id)
+    }
+
     /// The entries of the ids behind that one, in order.
     pub(super) fn after(&self, id: &ThreadId) -> impl Iterator<Item = (&ThreadId, &Entry)> {
         self.slots.after(id)

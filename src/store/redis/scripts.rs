@@ -13,6 +13,7 @@ const INTEGERS: &str = include_str!("lua/shared/integers.lua");
 const SCOPE: &str = include_str!("lua/scopes/scope.lua");
 const TURNS: &str = include_str!("lua/shared/turns.lua");
 const OWNERS: &str = include_str!("lua/shared/owners.lua");
+const BIRTHS: &str = include_str!("lua/shared/births.lua");
 const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 
@@ -57,6 +58,12 @@ scripts! {
     IndexIds = "threads/index_ids.lua" [],
     ListArchives = "threads/list_archives.lua" [],
     Restore = "threads/restore.lua" [OWNERS, LOG],
+    Image = "threads/image.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS],
+    StageFields = "threads/stage_fields.lua" [],
+    StageItems = "threads/stage_items.lua" [],
+    Import = "threads/import.lua" [OWNERS, RECORDS, LOG, TURNS, BIRTHS],
+    Fork = "threads/fork.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS, BIRTHS],
+    Recall = "threads/recall.lua" [RECORDS],
     Watch = "log/watch.lua" [OWNERS, LOG],
     WatchAll = "log/watch_all.lua" [],
     Completed = "log/completed.lua" [OWNERS, LOG],

@@ -13,17 +13,17 @@ use super::ObservedStore;
 use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Access, Completed, EntryKey, Event, EventId, Key, Life, Lifetime, Namespace, OwnerTag, Policy,
-    Position, Precondition, Rate, RateLimited, RateName, Slice, TakeTurn, Thread, ThreadId,
-    TurnGranted, TurnHeld, TurnToken, Write, Written,
+    Access, Completed, EntryKey, Event, EventId, Fork, Image, Import, Key, Life, Lifetime,
+    Namespace, OwnerTag, Policy, Position, Precondition, Rate, RateLimited, RateName, Slice,
+    TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
     Archive, ArchivePage, ArchivePlace, Archives, Counted, Destroy, Destroyed, Due, Entry,
-    EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger,
-    LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage, NamespacePlace,
-    NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, Put, Rates, Reading,
-    Reaped, Registry, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage,
-    Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    EntryPage, EventLog, Found, Heads, Heard, HistoryFrom, HistoryPage, Holding, Images, Imported,
+    Leases, Ledger, LedgerChange, Ledgers, Links, Listing, Listings, MemoryUse, NamespacePage,
+    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, Put,
+    Rates, Reading, Reaped, Registry, ScopeParts, ScopeView, Scopes, Store, StoreError,
+    ThreadOrder, ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -128,6 +128,15 @@ measured! {
         get_turn(id: &ThreadId, access: Access) -> Result<Option<TurnHeld>, WriteError>;
     } {
         fn ended_turns(&self) -> broadcast::Receiver<ThreadId> { self.backend.ended_turns() }
+    }
+}
+
+measured! {
+    Images as images {
+        export(id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError>;
+        import(id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> => imported;
+        fork(source: &ThreadId, id: &ThreadId, fork: &Fork<'_>)
+            -> Result<Written, WriteError> => written;
     }
 }
 

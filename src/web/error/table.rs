@@ -132,7 +132,7 @@ impl ServiceError {
             Self::EntryNotFound => row(StatusCode::NOT_FOUND, "key_not_found"),
             Self::NotAnArray { stamp } => row(StatusCode::CONFLICT, "not_an_array").stamp(*stamp),
             Self::ThreadExists => row(StatusCode::CONFLICT, "thread_exists"),
-            Self::ArchiveNotFound => row(StatusCode::NOT_FOUND, "not_found"),
+            Self::ThreadNotFound | Self::ArchiveNotFound => row(StatusCode::NOT_FOUND, "not_found"),
             Self::EntryTooLarge {
                 limit_bytes,
                 attempted_bytes,
@@ -239,6 +239,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::TooManyThreads { limit_threads } => {
             row(StatusCode::CONFLICT, "too_many_threads").with("limit_threads", limit_threads)
         }
+        Refusal::ThreadExists => ServiceError::ThreadExists.problem(),
         Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
         Refusal::ScopeNotFound => Problem::new(
             StatusCode::NOT_FOUND,

@@ -121,6 +121,7 @@ pub(crate) fn words(event: &Event) -> String {
         ),
         EventKind::KvUpdated { keys } => format!("kv {}", list(keys)),
         EventKind::TaskListUpdated => "tasks".into(),
+        EventKind::Forked { origin } => format!("forked {} v{}", origin.id, origin.version),
     };
     format!("#{} v{} {what}", event.sequence, event.version)
 }

@@ -72,6 +72,7 @@ impl History {
                 EventKind::Completed(_) => "completed",
                 EventKind::KvUpdated { .. } => "kv",
                 EventKind::TaskListUpdated => "tasks",
+                EventKind::Forked { .. } => "forked",
             };
             (event.sequence, ((event.version, *life), word))
         });

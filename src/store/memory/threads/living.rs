@@ -7,8 +7,8 @@ use crate::domain::heap::Heap;
 use crate::domain::scope::ScopeWrite;
 use crate::domain::threads::turn::{LastTurn, check_turn};
 use crate::domain::{
-    Document, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread, TurnToken, Write,
-    Written, heap,
+    Document, Image, Import, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread,
+    TurnToken, Write, Written, heap,
 };
 use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::millis;
@@ -77,6 +77,55 @@ impl Living {
         };
         revived.slide(now_ms);
         revived
+    }
+
+    /// A life with the content of an image, which begins when it is [begun](Self::begin).
+    pub(crate) fn of_image(import: &Import<'_>) -> Self {
+        let Image {
+            thread,
+            state,
+            scope,
+        } = import.image;
+        let life = Life::random();
+        let scope = scope.as_ref();
+        Self {
+            stamp: Stamp {
+                version: thread.stamp.version,
+                life,
+            },
+            document: state.clone(),
+            scope: scope.map(|scope| Box::new(HeldScope::of_image(scope, life))),
+            turn: None,
+            sequence: 0,
+            metadata: Some(thread.metadata.clone()),
+            owner: thread.owner.clone(),
+            created_ms: thread.created_ms,
+            updated_ms: thread.updated_ms,
+            ttl: thread.ttl,
+            ends_ms: 0,
+            expires_ms: 0,
+        }
+    }
+
+    /// Begins the life after the number of the last event before it.
+    pub(crate) fn begin(&mut self, import: &Import<'_>, sequence: u64, now_ms: u64) {
+        if import.origin.is_some() {
+            self.created_ms = now_ms;
+            self.updated_ms = now_ms;
+        }
+        self.sequence = sequence;
+        self.ends_ms = ends_ms(import.policy, now_ms);
+        self.slide(now_ms);
+    }
+
+    /// All that it has.
+    pub(crate) fn image(&self, now_ms: u64) -> Image {
+        let scope = self.scope.as_ref();
+        Image {
+            thread: self.describe(),
+            state: self.document.clone(),
+            scope: scope.map(|scope| scope.image(now_ms)),
+        }
     }
 
     pub(crate) fn expires_ms(&self) -> u64 {

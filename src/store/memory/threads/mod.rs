@@ -4,6 +4,7 @@ pub(super) mod answered;
 mod archives;
 pub(super) mod entry;
 pub(super) mod finals;
+mod images;
 pub(super) mod listed;
 pub(super) mod living;
 mod owners;

@@ -18,19 +18,19 @@ const SEALED: u64 = 1;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 
 /// The field `M` of a scope.
-struct Meta {
+pub(super) struct Meta {
     flags: u64,
-    stamp: Stamp,
+    pub(super) stamp: Stamp,
     kv_bytes: u64,
     keys: u32,
-    created_ms: u64,
-    updated_ms: u64,
-    tasks_version: u64,
-    history: HistorySummary,
+    pub(super) created_ms: u64,
+    pub(super) updated_ms: u64,
+    pub(super) tasks_version: u64,
+    pub(super) history: HistorySummary,
 }
 
 impl Meta {
-    fn read(packed: &[u8]) -> Result<Self, StoreError> {
+    pub(super) fn read(packed: &[u8]) -> Result<Self, StoreError> {
         if packed.len() != META_BYTES {
             return Err(CORRUPT);
         }

@@ -133,12 +133,12 @@ pub(crate) fn bounded_ms(time: Duration) -> u64 {
     millis(time).min(LONGEST_MS)
 }
 
-fn ttl_ms(ttl: Duration) -> u64 {
+pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
     millis(ttl).min(LONGEST_TTL_MS)
 }
 
 /// Seconds, rounded up: a short grace is not none.
-fn whole_seconds(time: Duration) -> u64 {
+pub(crate) fn whole_seconds(time: Duration) -> u64 {
     millis(time).div_ceil(1_000)
 }
 
@@ -194,13 +194,18 @@ pub(crate) fn who(access: Access) -> String {
 }
 
 fn owner(change: OwnerChange<'_>) -> String {
-    let with = |kind, owner: &Owner| format!("{kind}{}{}", owner.tag(), owner.as_str());
+    let with = |kind, owner| format!("{kind}{}", tagged(owner));
     match change {
         OwnerChange::None => String::new(),
         OwnerChange::Bind(owner) => with("B", owner),
         OwnerChange::Set(owner) => with("S", owner),
         OwnerChange::Clear => "C".into(),
     }
+}
+
+/// The tag and the text of an owner.
+pub(crate) fn tagged(owner: &Owner) -> String {
+    format!("{}{}", owner.tag(), owner.as_str())
 }
 
 /// The token of a turn, or nothing.
