@@ -9,7 +9,7 @@ use crate::domain::scope::ScopePolicies;
 use crate::domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
 use crate::events::{EventSettings, Events};
 use crate::identity::{CookieError, CookieSettings, Identity, ThreadIdProvider, TrustedProxies};
-use crate::service::{ScopeService, ThreadService, TurnService};
+use crate::service::{ImageService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
@@ -241,6 +241,8 @@ impl ThreadsBuilder {
             timeout,
         );
         let turns = TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default());
+        let (images, buckets) = (Arc::clone(&backend), Arc::clone(&backend));
+        let images = ImageService::new(images as _, buckets as _, self.scopes);
         let identity = Identity::new(ring, self.cookie)
             .trust(self.proxies)
             .allow_origins(self.origins);
@@ -251,7 +253,8 @@ impl ThreadsBuilder {
         let threads = Threads::new(service, identity)
             .with_backend(Arc::clone(&backend))
             .with_scopes(scopes)
-            .with_turns(turns);
+            .with_turns(turns)
+            .with_forks(images);
         match self.events {
             Some(settings) => threads.with_events(Events::start(backend, settings)),
             None => threads,

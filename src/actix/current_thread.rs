@@ -7,13 +7,16 @@ use bytes::Bytes;
 
 use super::callbacks::Repeatable;
 use super::endings::{Endings, Ticket};
+use super::fork::Forks;
 use super::pending_writes::PendingWrites;
 use super::services::Services;
 use super::turn::Turns;
 use crate::domain::{Document, Json, Operation, ThreadId, TurnToken, Written};
 use crate::events::Notice;
 use crate::identity::Caller;
-use crate::service::{ScopeService, ServiceError, ThreadService, WriteOptions};
+use crate::service::{
+    ForkDraft, ImageService, ScopeService, ServiceError, ThreadService, WriteOptions,
+};
 use crate::store::{Found, StoreError};
 use crate::web::ApiError;
 
@@ -210,6 +213,24 @@ impl CurrentThread {
     /// there.
     pub(super) fn note_stored(&self, id: &ThreadId) {
         self.pending().note_stored(id);
+    }
+
+    pub(super) fn forks(&self) -> Option<Forks> {
+        self.services().forks.clone()
+    }
+
+    /// Copies the thread as the store has it, and returns the id of the copy.
+    pub(super) async fn fork(
+        &self,
+        images: &ImageService,
+        draft: &ForkDraft,
+    ) -> Result<ThreadId, ServiceError> {
+        let source = self.id();
+        let id = images.id_near(&source, |_| ThreadId::random());
+        images
+            .fork(self.service(), &source, &id, draft, self.options())
+            .await?;
+        Ok(id)
     }
 
     pub(super) fn turns(&self) -> Option<Turns> {

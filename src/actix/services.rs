@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::fork::Forks;
 use super::turn::Turns;
 use crate::service::{ScopeService, ThreadService};
 use crate::store::Backend;
@@ -13,6 +14,8 @@ pub(super) struct Services {
     pub(super) scopes: Option<ScopeService>,
     /// Turns, over the app's connection.
     pub(super) turns: Option<Turns>,
+    /// Copies of threads, if the app has them.
+    pub(super) forks: Option<Forks>,
     /// The back end that gives each worker a connection. Without it, workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
@@ -32,6 +35,10 @@ impl Services {
         Self {
             scopes: self.scopes.as_ref().map(over_worker),
             turns: self.turns.clone(),
+            forks: self.forks.as_ref().map(|forks| Forks {
+                service: forks.service.over(Arc::clone(&worker) as _, worker as _),
+                identity: forks.identity.clone(),
+            }),
             threads,
             backend: None,
         }

@@ -8,6 +8,7 @@ use super::builder::ThreadsBuilder;
 use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
 use super::completion::Completed;
 use super::endings::Endings;
+use super::fork::Forks;
 use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
 use super::services::Services;
@@ -16,7 +17,7 @@ use crate::domain::scope::ScopeId;
 use crate::domain::{self, KeyRing, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
-use crate::service::{ScopeService, ThreadService, TurnService};
+use crate::service::{ImageService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, MemorySettings, millis};
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
@@ -68,6 +69,7 @@ impl Threads {
                 threads: service,
                 scopes: None,
                 turns: None,
+                forks: None,
                 backend: None,
             },
             identity,
@@ -112,6 +114,17 @@ impl Threads {
             service,
             background,
         });
+        self
+    }
+
+    /// The same with copies of threads, which [`Thread::fork`] makes. They have to be over the store of the threads.
+    ///
+    /// [`Thread::fork`]: super::Thread::fork
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_forks(mut self, service: ImageService) -> Self {
+        let identity = self.identity.clone();
+        self.services.forks = Some(Forks { service, identity });
         self
     }
 

@@ -24,7 +24,8 @@ use crate::events::Events;
 use crate::identity::{ApiKeys, Behalf, Identity};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, NamespaceService, OwnerService, ScopeService, ThreadService, TurnService,
+    ArchiveService, ImageService, NamespaceService, OwnerService, ScopeService, ThreadService,
+    TurnService,
 };
 use crate::webhooks::Webhooks;
 
@@ -55,6 +56,8 @@ pub struct Api {
     pub turns: TurnService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,
+    /// Threads as a whole.
+    pub images: ImageService,
     /// Lists of threads, and their owners.
     pub owners: OwnerService,
     /// Archives of ended threads.

@@ -3,6 +3,8 @@
 mod archives;
 mod copies;
 mod error;
+mod exports;
+mod images;
 mod kv;
 mod owners;
 pub mod rates;
@@ -21,6 +23,8 @@ use crate::store::Store;
 pub use archives::ArchiveService;
 pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
+pub use exports::{Export, ExportPlace, ExportPlaceError, Exported};
+pub use images::{ForkDraft, ImageService};
 pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
 pub use kv::ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};
 pub use owners::{MetadataFilter, OwnerService};

@@ -54,6 +54,8 @@ struct EventData {
     metadata_changed: Option<bool>,
     /// True if the thread was restored from its archive. In `thread.created`.
     restored: Option<bool>,
+    /// The thread and the version that this thread is a copy of. In `thread.forked`, which follows `thread.created`.
+    forked_from: Option<Origin>,
     /// `expired` or `destroyed`. In `thread.destroyed`, like the five members below.
     reason: Option<String>,
     /// The final metadata.
@@ -72,6 +74,14 @@ struct EventData {
     status: Option<u16>,
     /// The duration of the request.
     duration_ms: Option<u64>,
+}
+
+/// A thread, and a version of it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its shape is used")]
+struct Origin {
+    thread_id: String,
+    version: u64,
 }
 
 impl Modify for EventSchemas {

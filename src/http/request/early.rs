@@ -9,6 +9,7 @@ use super::body::{Body, announced_bytes};
 use super::context::RequestContext;
 use super::decode::path_part;
 use super::target::caller;
+use crate::domain::METADATA_MAX_BYTES;
 use crate::http::Api;
 
 /// Bodies up to this size are read without checking the sender: the check costs as much as keeping them.
@@ -17,7 +18,7 @@ const SMALL_BYTES: u64 = 16_384;
 /// The part of the path that names a thread: `/v1/threads/{id}`.
 const THREAD_PART: usize = 3;
 /// Paths that are for back ends alone.
-const FOR_BACK_ENDS: [&str; 7] = [
+const FOR_BACK_ENDS: [&str; 9] = [
     "/v1/api-keys/current",
     "/v1/kv",
     "/v1/owners",
@@ -25,7 +26,13 @@ const FOR_BACK_ENDS: [&str; 7] = [
     "/v1/mcp-urls",
     "/v1/archives",
     "/v1/events",
+    "/v1/export",
+    IMPORT,
 ];
+/// The path that takes a whole thread.
+const IMPORT: &str = "/v1/threads/import";
+/// The path below a thread that is for back ends alone.
+const EXPORT: &str = "export";
 
 /// The limit of the body of a request to the API. That of an entry is a setting.
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
@@ -33,6 +40,7 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     match request.app_data::<web::Data<Api>>() {
         Some(api) if will_be_refused(api, request, path) => 0,
         Some(api) if is_entry(path) => api.namespaces.policy().max_bytes,
+        Some(api) if path == IMPORT => import_limit_bytes(api),
         _ => Body::LIMIT_BYTES,
     }
 }
@@ -51,10 +59,23 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
 }
 
 fn is_for_back_ends(path: &str) -> bool {
-    FOR_BACK_ENDS.into_iter().any(|root| {
+    let is_below = FOR_BACK_ENDS.into_iter().any(|root| {
         let rest = path.strip_prefix(root);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    });
+    let below_thread = path.strip_prefix("/v1/threads/");
+    let part = below_thread.and_then(|below| below.split_once('/'));
+    is_below || part.is_some_and(|(_, part)| part == EXPORT)
+}
+
+/// The size of the document of the largest thread: its state and metadata, its history, whose small items take up to twice
+/// the bytes that they count for, and 2 MiB for keys and tasks, whose texts are escaped.
+fn import_limit_bytes(api: &Api) -> u64 {
+    const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
+    let (policy, scopes) = (api.service.policy(), api.images.scope_policies());
+    let history = scopes.history.max_bytes.saturating_mul(2);
+    let state = policy.max_bytes + 2 * METADATA_MAX_BYTES;
+    history.saturating_add(state + KEYS_AND_TASKS)
 }
 
 /// Whether it is the path of an entry, whose body is kept as it comes.
@@ -103,6 +124,11 @@ mod tests {
             let mut operations = operations.as_object().unwrap().values();
             assert_eq!(is_entry(&path), operations.any(takes_bytes), "{path}");
         }
+    }
+
+    #[test]
+    fn a_key_may_have_the_name_of_an_export() {
+        assert!(!is_for_back_ends("/v1/threads/current/state/export"));
     }
 
     #[test]

@@ -68,6 +68,7 @@ mod events;
 mod exactness;
 mod examples;
 mod expiry;
+mod forks;
 mod headers;
 mod history;
 mod idempotency;
@@ -76,6 +77,7 @@ mod jwks;
 mod limits;
 mod logs;
 mod many_streams;
+mod moving;
 mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;

@@ -19,7 +19,7 @@ use crate::web::ApiError;
 pub(crate) use fault::BodyFault;
 use reader::Reader;
 pub(crate) use types::{
-    ByOp, List, NewOwner, OwnerText, RawJson, RawObject, Seconds, ThreadTtl, Version, Whole,
+    ByOp, List, NewOwner, OwnerText, RawJson, RawObject, Seconds, ThreadTtl, Time, Version, Whole,
 };
 
 /// Checks a body that must be an object, with `around` levels outside of its values.
