@@ -80,6 +80,10 @@ impl Invocation {
             ["settings"] => Command::Settings {
                 is_markdown: inner.get_flag("markdown"),
             },
+            [command @ ("export" | "import")] => Command::Ask {
+                server: text("server"),
+                asked: remote_command::read(command, "", inner),
+            },
             [group, action] => Command::Ask {
                 server: text("server"),
                 asked: remote_command::read(group, action, inner),

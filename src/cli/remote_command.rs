@@ -1,21 +1,46 @@
 //! Commands that ask a running server.
 
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches};
 
 /// A command for a running server.
 #[derive(Debug)]
 pub(super) enum RemoteCommand {
-    Events { types: Vec<String> },
-    GetArchive { id: String, life: Option<String> },
-    ListArchives { since: Option<String> },
-    RestoreArchive { id: String, life: Option<String> },
+    Events {
+        types: Vec<String>,
+    },
+    GetArchive {
+        id: String,
+        life: Option<String>,
+    },
+    ListArchives {
+        since: Option<String>,
+    },
+    RestoreArchive {
+        id: String,
+        life: Option<String>,
+    },
+    Export {
+        owner: Option<String>,
+        resume: Option<PathBuf>,
+    },
+    Import {
+        if_exists: Option<String>,
+    },
     ListWebhooks,
-    FailedOfWebhook { id: String },
-    ReplayWebhook { id: String, events: Vec<String> },
+    FailedOfWebhook {
+        id: String,
+    },
+    ReplayWebhook {
+        id: String,
+        events: Vec<String>,
+    },
 }
 
 /// The commands that ask a running server.
-pub(super) fn commands() -> [clap::Command; 3] {
+pub(super) fn commands() -> [clap::Command; 5] {
     let server = Arg::new("server")
         .long("server")
         .value_name("URL")
@@ -47,7 +72,30 @@ pub(super) fn commands() -> [clap::Command; 3] {
         .long("since")
         .value_name("TIME")
         .help("Only what was archived from then on; RFC 3339");
+    let resume = Arg::new("resume")
+        .long("resume")
+        .value_name("FILE")
+        .value_parser(ValueParser::path_buf())
+        .help("Write to this file, and go on where an export into it was interrupted");
+    let owner = Arg::new("owner")
+        .long("owner")
+        .value_name("OWNER")
+        .help("Only the threads of this owner");
+    let if_exists = Arg::new("if-exists")
+        .long("if-exists")
+        .value_name("THEN")
+        .value_parser(["skip", "replace"])
+        .help("Skip or replace a thread that exists; without it, the import stops there");
     [
+        clap::Command::new("export")
+            .about("Write all threads of a running server to standard output, a document a line")
+            .arg(server.clone())
+            .arg(owner)
+            .arg(resume),
+        clap::Command::new("import")
+            .about("Make the threads of an export from standard input in a running server")
+            .arg(server.clone())
+            .arg(if_exists),
         group("events")
             .about("Ask a running server for events")
             .subcommand(
@@ -81,7 +129,7 @@ pub(super) fn commands() -> [clap::Command; 3] {
     ]
 }
 
-/// Reads a command of two words, which are those of [`commands`].
+/// Reads a command of one word or of two, which are those of [`commands`].
 pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCommand {
     let text = |name| matches.get_one::<String>(name).cloned();
     let id = || text("id").unwrap_or_default();
@@ -90,6 +138,13 @@ pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCom
         given.cloned().collect()
     };
     match (group, action) {
+        ("export", _) => RemoteCommand::Export {
+            owner: text("owner"),
+            resume: matches.get_one::<PathBuf>("resume").cloned(),
+        },
+        ("import", _) => RemoteCommand::Import {
+            if_exists: text("if-exists"),
+        },
         ("archive", "get") => RemoteCommand::GetArchive {
             id: id(),
             life: text("life"),

@@ -3,6 +3,7 @@
 mod archive;
 mod event_lines;
 mod events;
+mod moving;
 mod webhooks;
 
 use std::io::{self, Write};
@@ -48,6 +49,12 @@ pub(super) fn ask(
             RemoteCommand::ListArchives { since } => archive::list(&remote, since.as_deref()).await,
             RemoteCommand::RestoreArchive { id, life } => {
                 archive::restore(&remote, id, life.as_deref()).await
+            }
+            RemoteCommand::Export { owner, resume } => {
+                moving::export::export(&remote, owner.as_deref(), resume.as_deref()).await
+            }
+            RemoteCommand::Import { if_exists } => {
+                moving::import::import(&remote, if_exists.as_deref()).await
             }
             RemoteCommand::ListWebhooks => webhooks::list(&remote).await,
             RemoteCommand::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,
