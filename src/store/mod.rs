@@ -37,12 +37,13 @@ pub use passing_scope::PassingScope;
 pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;
+pub use traits::erasure::{Erased, ErasedLife, Erasure};
 pub use traits::kv::{
     Entry, EntryHead, EntryPage, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
     NewEntry, Put, Reading, Usage,
 };
 pub use traits::leases::{Heard, Leases};
-pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
+pub use traits::ledgers::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers};
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};

@@ -32,6 +32,8 @@ pub(super) struct StoredEvent<'a> {
     #[serde(default, skip_serializing_if = "is_false")]
     expired: bool,
     #[serde(default, skip_serializing_if = "is_false")]
+    erased: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
     state_lost: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<StoredCompletion<'a>>,
@@ -59,6 +61,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             restored: false,
             metadata: false,
             expired: false,
+            erased: false,
             state_lost: false,
             session: None,
         };
@@ -75,6 +78,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             },
             EventKind::Destroyed { reason, state_lost } => Self {
                 expired: *reason == EndReason::Expired,
+                erased: *reason == EndReason::Erased,
                 state_lost: *state_lost,
                 ..base
             },
@@ -112,9 +116,10 @@ impl StoredEvent<'_> {
                 metadata: self.metadata,
             },
             EventType::ThreadDestroyed => EventKind::Destroyed {
-                reason: match self.expired {
-                    true => EndReason::Expired,
-                    false => EndReason::Destroyed,
+                reason: match (self.expired, self.erased) {
+                    (true, _) => EndReason::Expired,
+                    (false, true) => EndReason::Erased,
+                    (false, false) => EndReason::Destroyed,
                 },
                 state_lost: self.state_lost,
             },

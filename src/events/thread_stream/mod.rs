@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::counters::{Count, EventCounters};
 use super::listeners::{Heard, Listener};
 use super::size::bytes_named;
-use crate::domain::{Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
+use crate::domain::{EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
 use crate::store::{Backend, StoreError, Watched};
 
 /// Events of the log that are read at once to catch up.
@@ -327,9 +327,12 @@ fn follows(event: &Event, known: Stamp) -> bool {
             is_living && event.life == known.life && event.version == known.version + 1
         }
         // a thread whose time has passed is absent before its event comes; of one that was lost
-        // nobody knows the version
-        EventKind::Destroyed { state_lost, .. } => {
-            !is_living || state_lost || event.life == known.life && event.version == known.version
+        // nobody knows the version; and the changes of one that was erased have left the log with it
+        EventKind::Destroyed { reason, state_lost } => {
+            !is_living
+                || state_lost
+                || event.life == known.life
+                    && (event.version == known.version || reason == EndReason::Erased)
         }
         EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
     }

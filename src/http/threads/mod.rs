@@ -13,6 +13,7 @@ mod list_query;
 pub(super) mod lists;
 mod object;
 mod operations;
+pub(super) mod owners;
 pub(super) mod state;
 pub(super) mod turns;
 pub(super) mod writes;

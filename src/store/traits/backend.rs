@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::store::{
-    Archives, EventLog, Leases, Ledgers, Listings, Namespaces, Owners, Rates, Registry, Scopes,
-    Store, Turns, Upkeep,
+    Archives, Erasure, EventLog, Leases, Ledgers, Listings, Namespaces, Owners, Rates, Registry,
+    Scopes, Store, Turns, Upkeep,
 };
 
 /// All parts of a store. Each part is a trait of its own, for callers that need only that one.
@@ -12,6 +12,7 @@ pub trait Backend:
     Store
     + EventLog
     + Archives
+    + Erasure
     + Upkeep
     + Leases
     + Ledgers

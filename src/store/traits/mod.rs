@@ -2,6 +2,7 @@
 
 pub(super) mod archives;
 pub(super) mod backend;
+pub(super) mod erasure;
 pub(super) mod kv;
 pub(super) mod leases;
 pub(super) mod ledgers;

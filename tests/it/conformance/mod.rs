@@ -76,6 +76,7 @@ mod copies;
 mod ends;
 mod entries;
 mod entry_lists;
+mod erasure;
 mod events;
 mod exactness;
 mod expiry;

@@ -4,6 +4,7 @@ pub(super) mod archives;
 pub(super) mod arguments;
 pub(super) mod elements;
 pub(super) mod ended_turns;
+mod erasure;
 pub(super) mod member;
 pub(super) mod meta;
 mod operations;
