@@ -12,7 +12,7 @@ use crate::events::{EventSettings, Events};
 use crate::identity::{
     CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
 };
-use crate::service::{CheckpointService, OwnerLimit, ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
@@ -277,13 +277,7 @@ impl ThreadsBuilder {
     /// Over that back end, with settings that hold.
     fn over(self, backend: Arc<dyn Backend>, ring: KeyRing, timeout: Duration) -> Threads {
         let service = ThreadService::new(Arc::clone(&backend) as _, self.policy, timeout);
-        let service = match self.max_threads_per_owner {
-            Some(limit) => {
-                let owners = Arc::clone(&backend) as _;
-                service.limit_owners(OwnerLimit::new(owners, limit.get(), timeout))
-            }
-            None => service,
-        };
+        let service = service.limit_owners(Arc::clone(&backend) as _, self.max_threads_per_owner);
         let scopes = ScopeService::new(
             Arc::clone(&backend) as _,
             service.clone(),

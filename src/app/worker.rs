@@ -14,8 +14,8 @@ use crate::protocols::modelrelay::ModelRelay;
 use crate::service::rates::{LimitedScopes, LimitedStore, RateCounters, RateGate};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, CheckpointService, NamespaceService, OwnerLimit, OwnerService, RunService,
-    ScopeService, SessionService, StateHandleService, ThreadService, TurnService, Waiting,
+    ArchiveService, CheckpointService, NamespaceService, OwnerService, RunService, ScopeService,
+    SessionService, StateHandleService, ThreadService, TurnService, Waiting,
 };
 use crate::store::{Backend, Clock, Scopes, Store};
 use crate::webhooks::Webhooks;
@@ -61,13 +61,8 @@ impl Shared {
         let timeout = settings.store.timeout;
         let (store, scopes) = self.stores(backend);
         let service = ThreadService::new(store, settings.policy, timeout);
-        let service = match settings.max_threads_per_owner {
-            Some(limit) => {
-                let owners = Arc::clone(backend) as _;
-                service.limit_owners(OwnerLimit::new(owners, limit.get(), timeout))
-            }
-            None => service,
-        };
+        let service =
+            service.limit_owners(Arc::clone(backend) as _, settings.max_threads_per_owner);
         Api {
             turns: TurnService::new(
                 Arc::clone(backend) as _,

@@ -20,15 +20,6 @@ pub(super) fn post() -> Route {
     on(Method::POST)
 }
 
-/// POST to a path that ends with this part, where other methods take any part.
-pub(super) fn post_to(part: &'static str) -> Route {
-    web::route().guard(guard::fn_guard(move |request| {
-        let head = request.head();
-        let before = head.uri.path().strip_suffix(part);
-        head.method == Method::POST && before.is_some_and(|before| before.ends_with('/'))
-    }))
-}
-
 pub(super) fn put() -> Route {
     on(Method::PUT)
 }

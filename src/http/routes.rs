@@ -1,10 +1,10 @@
 //! Which path is whose.
 
-use actix_web::Route;
 use actix_web::web::{self, ServiceConfig};
+use actix_web::{Resource, Route};
 
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
-use super::methods::{delete, get, head, patch, post, post_to, put, read_only};
+use super::methods::{delete, get, head, patch, post, put, read_only};
 use super::request::back_end::not_allowed_for_back_end;
 use super::{Api, admin, events, kv, openapi, scopes, threads, tools};
 
@@ -142,13 +142,18 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
 fn entry_routes(config: &mut ServiceConfig) {
     config
         .service(
-            web::resource("/v1/kv/{namespace:[^/]*}/{key:[^/]*}")
-                .route(get().to(kv::entries::get_entry))
-                .route(put().to(kv::entries::put_entry))
-                .route(delete().to(kv::entries::delete_entry))
-                .route(head().to(kv::entries::get_entry))
-                .route(post_to("get").to(kv::batches::get_entries))
-                .route(post_to("put").to(kv::batches::put_entries))
+            // an entry may have this key
+            entry("/v1/kv/{namespace:[^/]*}/get")
+                .route(post().to(kv::batches::get_entries))
+                .default_service(not_allowed_for_back_end("GET, HEAD, POST, PUT, DELETE")),
+        )
+        .service(
+            entry("/v1/kv/{namespace:[^/]*}/put")
+                .route(post().to(kv::batches::put_entries))
+                .default_service(not_allowed_for_back_end("GET, HEAD, POST, PUT, DELETE")),
+        )
+        .service(
+            entry("/v1/kv/{namespace:[^/]*}/{key:[^/]*}")
                 .default_service(not_allowed_for_back_end("GET, HEAD, PUT, DELETE")),
         )
         .service(
@@ -165,6 +170,15 @@ fn entry_routes(config: &mut ServiceConfig) {
                 .route(head().to(kv::namespaces::list_namespaces))
                 .default_service(not_allowed_for_back_end("GET, HEAD")),
         );
+}
+
+/// An entry at that path.
+fn entry(path: &str) -> Resource {
+    web::resource(path)
+        .route(get().to(kv::entries::get_entry))
+        .route(put().to(kv::entries::put_entry))
+        .route(delete().to(kv::entries::delete_entry))
+        .route(head().to(kv::entries::get_entry))
 }
 
 /// Operations on the scope that a body names. The paths below it take POST, since the request is in a body.

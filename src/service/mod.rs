@@ -14,11 +14,13 @@ mod threads;
 pub mod tools;
 mod turns;
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::{Access, IdempotencyKey, Owner, Policy, Precondition, ThreadId, TurnToken};
-use crate::store::Store;
+use crate::store::{Owners, Store};
+use owner_limit::OwnerLimit;
 
 pub use archives::ArchiveService;
 pub use checkpoints::CheckpointService;
@@ -28,7 +30,6 @@ pub use kv::batches::BatchPut;
 pub use kv::bodies::{BodyPage, EntryBodies};
 pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
 pub use kv::ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};
-pub use owner_limit::OwnerLimit;
 pub use owners::{MetadataFilter, OwnerService};
 pub use relay::catalog::Listed;
 pub use relay::making::Making;
@@ -81,12 +82,13 @@ impl ThreadService {
         }
     }
 
-    /// The same service with a limit on the threads of an owner.
+    /// The same service with a limit on the threads of an owner, if there is one. `owners` has to be of the same store.
     #[must_use]
-    pub fn limit_owners(&self, limit: OwnerLimit) -> Self {
+    pub fn limit_owners(self, owners: Arc<dyn Owners>, limit: Option<NonZeroU64>) -> Self {
+        let timeout = self.timeout;
         Self {
-            owner_limit: Some(limit),
-            ..self.clone()
+            owner_limit: limit.map(|limit| OwnerLimit::new(owners, limit.get(), timeout)),
+            ..self
         }
     }
 

@@ -15,7 +15,7 @@ use crate::store::{Owners, PlaceToken, StoreError, WriteError, millis};
 /// owner a thread therefore reserves a place first, in one step, and then counts: threads that are not listed yet have
 /// their places reserved. A crash in between leaves a place that ends by itself.
 #[derive(Debug, Clone)]
-pub struct OwnerLimit {
+pub(super) struct OwnerLimit {
     owners: Arc<dyn Owners>,
     limit_threads: u64,
     timeout: Duration,
@@ -28,8 +28,7 @@ const ATTEMPTS: u32 = 20;
 
 impl OwnerLimit {
     /// A limit on threads in a store that bounds its own calls. A write may take up to `timeout` as a whole.
-    #[must_use]
-    pub fn new(owners: Arc<dyn Owners>, limit_threads: u64, timeout: Duration) -> Self {
+    pub(super) fn new(owners: Arc<dyn Owners>, limit_threads: u64, timeout: Duration) -> Self {
         Self {
             owners,
             limit_threads,
@@ -41,7 +40,7 @@ impl OwnerLimit {
     ///
     /// # Errors
     /// [`Refusal::TooManyThreads`], those of the write, or [`ServiceError::Store`].
-    pub(crate) async fn with_place<T>(
+    pub(super) async fn with_place<T>(
         &self,
         owner: OwnerTag,
         write: impl Future<Output = Result<T, WriteError>>,

@@ -4,7 +4,9 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
+use serde::Serialize;
 
+use super::json::json;
 use crate::domain::scope::Appended;
 use crate::domain::{Answer, Stamp, Written};
 use crate::http::request::conditions::ReadConditions;
@@ -82,6 +84,13 @@ pub(crate) fn respond(status: StatusCode, written: &Written, json: String) -> Ht
 /// The type of these answers, as one shared header.
 fn is_json() -> (HeaderName, HeaderValue) {
     (CONTENT_TYPE, HeaderValue::from_static("application/json"))
+}
+
+/// The answer 200 with that body, marked if it is a replay.
+pub(crate) fn ok_or_replay(body: &impl Serialize, replayed: bool) -> HttpResponse {
+    let mut response = HttpResponse::Ok();
+    mark_replay(&mut response, replayed);
+    json(response, body)
 }
 
 /// Marks a replay.

@@ -7,7 +7,7 @@ use super::object::EntryObject;
 use super::path::NamespacePath;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::answer::receipt::mark_replay;
+use crate::http::answer::receipt::ok_or_replay;
 use crate::http::openapi::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::conditions::OnlyRepeat;
@@ -96,8 +96,6 @@ pub(crate) async fn put_entries(
     let outcomes = outcomes.await?;
     let puts = outcomes.answer.into_iter();
     let puts = puts.map(|put| put.map_err(ApiError::from)).collect();
-    let mut response = HttpResponse::Ok();
-    mark_replay(&mut response, outcomes.replayed);
-    let outcomes = PutOutcomes::of(entries.into_iter(), puts);
-    Ok(json(response, &outcomes))
+    let body = PutOutcomes::of(entries.into_iter(), puts);
+    Ok(ok_or_replay(&body, outcomes.replayed))
 }

@@ -11,7 +11,7 @@ use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::answer::receipt::mark_replay;
+use crate::http::answer::receipt::{mark_replay, ok_or_replay};
 use crate::http::openapi::problems::{
     EntryProblems, NotAcceptable, NotFound, PreconditionFailed, RepeatProblems, TooLarge,
 };
@@ -164,7 +164,5 @@ pub(crate) async fn delete_entry(
         answer: deleted,
         replayed,
     } = deleted.await?;
-    let mut response = HttpResponse::Ok();
-    mark_replay(&mut response, replayed);
-    Ok(json(response, &EntryDeletion { deleted }))
+    Ok(ok_or_replay(&EntryDeletion { deleted }, replayed))
 }

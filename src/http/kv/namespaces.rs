@@ -11,7 +11,7 @@ use super::query::{EntryListing, NamespaceListing};
 use crate::domain::EntryKey;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::answer::receipt::mark_replay;
+use crate::http::answer::receipt::ok_or_replay;
 use crate::http::openapi::problems::{
     BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge,
 };
@@ -171,9 +171,10 @@ pub(crate) async fn put_namespace(
         .namespaces
         .set_namespace(&namespace, change, idempotency);
     let set = set.await?;
-    let mut response = HttpResponse::Ok();
-    mark_replay(&mut response, set.replayed);
-    Ok(json(response, &NamespaceObject::of(&set.answer)))
+    Ok(ok_or_replay(
+        &NamespaceObject::of(&set.answer),
+        set.replayed,
+    ))
 }
 
 /// Delete a namespace with all its entries
@@ -211,7 +212,5 @@ pub(crate) async fn delete_namespace(
         answer: deleted,
         replayed,
     } = deleted.await?;
-    let mut response = HttpResponse::Ok();
-    mark_replay(&mut response, replayed);
-    Ok(json(response, &NamespaceDeletion { deleted }))
+    Ok(ok_or_replay(&NamespaceDeletion { deleted }, replayed))
 }

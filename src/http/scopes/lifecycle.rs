@@ -8,7 +8,7 @@ use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
 use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
 use crate::domain::scope::ScopeWritten;
 use crate::http::answer::json::json;
-use crate::http::answer::receipt::mark_replay;
+use crate::http::answer::receipt::ok_or_replay;
 use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::json::{Whole, body_object, read};
@@ -111,10 +111,10 @@ pub(crate) async fn end_scope(
     let scopes = access.scopes()?;
     let (turn, key) = (repeatable.turn, repeatable.idempotency);
     let ended = scopes.end(&scope, expected, turn, key).await?;
-    let mut response = HttpResponse::Ok();
-    mark_replay(&mut response, ended.replayed);
-    let ended = ended.answer;
-    Ok(json(response, &ScopeEnded { ended }))
+    let body = ScopeEnded {
+        ended: ended.answer,
+    };
+    Ok(ok_or_replay(&body, ended.replayed))
 }
 
 /// The answer to a write of one thing.
@@ -129,7 +129,5 @@ pub(crate) fn receipt(written: &ScopeWritten) -> HttpResponse {
 
 /// The answer to a write, marked if it is a replay.
 pub(crate) fn answer(written: &ScopeWritten, body: &impl Serialize) -> HttpResponse {
-    let mut response = HttpResponse::Ok();
-    mark_replay(&mut response, written.replayed);
-    json(response, body)
+    ok_or_replay(body, written.replayed)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::history_page::HistoryItemObject;
-use crate::domain::scope::{ItemId, Removal, ScopeError, ScopeId};
+use crate::domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
 use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::decode::path_part;
@@ -89,11 +89,7 @@ pub(crate) async fn take_history(
     let body = optional_body_object(body.as_str(), AROUND)?;
     let TakeItems { count } = read(&body)?;
     let newest = Removal::Newest(count.map_or(1, |Whole(count)| count as usize));
-    let scope = ScopeId::Thread(target.id);
-    let scopes = target.scopes(&of_new);
-    let written = scopes
-        .remove_items(&scope, newest, repeatable.options(None))
-        .await?;
+    let written = remove(&target, &repeatable, &of_new, newest).await?;
     let taken = TakenItems {
         version: written.stamp.version,
         items: written.taken.iter().map(HistoryItemObject::of).collect(),
@@ -120,7 +116,7 @@ pub(crate) async fn delete_history_item(
     repeatable: Repeatable,
     Query(of_new): Query<OfNew>,
 ) -> Result<HttpResponse, ApiError> {
-    remove(target, &repeatable, &of_new, Removal::Item(&id)).await
+    delete(&target, &repeatable, &of_new, Removal::Item(&id)).await
 }
 
 /// Clear the history
@@ -141,25 +137,34 @@ pub(crate) async fn delete_history(
     repeatable: Repeatable,
     Query(of_new): Query<OfNew>,
 ) -> Result<HttpResponse, ApiError> {
-    remove(target, &repeatable, &of_new, Removal::All).await
+    delete(&target, &repeatable, &of_new, Removal::All).await
 }
 
-async fn remove(
-    target: Target,
+/// Removes items, and answers whether there were any.
+async fn delete(
+    target: &Target,
     repeatable: &Repeatable,
     of_new: &OfNew,
     removal: Removal<'_>,
 ) -> Result<HttpResponse, ApiError> {
-    let scope = ScopeId::Thread(target.id);
-    let scopes = target.scopes(of_new);
-    let written = scopes
-        .remove_items(&scope, removal, repeatable.options(None))
-        .await?;
+    let written = remove(target, repeatable, of_new, removal).await?;
     let receipt = RemovalReceipt {
         version: written.stamp.version,
         deleted: written.removed > 0,
     };
     Ok(answer(&written, &receipt))
+}
+
+async fn remove(
+    target: &Target,
+    repeatable: &Repeatable,
+    of_new: &OfNew,
+    removal: Removal<'_>,
+) -> Result<ScopeWritten, ApiError> {
+    let scope = ScopeId::Thread(target.id);
+    let options = repeatable.options(None);
+    let scopes = target.scopes(of_new);
+    Ok(scopes.remove_items(&scope, removal, options).await?)
 }
 
 impl ItemPath {

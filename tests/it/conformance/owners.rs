@@ -1,6 +1,7 @@
 //! Owners: access to their threads, and the lists of these.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use threadkeep::domain::{
     Access, MetadataChange, Owner, OwnerChange, Refusal, Slice, TakeTurn, ThreadId, TurnToken,
     Write, Written,
 };
-use threadkeep::service::{OwnerLimit, ServiceError, WriteOptions};
+use threadkeep::service::{ServiceError, WriteOptions};
 use threadkeep::store::{
     Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
     WriteError,
@@ -642,9 +643,10 @@ async fn places_count_until_they_are_released_or_over(room: Room) {
 
 async fn concurrent_writers_cannot_exceed_the_limit_of_an_owner(room: Room) {
     const LIMIT: u64 = 5;
-    let limit = OwnerLimit::new(Arc::clone(&room.backend) as _, LIMIT, 20 * SECOND);
     let (threads, scopes) = room.services();
-    let threads = threads.limit_owners(limit).on_behalf_of(Some(owner("ann")));
+    let threads = threads
+        .limit_owners(Arc::clone(&room.backend) as _, NonZeroU64::new(LIMIT))
+        .on_behalf_of(Some(owner("ann")));
     let scopes = scopes.with_threads(threads.clone());
     let write = async |number: u64| {
         let id = ThreadId::random();

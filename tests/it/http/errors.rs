@@ -45,6 +45,11 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Serv
         ("/v1/threads/{}/state/k/push", &["POST"]),
         ("/v1/threads/{}/state/k/increment", &["POST"]),
         ("/v1/threads/{}/keys", &["GET", "HEAD"]),
+        // as operations, and as the id of an item or the keys of entries
+        ("/v1/threads/{}/history/take", &["POST", "DELETE"]),
+        ("/v1/kv/ns/get", &["GET", "HEAD", "POST", "PUT", "DELETE"]),
+        ("/v1/kv/ns/put", &["GET", "HEAD", "POST", "PUT", "DELETE"]),
+        ("/v1/kv/ns/key", &["GET", "HEAD", "PUT", "DELETE"]),
         ("/healthz", &["GET", "HEAD"]),
         ("/readyz", &["GET", "HEAD"]),
         ("/metrics", &["GET", "HEAD"]),

@@ -220,7 +220,7 @@ fn doors(id: &str) -> Vec<Door> {
     };
     let set = json!({"op": "set", "key": "k", "value": 2});
     let call = json!({"id": "call_1", "type": "function", "function": {"name": "kv_list", "arguments": "{}"}});
-    let mut doors: Vec<(Method, &str, Option<Value>)> = vec![
+    let doors: Vec<(Method, &str, Option<Value>)> = vec![
         (Method::GET, "", None),
         (Method::GET, "/state", None),
         (Method::HEAD, "/state", None),
@@ -263,7 +263,6 @@ fn doors(id: &str) -> Vec<Door> {
             });
         }
     }
-    doors.clear();
     for (path, body) in [
         ("/v1/scopes/kv/get", scope(json!({"key": "secret"}))),
         (
