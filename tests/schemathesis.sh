@@ -26,6 +26,8 @@ streams='^get_(thread_)?events(_by_id)?$'
 # The paths of these operations are those of an entry or an item too, whose methods they support as well.
 shared='take_history(_by_id)?|(get|put)_entries'
 
+export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$PWD/tests" PYTHONDONTWRITEBYTECODE=1
+
 # It keeps notes of its own where it is run.
 cd "$dir"
 odd_requests() {
