@@ -70,7 +70,7 @@ impl ThreadService {
             history,
             ..self.plain(options)
         };
-        Ok(self.store.write(id, &write).await?)
+        self.commit(id, &write).await
     }
 
     /// Runs operations and sets the metadata as a whole, in one step.

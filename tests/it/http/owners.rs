@@ -636,6 +636,17 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     unbound.put("state/k", "1").ok().await;
     let bind = unbound.put("state/k", "2").header("x-user", &ann);
     bind.refused(409, "too_many_threads").await;
+    for operation in [
+        json!({"op": "set", "key": "k", "value": 2}),
+        json!({"op": "append", "id": "one", "value": 2}),
+    ] {
+        let body = json!({"operations": [operation]}).to_string();
+        let bind = unbound.patch("state", &body).header("x-user", &ann);
+        bind.refused(409, "too_many_threads").await;
+    }
+    let append = r#"{"items":[{"id":"one","value":2}]}"#;
+    let bind = unbound.post("history", append).header("x-user", &ann);
+    bind.refused(409, "too_many_threads").await;
     let id = &unbound.id;
     let give = by_key(&client, Method::PATCH, &format!("/v1/threads/{id}"));
     let give = give.json(&json!({"owner": ann}).to_string());
