@@ -75,6 +75,7 @@ impl Shared {
             owners: OwnerService::new(Arc::clone(backend) as _),
             archives: ArchiveService::new(Arc::clone(backend) as _, settings.policy),
             namespaces: NamespaceService::new(Arc::clone(backend) as _, settings.entries),
+            reserved_keys: settings.reserved_keys.clone(),
             events: self.events.clone(),
             webhooks: self.webhooks.clone(),
             identity: self.identity.clone(),

@@ -54,6 +54,7 @@ pub(crate) use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, name
 pub(crate) use threads::operation::appends;
 pub use threads::operation::{Answer, Mismatch, Operation};
 pub use threads::owner::{Access, Owner, OwnerChange, OwnerError, OwnerTag};
+pub use threads::reserved_keys::{ReservedKeys, ReservedKeysError};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use threads::thread::{Life, Stamp, Thread};
 #[cfg(feature = "server")]

@@ -20,6 +20,7 @@ mod tools;
 
 use std::borrow::Cow;
 
+use crate::domain::ReservedKeys;
 use crate::events::Events;
 use crate::identity::{ApiKeys, Behalf, Identity};
 use crate::service::tools::Toolbox;
@@ -64,6 +65,8 @@ pub struct Api {
     pub archives: ArchiveService,
     /// Data of applications that outlives threads.
     pub namespaces: NamespaceService,
+    /// Keys of states that only callers with an API key may write.
+    pub reserved_keys: ReservedKeys,
     /// Events.
     pub events: Events,
     /// Where events go.

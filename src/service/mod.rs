@@ -18,7 +18,9 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{Access, IdempotencyKey, Owner, Policy, Precondition, ThreadId, TurnToken};
+use crate::domain::{
+    Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
+};
 use crate::store::{Owners, Store};
 use owner_limit::OwnerLimit;
 
@@ -54,6 +56,8 @@ pub struct ThreadService {
     /// The owner that a write gives to a thread without one.
     owner: Option<Owner>,
     owner_limit: Option<OwnerLimit>,
+    /// Keys that are not written.
+    reserved_keys: ReservedKeys,
 }
 
 /// Conditions of a write.
@@ -79,6 +83,7 @@ impl ThreadService {
             access: Access::All,
             owner: None,
             owner_limit: None,
+            reserved_keys: ReservedKeys::default(),
         }
     }
 
@@ -119,6 +124,15 @@ impl ThreadService {
                 .as_ref()
                 .map_or(Access::Unowned, |owner| Access::Of(owner.tag())),
             owner,
+            ..self.clone()
+        }
+    }
+
+    /// The same threads for callers that may not write these keys.
+    #[must_use]
+    pub fn reserving(&self, keys: ReservedKeys) -> Self {
+        Self {
+            reserved_keys: keys,
             ..self.clone()
         }
     }

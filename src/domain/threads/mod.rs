@@ -6,6 +6,7 @@ pub(super) mod key;
 pub(super) mod named_secrets;
 pub(super) mod operation;
 pub(super) mod owner;
+pub(super) mod reserved_keys;
 pub(super) mod signature;
 pub(super) mod thread;
 pub(super) mod thread_id;

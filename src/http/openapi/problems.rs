@@ -24,8 +24,9 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
     (
         "403",
         "Forbidden",
-        "A cookie came from an origin that is not in `cors_origins` (`origin_not_allowed`), or the API key lacks the \
-         right that `x-right` names (`right_missing`, with `right`).",
+        "A cookie came from an origin that is not in `cors_origins` (`origin_not_allowed`), the API key lacks the right \
+         that `x-right` names (`right_missing`, with `right`), or only callers with an API key may write that key \
+         (`key_reserved`, with the index of the `operation`).",
     ),
     (
         "404",

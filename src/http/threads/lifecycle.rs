@@ -16,7 +16,7 @@ use crate::http::request::conditions::{ReadConditions, WriteConditions};
 use crate::http::request::context::{About, Successor};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, OfNew, Query};
-use crate::http::request::target::{Target, behalf};
+use crate::http::request::target::{Target, behalf, reserves_keys, threads_for};
 use crate::http::request::thread_maker::ThreadMaker;
 use crate::http::schemas::{OfNewParam, WriteHeaders};
 use crate::identity::THREAD_ID;
@@ -59,7 +59,11 @@ pub(crate) async fn create_thread(
         None => maker.made_id(&request, &api, conditions.key.as_ref())?,
     };
     request.extensions_mut().insert(About(id));
-    let threads = api.threads_for(&behalf(&api, &request)?);
+    let threads = threads_for(
+        &api,
+        &behalf(&api, &request)?,
+        reserves_keys(&api, &request),
+    );
     let written = threads.create(&id, new, conditions.options).await?;
     let signed_id = api.identity.signed_id(&id);
     let object =

@@ -244,12 +244,14 @@ impl ThreadService {
         Ok(self.store.destroy(id, &destroy).await?)
     }
 
-    /// Does a write, unless it would give an owner more threads than an owner may have.
+    /// Does a write, unless it would give an owner more threads than an owner may have, or writes a key that the
+    /// caller may not write.
     pub(crate) async fn commit(
         &self,
         id: &ThreadId,
         write: &Write<'_>,
     ) -> Result<Written, ServiceError> {
+        self.reserved_keys.check(write.operations)?;
         // most writes are to threads that have their owner already
         let unplaced = Write {
             has_place: false,
@@ -260,6 +262,11 @@ impl ThreadService {
             self.store.write(id, write).await
         })
         .await
+    }
+
+    /// Whether the caller may replace a state as a whole.
+    pub(crate) fn may_replace(&self) -> Result<(), Refusal> {
+        self.reserved_keys.check(&[Operation::Clear])
     }
 
     /// Does a write with a place for its thread, if it is refused without one.

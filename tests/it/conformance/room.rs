@@ -11,8 +11,8 @@ use futures_util::stream;
 use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{
     Access, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
-    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, Retention, SigningKey,
-    Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
+    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
+    SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
 };
 use threadkeep::events::Events;
 use threadkeep::http::{Api, Readiness};
@@ -186,6 +186,7 @@ impl Room {
             owners: OwnerService::new(Arc::clone(&self.backend) as _),
             archives: ArchiveService::new(Arc::clone(&self.backend) as _, Policy::THREAD),
             namespaces: NamespaceService::new(Arc::clone(&self.backend) as _, EntryPolicy::DEFAULT),
+            reserved_keys: ReservedKeys::default(),
             webhooks: Webhooks::start(events.clone(), webhooks),
             events,
             identity: Identity::new(ring, CookieSettings::default()),

@@ -89,6 +89,7 @@ mod providers;
 mod rates;
 #[cfg(feature = "redis")]
 mod replicas;
+mod reserved_keys;
 mod rights;
 mod rotations;
 mod scopes;
