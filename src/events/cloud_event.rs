@@ -59,6 +59,14 @@ pub async fn cloud_event(
     Ok(json)
 }
 
+/// An event's JSON with new values in its data.
+pub(super) fn with_values(mut json: String, values: &str) -> String {
+    // within the braces of the data and of the event
+    json.truncate(json.len() - 2);
+    push(&mut json, format_args!(r#","values":{values}}}}}"#));
+    json
+}
+
 /// Where the final state of a life of a thread is.
 #[must_use]
 pub fn state_url(public_url: &str, id: &ThreadId, life: Life) -> String {

@@ -17,6 +17,7 @@ mod subscriber;
 mod tail;
 mod thread_stream;
 mod tidy;
+mod values;
 mod watcher;
 
 use std::future::Future;
@@ -32,6 +33,7 @@ use crate::store::{Backend, Clock, EventLog, StoreError};
 use consumers::Consumers;
 use reaper::Reaper;
 use sessions::Sessions;
+use values::values_of;
 
 pub use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, EventType, EventTypes, Life, Position,
@@ -224,6 +226,19 @@ impl Events {
     pub async fn render(&self, event: &Event) -> Result<String, StoreError> {
         let archives = &*self.0.backend;
         cloud_event(archives, &self.0.settings.public_url, event).await
+    }
+
+    /// The same with the new values of the keys that it names, if they are known and small enough.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    #[doc(hidden)]
+    pub async fn render_with_values(&self, event: &Event) -> Result<String, StoreError> {
+        let json = self.render(event).await?;
+        Ok(match values_of(&*self.0.backend, event).await? {
+            Some(values) => cloud_event::with_values(json, &values),
+            None => json,
+        })
     }
 
     /// The events of a thread, after a cursor, or from now on. Its changes are logged while the

@@ -73,6 +73,7 @@ scripts! {
     ListArchives = "threads/list_archives.lua" [],
     Restore = "threads/restore.lua" [OWNERS, LOG],
     Watch = "log/watch.lua" [OWNERS, LOG],
+    ValuesAt = "log/values_at.lua" [OWNERS, LOG],
     WatchAll = "log/watch_all.lua" [],
     Completed = "log/completed.lua" [OWNERS, LOG],
     Head = "log/head.lua" [],

@@ -14,8 +14,8 @@ use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
     Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, IdempotencyKey, Key,
-    Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName, Slice, TakeTurn,
-    Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
+    Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName, Slice, Stamp,
+    TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
@@ -97,6 +97,8 @@ measured! {
         log_horizons(buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
         log_completed(id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
         watch(ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
+        values_at(id: &ThreadId, at: Stamp, keys: &[Key], most_bytes: u64)
+            -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
         watch_all(lasts: Duration) -> Result<u64, StoreError>;
     } {
         fn buckets(&self) -> u16 { self.backend.buckets() }

@@ -47,7 +47,7 @@ local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
 local META_BYTES, POLICY_BYTES = 64, 48
 -- Parts of the meta, and the byte that each begins at: life and version; ttl, end of the absolute lifetime,
 -- number of the next array and grace.
-local LIFE, LIFE_AT, LIFE_END = '>c8I6', 2, 9
+local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
 local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
@@ -103,6 +103,17 @@ end
 
 local function chunk_name(id, n)
   return 'c' .. id .. ':' .. fmt('%.0f', n)
+end
+
+-- The text of a field, or the header of a chunked array and its chunks.
+local function whole(key, text)
+  if not text or byte(text) ~= 65 then return text end
+  local a = unpack_array(text)
+  local chunks = {text}
+  for n = a.head, a.tail do
+    chunks[#chunks + 1] = call('HGET', key, chunk_name(a.id, n))
+  end
+  return chunks
 end
 
 -- When its memory is full, Redis refuses commands that take some, but not to a script that has written before. A
