@@ -74,7 +74,7 @@ pub enum EventKind {
         /// Whether the metadata was set.
         metadata: bool,
     },
-    /// The end. Its final state is in the archive, under the id and the life.
+    /// The end. Its final state is in the archive, under the id and the life, unless it was erased.
     Destroyed {
         /// Why.
         reason: EndReason,
@@ -124,6 +124,8 @@ pub enum EndReason {
     Expired,
     /// Somebody destroyed it.
     Destroyed,
+    /// It was erased with all that its owner had; nothing of it is left.
+    Erased,
 }
 
 /// The type of an event.
@@ -194,6 +196,14 @@ impl Event {
         matches!(
             self.kind,
             EventKind::KvUpdated { .. } | EventKind::TaskListUpdated
+        )
+    }
+
+    /// Whether it tells of a change, and may name keys; else it tells of the end of a life or of a request.
+    pub(crate) fn is_of_change(&self) -> bool {
+        !matches!(
+            self.kind,
+            EventKind::Destroyed { .. } | EventKind::Completed(_)
         )
     }
 
@@ -314,6 +324,7 @@ impl EndReason {
         match self {
             Self::Expired => "expired",
             Self::Destroyed => "destroyed",
+            Self::Erased => "erased",
         }
     }
 }

@@ -3,6 +3,7 @@
 mod cloud_event;
 mod consumers;
 mod counters;
+mod erasure;
 mod global_stream;
 mod lag;
 mod listeners;
@@ -31,6 +32,7 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ThreadId;
 use crate::store::{Backend, Clock, EventLog, StoreError};
 use consumers::Consumers;
+use erasure::Erasures;
 use reaper::Reaper;
 use sessions::Sessions;
 use values::values_of;
@@ -106,7 +108,8 @@ struct Inner {
     counters: Arc<EventCounters>,
     tail: Tail,
     sessions: Option<Sessions>,
-    consumers: Consumers,
+    consumers: Arc<Consumers>,
+    erasures: Arc<Erasures>,
     tasks: TaskTracker,
     /// Ends the streams; a child of `stop`.
     end_streams: CancellationToken,
@@ -137,7 +140,8 @@ impl Events {
             counters: Arc::clone(&counters),
             tail: tail.clone(),
             sessions,
-            consumers: Consumers::default(),
+            consumers: Arc::default(),
+            erasures: Arc::default(),
             tasks,
             end_streams: stop.child_token(),
             stop: stop.clone(),

@@ -261,9 +261,10 @@ fn back_end_routes(config: &mut ServiceConfig) {
         )
         .service(
             web::resource("/v1/owners/{owner}")
-                .route(get().to(threads::lists::get_owner))
-                .route(head().to(threads::lists::get_owner))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
+                .route(get().to(threads::owners::get_owner))
+                .route(delete().to(threads::owners::erase_owner))
+                .route(head().to(threads::owners::get_owner))
+                .default_service(not_allowed_for_back_end("GET, HEAD, DELETE")),
         )
         .service(
             web::resource("/v1/webhooks")

@@ -148,6 +148,11 @@ impl ThreadService {
         &self.policy
     }
 
+    /// How long a request may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Asks the limits whether a client may write to a thread now.
     ///
     /// # Errors

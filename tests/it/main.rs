@@ -18,6 +18,7 @@ mod corrupt;
 mod costs;
 mod differential;
 mod documents;
+mod erasure;
 mod events;
 #[cfg(feature = "redis")]
 mod faults;

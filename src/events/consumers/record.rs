@@ -59,6 +59,15 @@ impl Record {
         }
     }
 
+    /// The part that may stay when its thread is erased: of the end of a life all but the error of its last attempt, and
+    /// nothing of a change.
+    pub(super) fn erased(self) -> Option<Self> {
+        (!self.event.is_of_change()).then_some(Self {
+            last_error: None,
+            ..self
+        })
+    }
+
     /// As the ledger keeps it.
     pub(super) fn to_bytes(&self) -> Bytes {
         let stored = Stored {
@@ -135,6 +144,10 @@ mod tests {
             },
             EventKind::Destroyed {
                 reason: EndReason::Destroyed,
+                state_lost: false,
+            },
+            EventKind::Destroyed {
+                reason: EndReason::Erased,
                 state_lost: false,
             },
             EventKind::Completed(Completed {

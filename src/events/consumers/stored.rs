@@ -32,6 +32,8 @@ pub(super) struct StoredEvent<'a> {
     #[serde(default, skip_serializing_if = "is_false")]
     expired: bool,
     #[serde(default, skip_serializing_if = "is_false")]
+    erased: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
     state_lost: bool,
     /// The new id of a thread that was rotated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +67,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             restored: false,
             metadata: false,
             expired: false,
+            erased: false,
             state_lost: false,
             to: None,
             session: None,
@@ -83,6 +86,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             },
             EventKind::Destroyed { reason, state_lost } => Self {
                 expired: *reason == EndReason::Expired,
+                erased: *reason == EndReason::Erased,
                 state_lost: *state_lost,
                 ..base
             },
@@ -131,9 +135,10 @@ impl StoredEvent<'_> {
                 metadata: self.metadata,
             },
             EventType::ThreadDestroyed => EventKind::Destroyed {
-                reason: match self.expired {
-                    true => EndReason::Expired,
-                    false => EndReason::Destroyed,
+                reason: match (self.expired, self.erased) {
+                    (true, _) => EndReason::Expired,
+                    (false, true) => EndReason::Erased,
+                    (false, false) => EndReason::Destroyed,
                 },
                 state_lost: self.state_lost,
             },

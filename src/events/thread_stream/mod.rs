@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::counters::{Count, EventCounters};
 use super::listeners::{Heard, Listener};
 use super::size::bytes_named;
-use crate::domain::{Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
+use crate::domain::{EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
 use crate::store::{Backend, StoreError, Watched};
 
 /// Events of the log that are read at once to catch up.
@@ -337,9 +337,11 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
         EventKind::Created { .. } => !is_living,
         EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
         // an expired thread is absent before its event arrives; the version of a lost one is
-        // unknown
-        EventKind::Destroyed { state_lost, .. } => {
-            !is_living || state_lost || is_of_life && event.version == known_version
+        // unknown; the changes of an erased one have left the log
+        EventKind::Destroyed { reason, state_lost } => {
+            !is_living
+                || state_lost
+                || is_of_life && (event.version == known_version || reason == EndReason::Erased)
         }
         EventKind::HistoryAppended { first_seq, .. } => {
             is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)

@@ -55,7 +55,8 @@ struct EventData {
     metadata_changed: Option<bool>,
     /// True if the thread was restored from its archive. In `thread.created`.
     restored: Option<bool>,
-    /// `expired` or `destroyed`. In `thread.destroyed`, like the five members below.
+    /// `expired`, `destroyed` or `erased`. In `thread.destroyed`, like the five members below. An erased thread leaves no
+    /// metadata, state or history.
     reason: Option<String>,
     /// The final metadata.
     metadata: Option<BTreeMap<String, Value>>,

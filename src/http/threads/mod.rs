@@ -16,6 +16,7 @@ mod list_query;
 pub(super) mod lists;
 mod object;
 mod operations;
+pub(super) mod owners;
 pub(super) mod rotation;
 pub(super) mod state;
 pub(super) mod turns;

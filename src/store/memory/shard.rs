@@ -1,11 +1,13 @@
 //! A share of the ids behind one lock.
 
+use std::time::Duration;
+
 use super::budget::Part;
 use super::past::{Past, Step};
 use super::scopes::entry::ScopeEntry;
 use super::slots::Slots;
 use super::threads::entry::Entry;
-use super::threads::listed::Listed;
+use super::threads::listed::{Listed, Place};
 use super::threads::living::Living;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopeId, ScopeWrite};
@@ -14,7 +16,9 @@ use crate::domain::{
     ThreadId, Write, Written,
 };
 use crate::store::held_scope::HeldScope;
-use crate::store::{Destroy, Destroyed, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched};
+use crate::store::{
+    Destroy, Destroyed, Erased, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched,
+};
 
 /// Threads, their events and archives, and scopes without threads.
 #[derive(Debug)]
@@ -135,7 +139,14 @@ impl Shard {
         self.slots.change(id, |entry| {
             let before = entry.place();
             let changed = change(entry, &mut step);
-            listed.relist(id, before, entry.place());
+            let after = entry.place();
+            if let Some(Place { owner, .. }) = before
+                && entry.has_thread()
+                && after.is_none_or(|after| after.owner != owner)
+            {
+                listed.note_former(id, owner, now_ms);
+            }
+            listed.relist(id, before, after);
             changed
         })
     }
@@ -148,6 +159,44 @@ impl Shard {
         place: Option<OwnedPlace>,
     ) -> impl Iterator<Item = OwnedPlace> {
         self.listed.before(owner, order, place)
+    }
+
+    /// Erases up to `limit` threads of an owner, then of its archives. Their content goes into `gone`, to be freed after
+    /// the lock is released. None if there was nothing.
+    pub(super) fn erase_owned(
+        &mut self,
+        owner: OwnerTag,
+        tombstone: Duration,
+        limit: usize,
+        now_ms: u64,
+        gone: &mut Vec<Living>,
+    ) -> Option<Erased> {
+        for id in self.listed.take_former(owner) {
+            self.change(&id, now_ms, |entry, _| entry.forget_answers());
+        }
+        let owned = self.owned_before(owner, ThreadOrder::Created, None);
+        let ids: Vec<_> = owned.take(limit).map(|(_, id)| id).collect();
+        let ended = self.past.finals.of_owner(owner);
+        let ended: Vec<_> = ended.take(limit - ids.len()).collect();
+        if ids.is_empty() && ended.is_empty() {
+            return None;
+        }
+        let mut erased = Erased::default();
+        for id in ids {
+            let living = self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step));
+            erased.threads += u64::from(living.is_some());
+            gone.extend(living.inspect(|living| self.past.note_erased(owner, &id, living)));
+        }
+        for (id, life) in ended {
+            let Some(last) = self.past.finals.remove(&id, life) else {
+                continue;
+            };
+            erased.archives += u64::from(!last.is_restored);
+            self.past.note_erased(owner, &id, &last.living);
+            gone.push(last.living);
+            self.change(&id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+        }
+        Some(erased)
     }
 
     /// The entries of the ids behind that one, in order.

@@ -8,6 +8,7 @@ use super::transport::commands::{Command, command, long_command};
 const PRELUDE: &str = include_str!("lua/shared/prelude.lua");
 const RECORDS: &str = include_str!("lua/shared/records.lua");
 const LOG: &str = include_str!("lua/log/log.lua");
+const ERASED: &str = include_str!("lua/log/erased.lua");
 const ARRAYS: &str = include_str!("lua/shared/arrays.lua");
 const INTEGERS: &str = include_str!("lua/shared/integers.lua");
 const SCOPE: &str = include_str!("lua/scopes/scope.lua");
@@ -69,12 +70,15 @@ scripts! {
     Heads = "threads/heads.lua" [OWNERS, LOG],
     MeasureOwned = "threads/measure_owned.lua" [OWNERS, LOG],
     ReservePlace = "threads/reserve_place.lua" [],
+    EraseOwned = "threads/erase_owned.lua" [OWNERS, LOG],
     IndexIds = "threads/index_ids.lua" [],
     ListArchives = "threads/list_archives.lua" [],
     Restore = "threads/restore.lua" [OWNERS, LOG],
     Watch = "log/watch.lua" [OWNERS, LOG],
     ValuesAt = "log/values_at.lua" [OWNERS, LOG],
     WatchAll = "log/watch_all.lua" [],
+    FindErased = "log/find_erased.lua" [OWNERS, LOG, ERASED],
+    Rewrite = "log/rewrite.lua" [OWNERS, LOG, ERASED],
     Completed = "log/completed.lua" [OWNERS, LOG],
     Head = "log/head.lua" [],
     Due = "threads/due.lua" [],
@@ -87,6 +91,7 @@ scripts! {
     OpenLedger = "log/open_ledger.lua" [],
     Commit = "log/commit.lua" [],
     Replay = "log/replay.lua" [],
+    ForgetEvents = "log/forget_events.lua" [],
     PutRecord = "deployment/put_record.lua" [],
     ReadScope = "scopes/read_scope.lua" [OWNERS, LOG, SCOPE],
     WriteScope = "scopes/write_scope.lua" [OWNERS, RECORDS, LOG, INTEGERS, SCOPE, TURNS],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::store::{
-    Archives, Checkpoints, EventLog, Leases, Ledgers, Listings, Namespaces, Owners, Rates,
+    Archives, Checkpoints, Erasure, EventLog, Leases, Ledgers, Listings, Namespaces, Owners, Rates,
     Registry, Scopes, Store, Turns, Upkeep,
 };
 
@@ -13,6 +13,7 @@ pub trait Backend:
     + EventLog
     + Archives
     + Checkpoints
+    + Erasure
     + Upkeep
     + Leases
     + Ledgers

@@ -20,12 +20,12 @@ use crate::domain::{
 use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
     CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed, Due, Entry,
-    EntryHead, EntryPage, EntryRange, EntryTerms, EventLog, Found, Heads, Heard, HistoryFrom,
-    HistoryPage, Holding, Leases, Ledger, LedgerChange, Ledgers, Links, Listing, Listings,
-    MemoryUse, NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
-    NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry,
-    Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
-    ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found,
+    Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger, LedgerChange, LedgerSignals,
+    Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange, NamespacePage, NamespacePlace,
+    NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates,
+    Reading, Reaped, Registry, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store,
+    StoreError, ThreadOrder, ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -152,6 +152,15 @@ measured! {
 }
 
 measured! {
+    Erasure as erasure {
+        erase_owned(owner: OwnerTag, tombstone: Duration) -> Result<Option<Erased>, StoreError>;
+        erased_lives(owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
+        purge_log(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
+        forget_lives(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
+    }
+}
+
+measured! {
     Owners as owners {
         list_owned(owner: OwnerTag, order: ThreadOrder, after: Option<&OwnedPlace>, limit: usize)
             -> Result<ThreadPage<OwnedPlace>, StoreError>;
@@ -184,7 +193,9 @@ measured! {
         load_ledger(consumer: &str) -> Result<Option<Ledger>, StoreError>;
         load_cursors(consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
         commit(holding: &Holding<'_>, change: &LedgerChange) -> Result<bool, StoreError>;
-        replays(consumer: &str) -> Result<u64, StoreError>;
+        signals(consumer: &str) -> Result<LedgerSignals, StoreError>;
+        forget_events(consumer: &str, events: &[(EventId, Option<Bytes>)])
+            -> Result<(), StoreError>;
         parked(consumer: &str, after: Option<EventId>, limit: usize)
             -> Result<Vec<(EventId, Bytes)>, StoreError>;
         replay(consumer: &str, records: &[(EventId, Bytes)]) -> Result<u64, StoreError>;

@@ -80,6 +80,7 @@ mod entries;
 mod entry_batches;
 mod entry_lists;
 mod entry_repeats;
+mod erasure;
 mod events;
 mod exactness;
 mod expiry;

@@ -89,6 +89,23 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     redis_keeping(deployment, clock, Retention::DEFAULT).await
 }
 
+/// The Redis store at that URL, under that prefix, which others use too.
+#[cfg(feature = "redis")]
+pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
+    let settings = RedisSettings {
+        key_prefix: key_prefix.into(),
+        ..RedisSettings::new(url)
+    };
+    let clock = Clock::system();
+    let store = RedisStore::connect(settings, clock.clone()).await.unwrap();
+    Room {
+        store: Arc::new(store.clone()),
+        backend: Arc::new(store),
+        clock,
+        redis: None,
+    }
+}
+
 /// The Redis store on the shared cluster, under a prefix of its own.
 #[cfg(feature = "redis")]
 pub(crate) async fn cluster() -> Room {

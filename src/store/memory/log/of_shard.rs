@@ -86,6 +86,31 @@ impl Log {
         false
     }
 
+    /// Looks at up to `limit` events after a place, and deletes some of them. Returns the last one's place; none at the
+    /// end. The horizon stays: nobody misses the deleted events.
+    pub(crate) fn purge(
+        &mut self,
+        after: Position,
+        limit: usize,
+        is_unwanted: impl Fn(&Event) -> bool,
+    ) -> Option<Position> {
+        let from = self
+            .events
+            .partition_point(|event| event.id.position <= after);
+        let mut rest = self.events.split_off(from);
+        let mut last = None;
+        for event in rest.drain(..limit.min(rest.len())) {
+            last = Some(event.id.position);
+            if is_unwanted(&event) {
+                self.heap_bytes -= held_bytes(&event);
+            } else {
+                self.events.push_back(event);
+            }
+        }
+        self.events.append(&mut rest);
+        last
+    }
+
     /// When the oldest event was logged.
     pub(crate) fn oldest_ms(&self) -> Option<u64> {
         self.events.front().map(|event| event.id.position.ms)

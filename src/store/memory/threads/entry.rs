@@ -235,6 +235,30 @@ impl Entry {
         Ok(destroyed)
     }
 
+    /// Takes the thread out without leaving it to the archive, logs its end, and has the id refuse writes.
+    pub(crate) fn erase(&mut self, tombstone: Duration, step: &mut Step<'_>) -> Option<Living> {
+        let mut living = self.living.take()?;
+        step.log_erased(&mut living);
+        self.entomb(tombstone, step.now_ms);
+        Some(living)
+    }
+
+    /// Forgets all answers, and has the id refuse writes if it has no thread.
+    pub(crate) fn entomb(&mut self, tombstone: Duration, now_ms: u64) {
+        self.forget_answers();
+        if self.living.is_none() {
+            let ends_ms = now_ms.saturating_add(millis(tombstone));
+            self.tombstone_ends_ms = self.tombstone_ends_ms.max(ends_ms);
+            self.late_until_ms = self.late_until_ms.max(ends_ms);
+        }
+    }
+
+    /// Forgets the answers that the id has given.
+    pub(crate) fn forget_answers(&mut self) {
+        self.records = Records::default();
+        self.scope_records = None;
+    }
+
     /// Brings a life back from the archive, or the last one that ended.
     pub(crate) fn restore(
         &mut self,

@@ -1,10 +1,11 @@
 //! The threads of each owner, by their times.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::domain::heap::{self, Heap};
+use crate::domain::idempotency::LONGEST;
 use crate::domain::{OwnerTag, ThreadId};
-use crate::store::{OwnedPlace, ThreadOrder};
+use crate::store::{OwnedPlace, ThreadOrder, millis};
 
 /// Where a thread with an owner stands in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(crate) struct Place {
 pub(crate) struct Listed {
     updated: BTreeSet<(OwnerTag, OwnedPlace)>,
     created: BTreeSet<(OwnerTag, OwnedPlace)>,
+    /// Threads that had another owner, and until when, for as long as their remembered answers may name it.
+    former: VecDeque<(u64, OwnerTag, ThreadId)>,
 }
 
 impl Listed {
@@ -47,6 +50,26 @@ impl Listed {
         }
     }
 
+    /// Notes that a thread that goes on had another owner until now.
+    pub(crate) fn note_former(&mut self, id: &ThreadId, owner: OwnerTag, now_ms: u64) {
+        let oldest_ms = now_ms.saturating_sub(millis(LONGEST));
+        while self.former.front().is_some_and(|(at, ..)| *at < oldest_ms) {
+            self.former.pop_front();
+        }
+        self.former.push_back((now_ms, owner, *id));
+    }
+
+    /// Takes out the threads that were an owner's.
+    pub(crate) fn take_former(&mut self, owner: OwnerTag) -> Vec<ThreadId> {
+        let mut taken = Vec::new();
+        self.former.retain(|(_, other, id)| {
+            let is_its = *other == owner;
+            taken.extend(is_its.then_some(*id));
+            !is_its
+        });
+        taken
+    }
+
     /// The places of an owner's threads that are older than that one, the newest first.
     pub(crate) fn before(
         &self,
@@ -67,5 +90,6 @@ impl Listed {
 impl Heap for Listed {
     fn heap_bytes(&self) -> u64 {
         2 * heap::tree::<(OwnerTag, OwnedPlace)>(self.updated.len())
+            + heap::array::<(u64, OwnerTag, ThreadId)>(self.former.capacity())
     }
 }

@@ -84,6 +84,10 @@ impl Living {
         revived
     }
 
+    pub(crate) fn created_ms(&self) -> u64 {
+        self.created_ms
+    }
+
     pub(crate) fn expires_ms(&self) -> u64 {
         self.expires_ms
     }

@@ -4,6 +4,7 @@ pub(super) mod answered;
 mod archives;
 pub(super) mod checkpoints;
 pub(super) mod entry;
+mod erasure;
 pub(super) mod finals;
 pub(super) mod listed;
 pub(super) mod living;

@@ -88,12 +88,12 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
                 keys: names(more)?,
                 metadata: flags == 1,
             },
-            (3, 1) => EventKind::Destroyed {
-                reason: EndReason::Destroyed,
-                state_lost: false,
-            },
             (3, flags) => EventKind::Destroyed {
-                reason: EndReason::Expired,
+                reason: match flags {
+                    1 => EndReason::Destroyed,
+                    3 => EndReason::Erased,
+                    _ => EndReason::Expired,
+                },
                 state_lost: flags == 2,
             },
             (4, _) => EventKind::Completed(read_completed(more)?),

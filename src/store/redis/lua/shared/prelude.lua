@@ -29,7 +29,12 @@
 --   :d         deadlines: ids by the time of their next check, which not every use moves
 --   :n         the same ids, in their order
 --   :o:TAG     the threads of an owner, by their last write, and :c:TAG, by their first
+--   :oa:TAG    lives of an owner's threads that have ended, or got another owner, as ID-LIFE by that time: see
+--              log.lua
+--   :oe:TAG    lives that were erased, by the time of their first write, while the log may name their keys; life 0
+--              is one whose data was lost until then
 --   :e         the log, a stream of entries as log_event in log.lua writes them
+--   :ec :eb    a copy of the log without erased lives, while one is made, and the name of its maker
 --   :h         the newest position that was deleted from the log
 --   :a:ID      the archive of the last life of a thread: its hash, with E
 --   :a:ID:LIFE that of an earlier life
