@@ -42,6 +42,8 @@ pub(super) enum CliError {
     },
     #[error("cannot read the answer: the server has another version")]
     Answer(#[source] serde_json::Error),
+    #[error("an erasure cannot be undone: confirm it with --yes")]
+    NotConfirmed,
     #[error("cannot write the output")]
     Output(#[source] io::Error),
 }
@@ -62,6 +64,7 @@ impl CliError {
             | Self::NoSigningKey
             | Self::ThreadId(_)
             | Self::NoApiKey
+            | Self::NotConfirmed
             | Self::ServerUrl
             | Self::KeyName => ExitCode::from(2),
         }

@@ -7,15 +7,41 @@ use super::remote::threads::ThreadQuery;
 /// A command for a running server.
 #[derive(Debug)]
 pub(super) enum RemoteCommand {
-    Events { types: Vec<String> },
-    GetArchive { id: String, life: Option<String> },
-    ListArchives { since: Option<String> },
-    RestoreArchive { id: String, life: Option<String> },
-    ListThreads { query: ThreadQuery, is_json: bool },
-    ShowThread { id: String, is_json: bool },
+    Events {
+        types: Vec<String>,
+    },
+    GetArchive {
+        id: String,
+        life: Option<String>,
+    },
+    ListArchives {
+        since: Option<String>,
+    },
+    RestoreArchive {
+        id: String,
+        life: Option<String>,
+    },
+    ListThreads {
+        query: ThreadQuery,
+        is_json: bool,
+    },
+    ShowThread {
+        id: String,
+        is_json: bool,
+    },
+    EraseThreads {
+        owner: String,
+        is_confirmed: bool,
+        is_json: bool,
+    },
     ListWebhooks,
-    FailedOfWebhook { id: String },
-    ReplayWebhook { id: String, events: Vec<String> },
+    FailedOfWebhook {
+        id: String,
+    },
+    ReplayWebhook {
+        id: String,
+        events: Vec<String>,
+    },
 }
 
 /// The commands that ask a running server.
@@ -59,7 +85,7 @@ pub(super) fn commands() -> [clap::Command; 4] {
         .help("Print JSON instead of a table");
     [
         group("threads")
-            .about("List and show threads of a running server")
+            .about("List, show and erase threads of a running server")
             .subcommand(
                 clap::Command::new("list")
                     .about(
@@ -96,6 +122,23 @@ pub(super) fn commands() -> [clap::Command; 4] {
                 clap::Command::new("show")
                     .about("Print a thread with the keys of its state; this extends its life")
                     .arg(id("THREAD ID", "Id of the thread"))
+                    .arg(json.clone()),
+            )
+            .subcommand(
+                clap::Command::new("erase")
+                    .about("Erase all that an owner has, and wait until nothing is left")
+                    .arg(
+                        Arg::new("owner")
+                            .value_name("OWNER")
+                            .required(true)
+                            .help("Owner whose threads and archives to erase"),
+                    )
+                    .arg(
+                        Arg::new("yes")
+                            .long("yes")
+                            .action(ArgAction::SetTrue)
+                            .help("Do not ask for a confirmation"),
+                    )
                     .arg(json),
             ),
         group("events")
@@ -149,6 +192,11 @@ pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCom
     match (group, action) {
         ("threads", "show") => RemoteCommand::ShowThread {
             id: id(),
+            is_json: flag("json"),
+        },
+        ("threads", "erase") => RemoteCommand::EraseThreads {
+            owner: text("owner").unwrap_or_default(),
+            is_confirmed: flag("yes"),
             is_json: flag("json"),
         },
         ("threads", _) => RemoteCommand::ListThreads {

@@ -1,6 +1,7 @@
 //! The commands that ask a running server, by its API: they work with every store.
 
 mod archive;
+mod erase;
 mod event_lines;
 mod events;
 pub(super) mod threads;
@@ -53,6 +54,11 @@ pub(super) fn ask(
             RemoteCommand::ListThreads { query, is_json } => {
                 threads::list(&remote, query, *is_json).await
             }
+            RemoteCommand::EraseThreads {
+                owner,
+                is_confirmed,
+                is_json,
+            } => erase::erase(&remote, owner, *is_confirmed, *is_json).await,
             RemoteCommand::ShowThread { id, is_json } => threads::show(&remote, id, *is_json).await,
             RemoteCommand::ListWebhooks => webhooks::list(&remote).await,
             RemoteCommand::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,

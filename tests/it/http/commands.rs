@@ -16,6 +16,7 @@ over_both_stores![
     what_is_over_is_got_listed_and_restored,
     a_refusal_is_told_in_the_words_of_the_server,
     threads_are_listed_and_shown_as_tables_or_json,
+    an_owner_is_erased_once_that_is_confirmed,
 ];
 
 with_own_servers![
@@ -137,6 +138,34 @@ async fn threads_are_listed_and_shown_as_tables_or_json(server: &Server) {
     let table = String::from_utf8(table.stdout).unwrap();
     assert!(table.contains(&format!("\"{owner}\"")), "{table}");
     assert!(table.ends_with("5 [1.5]\n"), "{table}");
+}
+
+async fn an_owner_is_erased_once_that_is_confirmed(server: &Server) {
+    let client = server.client();
+    let owner = format!("{}/ \u{e9}", new_id());
+    for _ in 0..3 {
+        let body = json!({"owner": owner, "state": {"k": 1}});
+        let create = client.post("/v1/threads").bearer(API_SECRET);
+        create.json(&body.to_string()).ok().await;
+    }
+    let list = ["threads", "list", "--owner", &owner, "--json"];
+
+    let refused = run(command(server, &["threads", "erase", &owner])).await;
+
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("--yes"), "{error}");
+    assert_eq!(lines(server, &list).await.len(), 3);
+
+    let erase = ["threads", "erase", &owner, "--yes"];
+    let erased = lines(server, &[&erase[..], &["--json"]].concat()).await;
+    let all = json!({"owner": owner, "threads": 3, "archives": 0, "complete": true});
+    assert_eq!(erased, [all]);
+    assert!(lines(server, &list).await.is_empty());
+    let again = run(command(server, &erase)).await;
+    let text = String::from_utf8(again.stdout).unwrap();
+    let nothing = format!("erased 0 threads and 0 archives of {owner}\n");
+    assert_eq!(text, nothing);
 }
 
 /// A command that goes on, and the objects that it prints. It is killed when the value goes.
