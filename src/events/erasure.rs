@@ -1,12 +1,11 @@
 //! The erasure of owners. It goes on in the background, so that it ends whatever its callers wait for.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::Events;
 use super::consumers::{Consumers, forget_lives};
@@ -15,8 +14,10 @@ use crate::store::{Backend, Erased, StoreError};
 
 /// Erasures that are done at once on a replica: each holds up to 100,000 erased lives, of 100 bytes.
 const AT_ONCE: usize = 4;
-/// Erasures that a replica takes on; callers of more learn that it is not complete.
+/// Erasures that a replica takes on; callers of more learn that it is not complete. As many are remembered.
 const MOST: usize = 1_000;
+/// For how long a repeat learns the numbers of an erasure that ended when no caller waited.
+const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// How far the erasure of an owner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,8 +31,15 @@ pub(crate) struct Erasing {
 /// The erasures of this replica.
 #[derive(Debug)]
 pub(super) struct Erasures {
-    running: Mutex<HashMap<OwnerTag, Running>>,
+    state: Mutex<State>,
     permits: Semaphore,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: HashMap<OwnerTag, Running>,
+    /// When erasures ended whose callers do not know that yet, and their numbers.
+    untold: HashMap<OwnerTag, (Instant, Erased)>,
 }
 
 #[derive(Debug)]
@@ -60,26 +68,15 @@ struct Run {
 impl Default for Erasures {
     fn default() -> Self {
         Self {
-            running: Mutex::default(),
+            state: Mutex::default(),
             permits: Semaphore::new(AT_ONCE),
         }
     }
 }
 
 impl Erasures {
-    fn running(&self) -> MutexGuard<'_, HashMap<OwnerTag, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes an erasure off unless it has more callers by now. Returns their number otherwise.
-    fn end(&self, owner: OwnerTag, callers: u64) -> Option<u64> {
-        let mut running = self.running();
-        let now = running.get(&owner).map_or(callers, |run| run.callers);
-        if now > callers {
-            return Some(now);
-        }
-        running.remove(&owner);
-        None
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,30 +117,30 @@ impl Events {
         tombstone: Duration,
     ) -> Option<watch::Receiver<Progress>> {
         let erasures = &self.0.erasures;
-        let mut running = erasures.running();
-        if running.len() >= MOST && !running.contains_key(&owner) {
+        let mut state = erasures.state();
+        if let Some(run) = state.running.get_mut(&owner) {
+            // its task has not panicked
+            if run.progress.has_changed().is_ok() {
+                run.callers += 1;
+                return Some(run.progress.clone());
+            }
+        } else if state.running.len() >= MOST {
             return None;
         }
-        let (sender, receiver) = watch::channel(Progress::default());
+        let untold = state.untold.remove(&owner);
+        let (sender, receiver) = watch::channel(Progress {
+            erased: untold
+                .filter(is_remembered)
+                .map(|(_, erased)| erased)
+                .unwrap_or_default(),
+            ended: None,
+        });
         let new = Running {
             progress: receiver.clone(),
             callers: 1,
         };
-        match running.entry(owner) {
-            Entry::Occupied(mut run) => {
-                let known = run.get_mut();
-                // its task has not panicked
-                if known.progress.has_changed().is_ok() {
-                    known.callers += 1;
-                    return Some(known.progress.clone());
-                }
-                run.insert(new);
-            }
-            Entry::Vacant(place) => {
-                place.insert(new);
-            }
-        }
-        drop(running);
+        state.running.insert(owner, new);
+        drop(state);
         let run = Run {
             erasures: Arc::clone(erasures),
             backend: Arc::clone(self.backend()),
@@ -164,10 +161,10 @@ impl Run {
         let mut callers = 1;
         let ended = loop {
             if let Err(error) = self.erase().await {
-                self.erasures.running().remove(&self.owner);
+                self.erasures.state().running.remove(&self.owner);
                 break Err(error);
             }
-            match self.erasures.end(self.owner, callers) {
+            match self.end(callers) {
                 Some(more) => callers = more,
                 None => break Ok(()),
             }
@@ -177,6 +174,24 @@ impl Run {
         }
         self.progress
             .send_modify(|now| now.ended = Some(ended.map_err(Arc::new)));
+    }
+
+    /// Takes the erasure off unless it has more callers by now. Returns their number otherwise.
+    fn end(&self, callers: u64) -> Option<u64> {
+        let mut state = self.erasures.state();
+        let now = state.running.get(&self.owner).map(|run| run.callers);
+        if let Some(now) = now.filter(|now| *now > callers) {
+            return Some(now);
+        }
+        state.running.remove(&self.owner);
+        if self.progress.receiver_count() == 0 {
+            state.untold.retain(|_, untold| is_remembered(untold));
+            if state.untold.len() < MOST {
+                let erased = self.progress.borrow().erased;
+                state.untold.insert(self.owner, (Instant::now(), erased));
+            }
+        }
+        None
     }
 
     /// Leaves a trace of each life in the store until nothing else is left of it, so another run goes on after a crash.
@@ -200,4 +215,8 @@ impl Run {
             backend.forget_lives(owner, &lives).await?;
         }
     }
+}
+
+fn is_remembered((ended, _): &(Instant, Erased)) -> bool {
+    ended.elapsed() < REMEMBERED
 }

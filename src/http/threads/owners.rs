@@ -30,7 +30,7 @@ pub(super) struct OwnerObject {
 /// The outcome of an erasure so far.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ErasureObject {
-    /// Number of threads that were ended. A call that joins an erasure in progress gets the numbers of all of it.
+    /// Number of threads that were ended. A repeat, within a minute, of a call that got 202 counts on.
     threads: u64,
     /// Number of archives that were deleted.
     archives: u64,
@@ -72,7 +72,7 @@ pub(crate) async fn get_owner(
 
 /// Erase an owner
 ///
-/// Ends the owner's threads for good and deletes their scopes and histories, their archives, remembered responses, and
+/// Ends the owner's threads for good and deletes their scopes and histories, checkpoints, archives, remembered responses, and
 /// what the log and pending or failed deliveries tell of them. Each thread's end is an event with the reason `erased`,
 /// and its id rejects writes with 410 for the tombstone time. Threads that a client creates for the owner meanwhile are
 /// erased too, or stay as new threads. The call takes most of a request's time limit at most; then the erasure goes on
