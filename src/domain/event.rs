@@ -199,11 +199,11 @@ impl Event {
         )
     }
 
-    /// Whether it tells of a change, and may name keys; else it tells of the end of a life or of a request.
+    /// Whether it tells of a change, and may name keys; else it tells of an end, of a move or of a request.
     pub(crate) fn is_of_change(&self) -> bool {
         !matches!(
             self.kind,
-            EventKind::Destroyed { .. } | EventKind::Completed(_)
+            EventKind::Destroyed { .. } | EventKind::Rotated { .. } | EventKind::Completed(_)
         )
     }
 

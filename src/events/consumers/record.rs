@@ -59,8 +59,8 @@ impl Record {
         }
     }
 
-    /// The part that may stay when its thread is erased: of the end of a life all but the error of its last attempt, and
-    /// nothing of a change.
+    /// The part that may stay when its thread is erased: nothing of a change, and of others all but the error of the last
+    /// attempt.
     pub(super) fn erased(self) -> Option<Self> {
         (!self.event.is_of_change()).then_some(Self {
             last_error: None,

@@ -92,10 +92,15 @@ impl Past {
         }
     }
 
-    /// Notes a life whose events are to leave the log.
-    pub(super) fn note_erased(&mut self, owner: OwnerTag, id: &ThreadId, living: &Living) {
-        let life = (owner, *id, living.stamp.life);
-        self.erased.insert(life, living.created_ms());
+    /// Notes a life whose events, under that id, are to leave the log.
+    pub(super) fn note_erased(
+        &mut self,
+        owner: OwnerTag,
+        id: &ThreadId,
+        life: Life,
+        created_ms: u64,
+    ) {
+        self.erased.insert((owner, *id, life), created_ms);
     }
 
     fn event(&self, subject: ScopeId, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {

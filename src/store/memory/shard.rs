@@ -9,7 +9,9 @@ use super::slots::Slots;
 use super::threads::entry::Entry;
 use super::threads::listed::{Listed, Place};
 use super::threads::living::Living;
+use super::threads::moves::Moves;
 use crate::domain::heap::Heap;
+use crate::domain::idempotency::LONGEST;
 use crate::domain::scope::{ScopeId, ScopeWrite};
 use crate::domain::{
     Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
@@ -17,7 +19,7 @@ use crate::domain::{
 };
 use crate::store::held_scope::HeldScope;
 use crate::store::{
-    Destroy, Destroyed, Erased, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched,
+    Destroy, Destroyed, Erased, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched, millis,
 };
 
 /// Threads, their events and archives, and scopes without threads.
@@ -26,6 +28,7 @@ pub(super) struct Shard {
     slots: Slots<ThreadId, Entry>,
     scopes: Slots<ScopeId, ScopeEntry>,
     listed: Listed,
+    moves: Moves,
     pub(super) past: Past,
 }
 
@@ -35,6 +38,7 @@ impl Shard {
             slots: Slots::default(),
             scopes: Slots::default(),
             listed: Listed::default(),
+            moves: Moves::default(),
             past: Past::new(bucket, retention),
         }
     }
@@ -92,6 +96,15 @@ impl Shard {
         let (rotated, moved) =
             self.change(id, now_ms, |entry, step| entry.rotate(to, rotate, step))?;
         if let Some(moved) = moved {
+            if let Some(living) = moved.held() {
+                let Retention { archive, .. } = self.past.retention;
+                let kept = archive
+                    .max(self.past.retention.log_at_most())
+                    .max(2 * LONGEST);
+                let oldest_ms = now_ms.saturating_sub(millis(kept));
+                let life = living.stamp.life;
+                self.moves.note(life, (id, to), now_ms, oldest_ms);
+            }
             self.change(to, now_ms, |entry, _| *entry = moved);
         }
         Ok(rotated)
@@ -141,10 +154,10 @@ impl Shard {
             let changed = change(entry, &mut step);
             let after = entry.place();
             if let Some(Place { owner, .. }) = before
-                && entry.has_thread()
+                && let Some(living) = entry.held()
                 && after.is_none_or(|after| after.owner != owner)
             {
-                listed.note_former(id, owner, now_ms);
+                listed.note_former((*id, living.stamp.life), owner, now_ms);
             }
             listed.relist(id, before, after);
             changed
@@ -171,29 +184,53 @@ impl Shard {
         now_ms: u64,
         gone: &mut Vec<Living>,
     ) -> Option<Erased> {
-        for id in self.listed.take_former(owner) {
-            self.change(&id, now_ms, |entry, _| entry.forget_answers());
+        let former = self.listed.take_former(owner, limit);
+        for (id, life) in &former {
+            for id in self.moves.ids(*life).into_iter().chain([*id]) {
+                self.change(&id, now_ms, |entry, _| entry.forget_answers());
+            }
         }
         let owned = self.owned_before(owner, ThreadOrder::Created, None);
         let ids: Vec<_> = owned.take(limit).map(|(_, id)| id).collect();
         let ended = self.past.finals.of_owner(owner);
         let ended: Vec<_> = ended.take(limit - ids.len()).collect();
-        if ids.is_empty() && ended.is_empty() {
+        if ids.is_empty() && ended.is_empty() && former.is_empty() {
             return None;
         }
         let mut erased = Erased::default();
+        let erase_former_ids = |shard: &mut Self, life, created_ms| {
+            let former = shard.moves.take(life, limit);
+            for id in &former {
+                shard.past.note_erased(owner, id, life, created_ms);
+                shard.change(id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+            }
+            former.len() < limit
+        };
         for id in ids {
-            let living = self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step));
-            erased.threads += u64::from(living.is_some());
-            gone.extend(living.inspect(|living| self.past.note_erased(owner, &id, living)));
-        }
-        for (id, life) in ended {
-            let Some(last) = self.past.finals.remove(&id, life) else {
+            let Some(living) = self.slots.get(&id).and_then(Entry::held) else {
                 continue;
             };
-            erased.archives += u64::from(!last.is_restored);
-            self.past.note_erased(owner, &id, &last.living);
-            gone.push(last.living);
+            let (life, created_ms) = (living.stamp.life, living.created_ms());
+            if !erase_former_ids(self, life, created_ms) {
+                return Some(erased);
+            }
+            self.past.note_erased(owner, &id, life, created_ms);
+            gone.extend(self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step)));
+            erased.threads += 1;
+        }
+        for (id, life) in ended {
+            let Some(last) = self.past.finals.get(&id, Some(life)) else {
+                continue;
+            };
+            let created_ms = last.living.created_ms();
+            if !erase_former_ids(self, life, created_ms) {
+                return Some(erased);
+            }
+            self.past.note_erased(owner, &id, life, created_ms);
+            if let Some(last) = self.past.finals.remove(&id, life) {
+                erased.archives += u64::from(!last.is_restored);
+                gone.push(last.living);
+            }
             self.change(&id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
         }
         Some(erased)
@@ -337,6 +374,7 @@ impl Heap for Shard {
         self.slots.heap_bytes()
             + self.scopes.heap_bytes()
             + self.listed.heap_bytes()
+            + self.moves.heap_bytes()
             + self.past.heap_bytes()
     }
 }

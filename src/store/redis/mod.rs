@@ -406,7 +406,8 @@ impl Store for RedisStore {
             .arg(bucket.thread(&to))
             .arg(bucket.answers(&to));
         self.add_conditions(&mut cmd, conditions);
-        cmd.arg(threads::arguments::bounded_ms(rotate.tombstone));
+        cmd.arg(threads::arguments::bounded_ms(rotate.tombstone))
+            .arg(threads::arguments::archive_ms(&self.retention));
         threads::replies::rotated(self.link.calls().write(cmd).await?)
     }
 

@@ -17,7 +17,7 @@ pub struct Erased {
     pub archives: u64,
 }
 
-/// A life of a thread that was erased, while its events may be in the log.
+/// A life of a thread that was erased, under one of the ids that it had, while its events may be in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErasedLife {
     /// The thread.
@@ -35,8 +35,8 @@ pub struct ErasedLife {
 #[async_trait]
 pub trait Erasure: fmt::Debug + Send + Sync {
     /// Erases some threads of an owner, each in one step: the thread ends, without an archive and with a tombstone of
-    /// that length, its scope and remembered answers are deleted, and it is noted among the erased lives. Then some
-    /// archives, in the same way. None if there was nothing: in each bucket, at some moment during this call, the owner
+    /// that length, its scope, checkpoints and remembered answers are deleted, and it is noted among the erased lives,
+    /// also under the ids that it had before. Then some archives, in the same way. None if there was nothing: in each bucket, at some moment during this call, the owner
     /// had no thread and no archive.
     ///
     /// # Errors
@@ -54,7 +54,8 @@ pub trait Erasure: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn erased_lives(&self, owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
 
-    /// Deletes the events of these lives from the log, except those of their ends. The horizons stay where they are.
+    /// Deletes the events of these lives from the log, except those of their ends and moves. The horizons stay where they
+    /// are.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
+use reqwest::Method;
 
 use crate::support::busy::Busy;
 use crate::support::client::OwnThread;
@@ -221,6 +222,39 @@ async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
     assert_eq!(*next, ITEMS as u64 + 2);
     assert!(first.as_u64().unwrap() > 13_000, "{first}");
     assert!(page["size_bytes"].as_u64().unwrap() <= 1_500_000);
+}
+
+#[tokio::test]
+async fn an_erasure_holds_redis_for_moments() {
+    const THREADS: usize = 400;
+    let scene = Scene::start();
+    let client = scene.server.client();
+    let body = format!(r#"{{"owner":"ann","state":{{"list":{}}}}}"#, ones(20_000));
+    let create = async |_: usize| {
+        let create = client.post("/v1/threads").bearer(API_SECRET).json(&body);
+        let made = create.ok().await.json();
+        let thread = client.thread_of(made["id"].as_str().unwrap());
+        thread.post("checkpoints", "{}").ok().await;
+        thread.post("rotate", "").ok().await;
+    };
+    let below = Duration::from_millis(4);
+
+    scene
+        .redis
+        .assert_each_below(
+            below,
+            async || {
+                stream::iter(0..THREADS)
+                    .for_each_concurrent(32, create)
+                    .await;
+            },
+            async |()| {
+                let erase = client.request(Method::DELETE, "/v1/owners/ann");
+                let erased = erase.bearer(API_SECRET).ok().await.json();
+                assert_eq!(erased["threads"], THREADS);
+            },
+        )
+        .await;
 }
 
 #[tokio::test]

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use threadkeep::domain::{
-    Access, Life, Owner, OwnerChange, OwnerTag, Policy, Refusal, Tombstone, Write,
+    Access, Conditions, Life, Owner, OwnerChange, OwnerTag, Policy, Refusal, Tombstone, Write,
 };
-use threadkeep::store::{Destroy, Erased, ErasedLife, HistoryFrom, Owned, ThreadOrder};
+use threadkeep::store::{
+    Destroy, Erased, ErasedLife, HistoryFrom, Owned, Rotate, ThreadOrder, WriteError,
+};
 
 use super::room::{Room, Subject, in_parallel, numbered_once, once, push, set};
 use super::scope_room;
@@ -310,6 +312,44 @@ async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room
     assert_eq!(erase(&room, "bob").await.archives, 1);
 }
 
+async fn answers_of_more_than_a_day_ago_name_no_former_owner(room: Room) {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let thread = room.subject_under(Policy {
+        ttl: 30 * DAY,
+        ..Policy::THREAD
+    });
+    let ann = owner("ann");
+    let write = |number| Write {
+        idempotency: Some(numbered_once(number)),
+        ..thread.blank()
+    };
+    let create = Write {
+        owner: OwnerChange::Set(&ann),
+        describe: true,
+        ..write(0)
+    };
+    for number in 0..3 {
+        let idempotency = Some(numbered_once(number));
+        let create = Write {
+            idempotency,
+            ..create
+        };
+        thread.write(&create).await.unwrap();
+    }
+    give(&thread, "bob").await;
+    room.advance(DAY / 2);
+    thread.write(&write(3)).await.unwrap();
+    assert!(thread.write(&create).await.unwrap().replayed);
+
+    room.advance(DAY / 2);
+    thread.write(&write(4)).await.unwrap();
+
+    for number in 0..3 {
+        assert!(!thread.write(&write(number)).await.unwrap().replayed);
+    }
+    assert!(thread.write(&write(3)).await.unwrap().replayed);
+}
+
 async fn many_threads_and_archives_are_erased_in_steps(room: Room) {
     const EACH: usize = 150;
     let mut threads = Vec::new();
@@ -402,6 +442,180 @@ async fn nothing_comes_back_while_clients_go_on_writing(room: Room) {
     assert_eq!(erase(&room, "ann").await, Erased::default());
 }
 
+async fn rotate_by(room: &Room, thread: &Subject, conditions: Conditions) -> Subject {
+    let rotate = Rotate {
+        conditions,
+        tombstone: TOMBSTONE,
+    };
+    let rotated = room.store.rotate(&thread.id, &rotate).await.unwrap();
+    Subject {
+        id: rotated.id,
+        ..thread.clone()
+    }
+}
+
+async fn rotate(room: &Room, thread: &Subject) -> Subject {
+    rotate_by(room, thread, Conditions::default()).await
+}
+
+fn is_refused<T: std::fmt::Debug>(answer: Result<T, WriteError>) -> bool {
+    matches!(answer, Err(WriteError::Refused(Refusal::Destroyed)))
+}
+
+async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
+    let first = room.subject();
+    room.watch(&first, 3_600 * SECOND).await;
+    let key = once("key", "request");
+    let pushed = [push("list", "1")];
+    first.merge_once(key, &pushed).await.unwrap();
+    let item = scope_room::numbered(1..2);
+    room.scope_of(&first).add(&item).await;
+    let by_key = Conditions {
+        idempotency: Some(once("rotate", "rotate")),
+        ..Conditions::default()
+    };
+    // a thread that moves before it has an owner, as at a login
+    let second = rotate_by(&room, &first, by_key).await;
+    give(&second, "ann").await;
+    let third = rotate(&room, &second).await;
+    third.merge(&[set("secret", "1")]).await;
+    assert!(room.story(&first).await.len() > 2);
+
+    let erased = erase(&room, "ann").await;
+
+    assert_eq!((erased.threads, erased.archives), (1, 0));
+    let moved = |story: &[String]| story.len() == 1 && story[0].ends_with("rotated");
+    assert!(moved(&room.story(&first).await));
+    assert!(moved(&room.story(&second).await));
+    let story = room.story(&third).await;
+    assert!(
+        story.len() == 1 && story[0].ends_with("erased"),
+        "{story:?}"
+    );
+    for thread in [&first, &second, &third] {
+        let late = thread.merge_once(key, &pushed).await;
+        assert_eq!(late, Err(Refusal::Destroyed));
+        let again = Rotate {
+            conditions: by_key,
+            tombstone: TOMBSTONE,
+        };
+        assert!(is_refused(room.store.rotate(&thread.id, &again).await));
+    }
+    // nobody may begin a new life under an id that was given up
+    let late = first
+        .merge_heeding(Tombstone::Ignored, &[set("k", "3")])
+        .await;
+    assert_eq!(late, Err(Refusal::Destroyed));
+    room.advance(TOMBSTONE);
+    for thread in [&first, &second, &third] {
+        assert!(!thread.merge_once(key, &pushed).await.unwrap().replayed);
+    }
+}
+
+async fn the_archive_of_a_thread_that_has_moved_is_erased_with_its_former_ids(room: Room) {
+    let first = room.subject();
+    room.watch(&first, 3_600 * SECOND).await;
+    give(&first, "ann").await;
+    let second = rotate(&room, &first).await;
+    room.scope_of(&second)
+        .run(&[scope_room::set("k", "1")])
+        .await;
+    second.destroy().await;
+    assert!(room.archive(&second).await.is_some());
+
+    let erased = erase(&room, "ann").await;
+
+    assert_eq!((erased.threads, erased.archives), (0, 1));
+    assert!(room.archive(&second).await.is_none());
+    let told = [room.story(&first).await, room.story(&second).await].concat();
+    assert_eq!(told, ["#2 v1 rotated", "#3 v1 destroyed"]);
+    assert_eq!(erase(&room, "ann").await, Erased::default());
+}
+
+async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: Room) {
+    let first = room.subject();
+    room.watch(&first, 3_600 * SECOND).await;
+    let ann = owner("ann");
+    let write = Write {
+        idempotency: Some(numbered_once(1)),
+        owner: OwnerChange::Set(&ann),
+        describe: true,
+        ..first.blank()
+    };
+    first.write(&write).await.unwrap();
+    let by_key = Conditions {
+        idempotency: Some(once("rotate", "rotate")),
+        ..Conditions::default()
+    };
+    let second = rotate_by(&room, &first, by_key).await;
+    give(&second, "bob").await;
+    let third = rotate(&room, &second).await;
+    let replayed = Write {
+        owner: OwnerChange::None,
+        ..write
+    };
+    assert!(third.write(&replayed).await.unwrap().replayed);
+    let told = [room.story(&first).await, room.story(&second).await].concat();
+
+    assert_eq!(erase(&room, "ann").await, Erased::default());
+
+    assert!(!third.write(&replayed).await.unwrap().replayed);
+    // the answer to the move named the owner too
+    let again = Rotate {
+        conditions: by_key,
+        tombstone: TOMBSTONE,
+    };
+    assert!(is_refused(room.store.rotate(&first.id, &again).await));
+    assert_eq!(count(&room, "bob").await, 1);
+    // its events belong to the thread, which goes on
+    let after = [room.story(&first).await, room.story(&second).await].concat();
+    assert_eq!(after, told);
+
+    assert_eq!(erase(&room, "bob").await.threads, 1);
+    let after = [room.story(&first).await, room.story(&second).await].concat();
+    assert!(after.iter().all(|event| event.ends_with("rotated")));
+}
+
+async fn a_thread_that_has_moved_often_is_erased_in_steps(room: Room) {
+    const MOVES: usize = 150;
+    let mut ids = vec![room.subject()];
+    room.watch(&ids[0], 3_600 * SECOND).await;
+    ids[0].merge(&[set("k", "1")]).await;
+    for number in 0..MOVES {
+        let to = rotate(&room, &ids[number]).await;
+        to.merge(&[set("secret", "1")]).await;
+        ids.push(to);
+    }
+    give(&ids[MOVES], "ann").await;
+
+    assert_eq!(erase(&room, "ann").await.threads, 1);
+
+    for thread in &ids {
+        let story = room.story(thread).await;
+        assert_eq!(story.len(), 1, "{story:?}");
+        let late = thread.try_merge(&[set("k", "2")]).await;
+        assert_eq!(late, Err(Refusal::Destroyed));
+    }
+}
+
+async fn checkpoints_are_erased_with_their_thread(room: Room) {
+    let thread = owned(&room, "ann").await;
+    let free = Conditions::default();
+    for _ in 0..3 {
+        let saved = room.backend.save_checkpoint(&thread.id, None, &free).await;
+        saved.unwrap();
+    }
+
+    erase(&room, "ann").await;
+
+    room.advance(TOMBSTONE);
+    thread.merge(&[]).await;
+    let listed = room.backend.list_checkpoints(&thread.id, Access::All).await;
+    assert!(listed.unwrap().unwrap().content.is_empty());
+    let saved = room.backend.save_checkpoint(&thread.id, None, &free).await;
+    assert_eq!(saved.unwrap().head.number, 1);
+}
+
 async fn a_lost_life_is_the_only_one_without_a_name(room: Room) {
     owned(&room, "ann").await;
     end_all(&room, "ann").await;
@@ -420,7 +634,13 @@ super::over_every_store_and_confirmed! {
     a_scope_and_its_history_are_erased_with_their_thread,
     an_erasure_goes_on_wherever_it_stopped,
     a_thread_that_got_another_owner_stays_and_forgets_the_former,
+    answers_of_more_than_a_day_ago_name_no_former_owner,
     many_threads_and_archives_are_erased_in_steps,
     nothing_comes_back_while_clients_go_on_writing,
+    what_a_thread_left_under_its_former_ids_is_erased,
+    the_archive_of_a_thread_that_has_moved_is_erased_with_its_former_ids,
+    a_thread_that_has_moved_and_got_another_owner_forgets_the_former,
+    a_thread_that_has_moved_often_is_erased_in_steps,
+    checkpoints_are_erased_with_their_thread,
     a_lost_life_is_the_only_one_without_a_name,
 }

@@ -2,6 +2,7 @@
 //! Redis before, and in no form after.
 
 use std::fs;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,24 +11,28 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use memchr::memmem::find;
 use serde_json::{Value, json};
+use threadkeep::domain::{Owner, OwnerChange, Policy, Write};
 use threadkeep::store::Clock;
 
 use super::Replica;
-use crate::conformance::room::redis_on;
+use crate::conformance::room::{self, redis_on};
 use crate::support::receiver::{Mood, Receiver};
 use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const OWNER: &str = "owner-to-erase";
-/// The marks, each with a kind of key that it goes to: those of a thread's life, of its scope, of the answers of both,
-/// of archives and their scopes, of the log, and of a consumer.
-const PLANTED: [(&str, &str); 24] = [
+/// The marks, each with a kind of key that it goes to: those of a thread's life, of its checkpoints, of its scope, of the
+/// answers of both, of archives and their scopes, of the log, and of a consumer.
+const PLANTED: [(&str, &str); 34] = [
     (OWNER, "}:t:"),
     ("mark-key-name", "}:t:"),
     ("mark-state", "}:t:"),
     ("mark-element", "}:t:"),
     ("mark-long-array", "}:t:"),
     ("mark-metadata", "}:t:"),
+    ("mark-checkpoint-name", "}:p:"),
+    ("mark-checkpoint-state", "}:p:"),
+    ("mark-metadata", "}:p:"),
     ("mark-scope-key", "}:k:"),
     ("mark-scope-value", "}:k:"),
     ("mark-task", "}:k:"),
@@ -38,12 +43,19 @@ const PLANTED: [(&str, &str); 24] = [
     ("mark-metadata", "}:i:"),
     ("mark-popped", "}:i:"),
     ("mark-item-id", "}:z:"),
+    ("mark-appended-id", "}:z:"),
+    ("mark-appended-value", "}:y:"),
+    ("mark-taken", "}:j:"),
+    ("mark-moved-metadata", "}:i:"),
+    ("mark-moved-key", "}:e"),
+    ("mark-moved-key", "}:t:"),
     ("mark-changed-key", "}:e"),
     ("mark-scope-key", "}:e"),
     ("mark-archived", "}:a:"),
     ("mark-earlier-life", "}:a:"),
     ("mark-archived-item", "}:y:"),
     ("mark-changed-key", "}:parked"),
+    ("mark-moved-key", "}:pending"),
     ("mark-pending-key", "}:pending"),
     (OWNER, "}:a:"),
 ];
@@ -118,17 +130,19 @@ async fn fill(replica: &Replica, id: &str) {
     ]});
     let path = format!("{thread}/state");
     replica.ok(Method::PATCH, &path, &sets).await;
+    let append = json!({"operations": [
+        {"op": "append", "id": "mark-appended-id", "value": "mark-appended-value"},
+        {"op": "append", "value": "mark-taken"},
+    ]});
+    once(replica, Method::PATCH, &path, &append, "append").await;
+    let take = json!({"count": 1});
+    let history = format!("{thread}/history");
+    let taken = format!("{history}/take");
+    once(replica, Method::POST, &taken, &take, "take").await;
     let pop = json!({"operations": [{"op": "pop", "key": "list"}]});
-    let popped = replica
-        .send_once(Method::PATCH, &path, &pop, Some("pop"))
-        .await;
-    assert_eq!(popped.0, 200, "{popped:?}");
+    once(replica, Method::PATCH, &path, &pop, "pop").await;
     let item = json!({"id": "mark-item-id", "value": "mark-item-value"});
-    let path = format!("{thread}/history");
-    let added = replica
-        .send_once(Method::POST, &path, &item, Some("add"))
-        .await;
-    assert!(added.0 < 300, "{added:?}");
+    once(replica, Method::POST, &history, &item, "add").await;
     for (path, body) in [
         (
             "/v1/scopes/kv/set",
@@ -144,7 +158,64 @@ async fn fill(replica: &Replica, id: &str) {
         ),
     ] {
         replica.ok(Method::POST, path, &body).await;
+        once(replica, Method::POST, path, &body, path).await;
     }
+    save(replica, id).await;
+}
+
+/// Saves a checkpoint of a state that the thread no longer has.
+async fn save(replica: &Replica, id: &str) {
+    set(replica, id, "k", "mark-checkpoint-state").await;
+    let path = format!("/v1/threads/{id}/checkpoints");
+    let name = json!({"name": "mark-checkpoint-name"});
+    let saved = once(replica, Method::POST, &path, &name, "save").await;
+    set(replica, id, "k", "1").await;
+    let path = format!("{path}/{}/restore", saved["checkpoint"]);
+    once(replica, Method::POST, &path, &Value::Null, "restore").await;
+    set(replica, id, "k", "1").await;
+}
+
+/// A thread that has had two more ids, one of them before it had an owner; all of them, the present one last.
+async fn moved(replica: &Replica) -> [String; 3] {
+    let new = json!({"metadata": {"m": "mark-moved-metadata"}, "state": {"mark-moved-key": 1}});
+    let made = once(replica, Method::POST, "/v1/threads", &new, "visitor").await;
+    let first = id_of(&made);
+    let second = rotate(replica, &first).await;
+    give(replica, &second, OWNER).await;
+    let third = rotate(replica, &second).await;
+    [first, second, third]
+}
+
+/// A thread that another owner got.
+async fn passed_on(replica: &Replica) -> String {
+    let new = json!({"owner": OWNER});
+    let made = once(replica, Method::POST, "/v1/threads", &new, "pass-on").await;
+    let moved = rotate(replica, &id_of(&made)).await;
+    give(replica, &moved, "another-owner").await;
+    rotate(replica, &moved).await
+}
+
+fn id_of(thread: &Value) -> String {
+    thread["id"].as_str().unwrap().to_owned()
+}
+
+async fn give(replica: &Replica, id: &str, owner: &str) {
+    let path = format!("/v1/threads/{id}");
+    let owner = json!({"owner": owner});
+    once(replica, Method::PATCH, &path, &owner, "give").await;
+}
+
+async fn rotate(replica: &Replica, id: &str) -> String {
+    let path = format!("/v1/threads/{id}/rotate");
+    let key = format!("rotate-{id}");
+    id_of(&once(replica, Method::POST, &path, &Value::Null, &key).await)
+}
+
+/// The answer to a request with that idempotency key, which is remembered.
+async fn once(replica: &Replica, method: Method, path: &str, body: &Value, key: &str) -> Value {
+    let (status, answer) = replica.send_once(method, path, body, Some(key)).await;
+    assert!(status < 300, "{path}: {status} {answer}");
+    answer
 }
 
 async fn set(replica: &Replica, id: &str, key: &str, value: &str) {
@@ -167,15 +238,13 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     // this one gives events up at once
     let first = Replica::start(&room, Duration::ZERO);
     let hook = json!({"url": receiver.url("/a"), "events": [
-        "thread.created", "thread.updated", "thread.destroyed", "kv_updated", "task_list_updated",
+        "thread.created", "thread.updated", "thread.destroyed", "thread.rotated", "kv_updated",
+        "task_list_updated", "history.appended",
     ]});
     first.ok(Method::POST, "/v1/webhooks", &hook).await;
     let new = json!({"owner": OWNER, "metadata": {"m": "mark-metadata"}});
-    let created = first
-        .send_once(Method::POST, "/v1/threads", &new, Some("create"))
-        .await;
-    assert_eq!(created.0, 201, "{created:?}");
-    let living = created.1["id"].as_str().unwrap();
+    let created = once(&first, Method::POST, "/v1/threads", &new, "create").await;
+    let living = created["id"].as_str().unwrap();
     fill(&first, living).await;
     // a change is logged once the consumer has asked for changes
     until(async || {
@@ -205,9 +274,12 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     end(&replica, &restored).await;
     let path = format!("/v1/archives/{restored}/restore");
     replica.ok(Method::POST, &path, &Value::Null).await;
+    let moved = moved(&replica).await;
+    let passed_on = passed_on(&replica).await;
     let other = replica.create("another-owner").await;
     set(&replica, &other, "mark-of-another", "mark-of-another").await;
 
+    until(async || redis.holds("mark-moved-key", "}:pending")).await;
     for (mark, kind) in PLANTED {
         assert!(redis.holds(mark, kind), "{mark} is not in {kind}");
     }
@@ -219,7 +291,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
 
     let erased = replica.erase(OWNER).await;
 
-    assert_eq!(erased["threads"], 2, "{erased}");
+    assert_eq!(erased["threads"], 3, "{erased}");
     assert_eq!(erased["archives"], 2, "{erased}");
     let assert_clean = |dump: &[u8]| {
         for mark in marks.iter().chain(&["mark-restored"]) {
@@ -244,16 +316,55 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
         has(&other) && has(living)
     })
     .await;
+    let path = format!("/v1/threads/{passed_on}");
+    let thread = replica.ok(Method::GET, &path, &Value::Null).await;
+    assert_eq!(thread["owner"], "another-owner");
     replica.events.shutdown().await;
     assert_clean(&redis.dump());
     for delivery in receiver.taken("/a") {
         let body = String::from_utf8(delivery.body.to_vec()).unwrap();
         assert!(!body.contains(OWNER), "{body}");
-        let is_its = [living, &archived, &restored]
-            .iter()
-            .any(|id| body.contains(*id));
+        let its = [living, &archived, &restored].into_iter();
+        let is_its = its
+            .chain(moved.iter().map(String::as_str))
+            .any(|id| body.contains(id));
         assert!(!is_its || !body.contains("mark-"), "{body}");
     }
+}
+
+/// Events that were trimmed leave their bytes in a block that has later ones too.
+#[tokio::test]
+async fn nor_has_it_any_of_events_that_have_left_the_log() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let redis = Dumped::start();
+    let room = redis_on(Arc::clone(&redis.0), Clock::system()).await;
+    let policy = Policy {
+        ttl: 30 * DAY,
+        ..Policy::THREAD
+    };
+    let thread = room.subject_under(policy);
+    let owner = Owner::new(OWNER).unwrap();
+    let operations = [room::set("mark-trimmed", "1"), room::set("k", "1")];
+    let create = Write {
+        operations: &operations,
+        owner: OwnerChange::Set(&owner),
+        ..thread.blank()
+    };
+    thread.write(&create).await.unwrap();
+    thread.merge(&[room::delete("mark-trimmed")]).await;
+    room.advance(2 * DAY);
+    let later = iter::repeat_with(|| room.subject())
+        .find(|later| room.bucket(later) == room.bucket(&thread))
+        .unwrap();
+    later.merge(&[room::set("k", "1")]).await;
+    room.tidy().await;
+    assert!(room.events(&thread).await.is_empty());
+    assert!(find(&redis.dump(), b"mark-trimmed").is_some());
+
+    Replica::start(&room, DAY).erase(OWNER).await;
+
+    assert!(find(&redis.dump(), b"mark-trimmed").is_none());
+    assert_eq!(room.events(&later).await.len(), 1);
 }
 
 #[test]

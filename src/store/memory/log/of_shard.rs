@@ -97,17 +97,19 @@ impl Log {
         let from = self
             .events
             .partition_point(|event| event.id.position <= after);
-        let mut rest = self.events.split_off(from);
-        let mut last = None;
-        for event in rest.drain(..limit.min(rest.len())) {
+        let end = self.events.len().min(from.saturating_add(limit));
+        let (mut kept, mut last) = (from, None);
+        for place in from..end {
+            let event = &self.events[place];
             last = Some(event.id.position);
-            if is_unwanted(&event) {
-                self.heap_bytes -= held_bytes(&event);
+            if is_unwanted(event) {
+                self.heap_bytes -= held_bytes(event);
             } else {
-                self.events.push_back(event);
+                self.events.swap(kept, place);
+                kept += 1;
             }
         }
-        self.events.append(&mut rest);
+        self.events.drain(kept..end);
         last
     }
 

@@ -65,6 +65,11 @@ impl Entry {
         self.living.as_ref()?.place()
     }
 
+    /// The thread, or one whose end is still to be logged.
+    pub(crate) fn held(&self) -> Option<&Living> {
+        self.living.as_ref()
+    }
+
     /// Whether the caller may use the thread.
     fn check_access(&self, access: Access, now_ms: u64) -> Result<(), Refusal> {
         access.check(self.living(now_ms).and_then(Living::owner_tag))

@@ -116,10 +116,12 @@ mod tests {
         HistoryItem, KeyRule, KvOperation, ScopeId, ScopeKey, ScopePolicies, ScopeValue, ScopeWrite,
     };
     use crate::domain::{
-        Access, Fingerprint, IdempotencyKey, Json, Key, MetadataChange, Operation, Owner,
-        OwnerChange, Policy, Value, Write,
+        Access, Conditions, Fingerprint, IdempotencyKey, Json, Key, MetadataChange, Operation,
+        Owner, OwnerChange, Policy, Value, Write,
     };
-    use crate::store::{Clock, Destroy, EventLog as _, Scopes as _, Store as _};
+    use crate::store::{
+        Checkpoints as _, Clock, Destroy, EventLog as _, Rotate, Scopes as _, Store as _,
+    };
 
     /// All that a store holds of threads, scopes, archives and events, as text. It shows content by its size, so that
     /// unusual sizes are found.
@@ -152,6 +154,25 @@ mod tests {
             format!("ScopeKey({size} bytes)"),
             format!("Json({} bytes)", 3_000 + size),
         ]
+    }
+
+    fn once(digest: u8) -> Conditions {
+        Conditions {
+            idempotency: Some(IdempotencyKey {
+                digest: Fingerprint([digest; 16]),
+                request: Fingerprint([2; 16]),
+            }),
+            ..Conditions::default()
+        }
+    }
+
+    /// Moves a thread; a repeat is answered under both ids.
+    async fn rotate(store: &MemoryStore, id: &ThreadId, digest: u8) -> ThreadId {
+        let rotate = Rotate {
+            conditions: once(digest),
+            tombstone: Duration::from_secs(60),
+        };
+        store.rotate(id, &rotate).await.unwrap().id
     }
 
     async fn fill(store: &MemoryStore, id: &ThreadId, owner: &Owner, size: usize) {
@@ -204,6 +225,14 @@ mod tests {
         for (id, size) in ids {
             fill(&store, id, &owner, size).await;
         }
+        let name = "name of a checkpoint";
+        let checkpoint = name.parse().unwrap();
+        store
+            .save_checkpoint(&living, Some(&checkpoint), &once(3))
+            .await
+            .unwrap();
+        let living = rotate(&store, &living, 4).await;
+        let passed_on = rotate(&store, &passed_on, 4).await;
         let destroy = Destroy {
             precondition: None,
             access: Access::All,
@@ -219,7 +248,10 @@ mod tests {
             ..Write::new(&Policy::THREAD)
         };
         store.write(&passed_on, &write).await.unwrap();
+        rotate(&store, &living, 5).await;
+        rotate(&store, &passed_on, 5).await;
         let before = dump(&store);
+        assert!(before.contains(name));
         for size in ids.iter().flat_map(|(_, size)| sizes(*size)) {
             assert!(before.contains(&size), "{size} in {before}");
         }
@@ -233,6 +265,7 @@ mod tests {
         store.forget_lives(owner.tag(), &lives).await.unwrap();
 
         let after = dump(&store);
+        assert!(!after.contains(name), "{after}");
         for size in [71, 73].into_iter().flat_map(sizes) {
             assert!(!after.contains(&size), "{size} in {after}");
         }

@@ -8,6 +8,7 @@ mod erasure;
 pub(super) mod finals;
 pub(super) mod listed;
 pub(super) mod living;
+pub(super) mod moves;
 mod owners;
 pub(super) mod places;
 pub(super) mod records;

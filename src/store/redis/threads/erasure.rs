@@ -151,7 +151,7 @@ impl RedisStore {
         Ok(with)
     }
 
-    /// Purges a log of the owner's erased lives. It is copied only if it has events of them.
+    /// Purges a log of the owner's erased lives. It is copied only if it may have events of them.
     async fn purge_bucket(
         &self,
         bucket: &Bucket,
@@ -184,7 +184,7 @@ impl RedisStore {
         }
     }
 
-    /// Whether a log has events of the owner's erased lives.
+    /// Whether a log may have events of the owner's erased lives.
     async fn has_erased(
         &self,
         bucket: &Bucket,
@@ -193,9 +193,10 @@ impl RedisStore {
     ) -> Result<bool, StoreError> {
         let mut from = from_ms.to_string();
         loop {
-            let mut cmd = Script::FindErased.call(2);
+            let mut cmd = Script::FindErased.call(3);
             cmd.arg(&bucket.log)
                 .arg(bucket.erased(owner))
+                .arg(&bucket.horizon)
                 .arg(&from)
                 .arg(PURGED)
                 .arg(PURGED_BYTES);

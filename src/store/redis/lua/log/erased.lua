@@ -2,11 +2,11 @@
 local LOOKED_AT, HEADER, LOGGED_LIFE_AT = 32, 26, 19
 local LOST_LIFE_NAMED = '-0000000000000000'
 
--- Whether an entry may name keys of an erased life. Ends and requests name none.
+-- Whether an entry may name keys of an erased life. Ends, moves and requests name none.
 local function is_unwanted(entry, erased)
   local e = entry[2][2]
   local kind = byte(e)
-  if kind == DESTROYED or kind == COMPLETED then return false end
+  if kind == DESTROYED or kind == ROTATED or kind == COMPLETED then return false end
   local id = sub(e, HEADER + 1)
   local life = fmt('%08x%08x', unpack_('>I4I4', e, LOGGED_LIFE_AT))
   if call('ZSCORE', erased, id .. '-' .. life) then return true end

@@ -127,10 +127,15 @@ local function archive_of(last, life)
   return last, call('HGET', last, 'M')
 end
 
--- Notes that a life of an owner's thread has ended, or has another owner now, so that an erasure finds all remains of
--- it: its archive, remembered answers, names of its keys in the log. The list lives as long as the last archive in it.
--- Each addition forgets up to two lives whose archives are gone.
+-- How long something can be left of a life, given how long its archive is kept: answers of a thread that goes on are
+-- forgotten within two days.
+local function remains_ms(archive_ms) return math.max(archive_ms, 172800000) end
+
+-- Notes that a life of an owner's thread has ended, or has another owner or id now, so that an erasure finds all remains
+-- of it: its archive, remembered answers, names of its keys in the log. The list lives as long as they can. Each addition
+-- forgets up to two lives whose archives are gone.
 local function list_ended(thread, id, life, tag, ahead, archive_ms)
+  archive_ms = remains_ms(archive_ms)
   local list = owned_key(thread, ':oa:', tag)
   local old = call('ZRANGEBYSCORE', list, '-inf', now(ahead) - archive_ms, 'LIMIT', 0, 2)
   for _, member in ipairs(old) do

@@ -31,6 +31,8 @@
 --   :o:TAG     the threads of an owner, by their last write, and :c:TAG, by their first
 --   :oa:TAG    lives of an owner's threads that have ended, or got another owner, as ID-LIFE by that time: see
 --              log.lua
+--   :v:LIFE    the ids of a life that has moved, by when it left them, while something can be left under them; the one
+--              that it has now is the last
 --   :oe:TAG    lives that were erased, by the time of their first write, while the log may name their keys; life 0
 --              is one whose data was lost until then
 --   :e         the log, a stream of entries as log_event in log.lua writes them
