@@ -1,8 +1,11 @@
 //! Commands that ask a running server.
 
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use super::remote::threads::ThreadQuery;
+use super::remote::threads::{ForkRequest, ThreadQuery};
 
 /// A command for a running server.
 #[derive(Debug)]
@@ -34,6 +37,18 @@ pub(super) enum RemoteCommand {
         is_confirmed: bool,
         is_json: bool,
     },
+    ForkThread {
+        request: ForkRequest,
+        is_json: bool,
+    },
+    Export {
+        owner: Option<String>,
+        resume: Option<PathBuf>,
+    },
+    Import {
+        if_exists: Option<String>,
+        is_json: bool,
+    },
     ListWebhooks,
     FailedOfWebhook {
         id: String,
@@ -45,7 +60,7 @@ pub(super) enum RemoteCommand {
 }
 
 /// The commands that ask a running server.
-pub(super) fn commands() -> [clap::Command; 4] {
+pub(super) fn commands() -> [clap::Command; 6] {
     let server = Arg::new("server")
         .long("server")
         .value_name("URL")
@@ -83,20 +98,71 @@ pub(super) fn commands() -> [clap::Command; 4] {
         .long("json")
         .action(ArgAction::SetTrue)
         .help("Print JSON instead of a table");
+    let owner = |help: &'static str| {
+        Arg::new("owner")
+            .long("owner")
+            .value_name("OWNER")
+            .help(help)
+    };
+    let export = clap::Command::new("export")
+        .about("Print all threads, one document per line; short: `threadkeep export`")
+        .arg(owner("Print only threads of this owner"))
+        .arg(
+            Arg::new("resume")
+                .long("resume")
+                .value_name("FILE")
+                .value_parser(ValueParser::path_buf())
+                .help("Write to this file, and continue an interrupted export into it"),
+        )
+        .arg(json.clone().help("No effect: documents are JSON already"));
+    let import = clap::Command::new("import")
+        .about("Create the threads of an export from standard input; short: `threadkeep import`")
+        .arg(
+            Arg::new("if-exists")
+                .long("if-exists")
+                .value_name("THEN")
+                .value_parser(["skip", "replace"])
+                .help("Skip or replace threads that exist [default: stop at the first one]"),
+        )
+        .arg(json.clone().help("Print the counts as JSON"));
+    let fork = clap::Command::new("fork")
+        .about("Copy a thread to a new id, and print the copy")
+        .arg(id("THREAD ID", "Id of the thread to copy"))
+        .arg(
+            Arg::new("new-id")
+                .long("id")
+                .value_name("THREAD ID")
+                .help("Id of the copy [default: a random one]"),
+        )
+        .arg(owner("Owner of the copy [default: that of the thread]"))
+        .arg(
+            Arg::new("checkpoint")
+                .long("checkpoint")
+                .value_name("NUMBER")
+                .value_parser(value_parser!(u32))
+                .help("Copy state and metadata of this checkpoint"),
+        )
+        .arg(
+            Arg::new("metadata")
+                .long("metadata")
+                .value_name("JSON")
+                .help("Metadata of the copy, an object [default: that of the thread]"),
+        )
+        .arg(
+            many("include", "PART")
+                .value_parser(["state", "scope", "history"])
+                .help("Copy only this part; repeat it for more parts [default: all]"),
+        )
+        .arg(json.clone());
     [
         group("threads")
-            .about("List, show and erase threads of a running server")
+            .about("List, show, fork, erase, export and import threads of a running server")
             .subcommand(
                 clap::Command::new("list")
                     .about(
                         "Print threads, one per line: those of an owner newest first, or all by id",
                     )
-                    .arg(
-                        Arg::new("owner")
-                            .long("owner")
-                            .value_name("OWNER")
-                            .help("Print only threads of this owner"),
-                    )
+                    .arg(owner("Print only threads of this owner"))
                     .arg(
                         Arg::new("order")
                             .long("order")
@@ -139,8 +205,14 @@ pub(super) fn commands() -> [clap::Command; 4] {
                             .action(ArgAction::SetTrue)
                             .help("Do not ask for a confirmation"),
                     )
-                    .arg(json),
-            ),
+                    .arg(json.clone()),
+            )
+            .subcommand(fork)
+            .subcommand(export.clone())
+            .subcommand(import.clone()),
+        // short for those of `threads`, which list them
+        export.arg(server.clone()).hide(true),
+        import.arg(server.clone()).hide(true),
         group("events")
             .about("Print the events of a running server")
             .subcommand(
@@ -180,7 +252,7 @@ pub(super) fn commands() -> [clap::Command; 4] {
     ]
 }
 
-/// Reads a command of two words, which are those of [`commands`].
+/// Reads a command of a group, which are those of [`commands`].
 pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCommand {
     let text = |name| matches.get_one::<String>(name).cloned();
     let id = || text("id").unwrap_or_default();
@@ -197,6 +269,25 @@ pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCom
         ("threads", "erase") => RemoteCommand::EraseThreads {
             owner: text("owner").unwrap_or_default(),
             is_confirmed: flag("yes"),
+            is_json: flag("json"),
+        },
+        ("threads", "fork") => RemoteCommand::ForkThread {
+            request: ForkRequest {
+                source: id(),
+                id: text("new-id"),
+                owner: text("owner"),
+                checkpoint: matches.get_one("checkpoint").copied(),
+                metadata: text("metadata"),
+                include: all("include"),
+            },
+            is_json: flag("json"),
+        },
+        ("threads", "export") => RemoteCommand::Export {
+            owner: text("owner"),
+            resume: matches.get_one::<PathBuf>("resume").cloned(),
+        },
+        ("threads", "import") => RemoteCommand::Import {
+            if_exists: text("if-exists"),
             is_json: flag("json"),
         },
         ("threads", _) => RemoteCommand::ListThreads {

@@ -7,6 +7,7 @@ use super::heap::{self, Heap};
 use super::idempotency::Fingerprint;
 use super::json::text::Json;
 use super::scope::ScopeId;
+use super::threads::image::Origin;
 use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
 
@@ -104,6 +105,11 @@ pub enum EventKind {
         /// The place of the last item.
         last_seq: u64,
     },
+    /// A thread began as a copy of another one. Its creation is the event before.
+    Forked {
+        /// The source and its version.
+        origin: Origin,
+    },
 }
 
 /// A request that has ended.
@@ -147,13 +153,15 @@ pub enum EventType {
     TaskListUpdated,
     /// `history.appended`
     HistoryAppended,
+    /// `thread.forked`
+    ThreadForked,
 }
 
 /// The text is not the type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an event type is thread.created, thread.updated, thread.destroyed, thread.rotated, \
-     session.completed, kv_updated, task_list_updated or history.appended"
+     session.completed, kv_updated, task_list_updated, history.appended or thread.forked"
 )]
 pub struct EventTypeError;
 
@@ -179,6 +187,7 @@ impl Event {
             EventKind::KvUpdated { .. } => EventType::KvUpdated,
             EventKind::TaskListUpdated => EventType::TaskListUpdated,
             EventKind::HistoryAppended { .. } => EventType::HistoryAppended,
+            EventKind::Forked { .. } => EventType::ThreadForked,
         }
     }
 
@@ -229,7 +238,8 @@ impl Heap for Event {
             EventKind::Destroyed { .. }
             | EventKind::Rotated { .. }
             | EventKind::TaskListUpdated
-            | EventKind::HistoryAppended { .. } => 0,
+            | EventKind::HistoryAppended { .. }
+            | EventKind::Forked { .. } => 0,
         };
         self.subject.heap_bytes() + told
     }
@@ -237,7 +247,7 @@ impl Heap for Event {
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
         Self::ThreadDestroyed,
@@ -246,6 +256,7 @@ impl EventType {
         Self::KvUpdated,
         Self::TaskListUpdated,
         Self::HistoryAppended,
+        Self::ThreadForked,
     ];
 
     /// Its name.
@@ -260,6 +271,7 @@ impl EventType {
             Self::KvUpdated => "kv_updated",
             Self::TaskListUpdated => "task_list_updated",
             Self::HistoryAppended => "history.appended",
+            Self::ThreadForked => "thread.forked",
         }
     }
 }

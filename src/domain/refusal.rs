@@ -119,6 +119,9 @@ pub enum Refusal {
         /// Index of the operation.
         operation: usize,
     },
+    /// There is a thread of that id.
+    #[error("the thread exists already")]
+    ThreadExists,
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,

@@ -54,6 +54,13 @@ pub async fn cloud_event(
             &mut json,
             format_args!(r#","first_seq":{first_seq},"last_seq":{last_seq}"#),
         ),
+        EventKind::Forked { origin } => push(
+            &mut json,
+            format_args!(
+                r#","forked_from":{{"thread_id":"{}","version":{}}}"#,
+                origin.id, origin.version
+            ),
+        ),
     }
     json.push_str("}}");
     Ok(json)

@@ -25,8 +25,8 @@ use crate::events::Events;
 use crate::identity::{ApiKeys, Behalf, Identity};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
-    TurnService,
+    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
+    ThreadService, TurnService,
 };
 use crate::webhooks::Webhooks;
 
@@ -59,6 +59,8 @@ pub struct Api {
     pub checkpoints: CheckpointService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,
+    /// Threads as a whole.
+    pub images: ImageService,
     /// Lists of threads, and their owners.
     pub owners: OwnerService,
     /// Archives of ended threads.

@@ -42,6 +42,7 @@ pub use traits::checkpoints::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints,
 };
 pub use traits::erasure::{Erased, ErasedLife, Erasure};
+pub use traits::images::{Images, Imported};
 pub use traits::kv::{
     Entry, EntryHead, EntryPage, EntryRange, EntryTerms, IdleEnd, KeyOrder, NOTED, NamespaceChange,
     NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, Usage,

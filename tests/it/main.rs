@@ -16,6 +16,8 @@ mod connections;
 mod corrupt;
 #[cfg(feature = "redis")]
 mod costs;
+#[cfg(feature = "redis")]
+mod crashes;
 mod differential;
 mod documents;
 mod erasure;

@@ -1,7 +1,9 @@
 //! Threads, and the meaning of operations on them.
 
 pub(super) mod checkpoint;
+pub(super) mod checkpoint_image;
 pub(super) mod document;
+pub(super) mod image;
 pub(super) mod key;
 pub(super) mod named_secrets;
 pub(super) mod operation;

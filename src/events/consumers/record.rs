@@ -105,7 +105,9 @@ impl Record {
 mod tests {
     use super::*;
     use crate::domain::scope::ScopeId;
-    use crate::domain::{Completed, EndReason, EventId, EventKind, Json, Life, Position, ThreadId};
+    use crate::domain::{
+        Completed, EndReason, EventId, EventKind, Json, Life, Origin, Position, ThreadId,
+    };
 
     fn event(kind: EventKind) -> Event {
         Event {
@@ -165,6 +167,12 @@ mod tests {
             EventKind::HistoryAppended {
                 first_seq: 1,
                 last_seq: u64::MAX,
+            },
+            EventKind::Forked {
+                origin: Origin {
+                    id: "thrd_0123456789abcdef0123456789abcdef".parse().unwrap(),
+                    version: 9,
+                },
             },
         ] {
             let record = Record {

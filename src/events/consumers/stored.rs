@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::domain::scope::ScopeId;
-use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life};
+use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life, Origin};
 
 /// An event as JSON. Keys stand in it as their own text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub(super) struct StoredEvent<'a> {
     /// The places of the first and of the last appended item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     appended: Option<(u64, u64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<StoredOrigin<'a>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,6 +52,12 @@ struct StoredCompletion<'a> {
     id: Cow<'a, str>,
     status: u16,
     duration_ms: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredOrigin<'a> {
+    id: Cow<'a, str>,
+    version: u64,
 }
 
 impl<'a> From<&'a Event> for StoredEvent<'a> {
@@ -72,6 +80,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             to: None,
             session: None,
             appended: None,
+            origin: None,
         };
         match &event.kind {
             EventKind::Created { keys, restored } => Self {
@@ -104,6 +113,13 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
                 last_seq,
             } => Self {
                 appended: Some((*first_seq, *last_seq)),
+                ..base
+            },
+            EventKind::Forked { origin } => Self {
+                origin: Some(StoredOrigin {
+                    id: origin.id.as_str().into(),
+                    version: origin.version,
+                }),
                 ..base
             },
             EventKind::Completed(completed) => Self {
@@ -152,6 +168,15 @@ impl StoredEvent<'_> {
                 EventKind::HistoryAppended {
                     first_seq,
                     last_seq,
+                }
+            }
+            EventType::ThreadForked => {
+                let origin = self.origin?;
+                EventKind::Forked {
+                    origin: Origin {
+                        id: origin.id.parse().ok()?,
+                        version: origin.version,
+                    },
                 }
             }
             EventType::SessionCompleted => {

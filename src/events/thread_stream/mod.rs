@@ -347,7 +347,10 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
             is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)
         }
         EventKind::Rotated { .. } => is_of_life && event.version == known_version,
-        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
+        EventKind::Completed(_)
+        | EventKind::KvUpdated { .. }
+        | EventKind::TaskListUpdated
+        | EventKind::Forked { .. } => true,
     }
 }
 
@@ -360,10 +363,14 @@ fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
     let position = event.id.position;
     let known = ThreadCursor { position, ..known };
     match event.kind {
-        // a history comes back with its thread
+        // a history comes back with its thread, or along with an imported one
         EventKind::Created { restored, .. } => ThreadCursor {
             stamp,
-            next_seq: if restored { 0 } else { 1 },
+            next_seq: u64::from(!restored && event.version == 1),
+            ..known
+        },
+        EventKind::Forked { .. } => ThreadCursor {
+            next_seq: 0,
             ..known
         },
         EventKind::Updated { .. } => ThreadCursor { stamp, ..known },

@@ -113,6 +113,8 @@ problems! {
     BackEndProblems = "400" "401" "403" "406" "503";
     /// Refusals of any operation on an entry or a namespace.
     EntryProblems = "400" "401" "403" "503";
+    /// Refusals of an import, besides those of its body and of any operation for back ends.
+    ImportProblems = "409" "410" "422" "429";
     /// Refusals of a body.
     BodyProblems = "413" "415";
     /// Refusals of a request that needs no credential and no store.

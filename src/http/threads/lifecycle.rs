@@ -65,16 +65,7 @@ pub(crate) async fn create_thread(
         reserves_keys(&api, &request),
     );
     let written = threads.create(&id, new, conditions.options).await?;
-    let signed_id = api.identity.signed_id(&id);
-    let object =
-        object(threads.policy(), &id, &written).signed(signed_id.to_str().unwrap_or_default());
-    let mut response = respond(StatusCode::CREATED, &written, object.to_json());
-    let headers = response.headers_mut();
-    headers.insert(THREAD_ID, signed_id);
-    if let Ok(location) = format!("/v1/threads/{id}").try_into() {
-        headers.insert(LOCATION, location);
-    }
-    Ok(response)
+    Ok(created(&api, &id, &written))
 }
 
 /// Read a thread without its state
@@ -182,6 +173,20 @@ pub(crate) async fn delete_thread(
     builder.insert_header((ETAG, etag(Stamp::default())));
     mark_replay(&mut builder, destroyed.replayed);
     Ok(builder.finish())
+}
+
+/// The answer with a new thread.
+pub(super) fn created(api: &Api, id: &ThreadId, written: &Written) -> HttpResponse {
+    let signed_id = api.identity.signed_id(id);
+    let object = object(api.service.policy(), id, written);
+    let object = object.signed(signed_id.to_str().unwrap_or_default());
+    let mut response = respond(StatusCode::CREATED, written, object.to_json());
+    let headers = response.headers_mut();
+    headers.insert(THREAD_ID, signed_id);
+    if let Ok(location) = format!("/v1/threads/{id}").try_into() {
+        headers.insert(LOCATION, location);
+    }
+    response
 }
 
 /// The object of a thread that was written to.

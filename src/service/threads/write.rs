@@ -287,6 +287,26 @@ impl ThreadService {
         }
     }
 
+    /// Whether owners may have a limited number of threads.
+    pub(crate) fn limits_owners(&self) -> bool {
+        self.owner_limit.is_some()
+    }
+
+    /// Makes a whole thread of that owner, if there is a place for it.
+    pub(crate) async fn with_place<T>(
+        &self,
+        owner: Option<&Owner>,
+        making: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, ServiceError> {
+        match (&self.owner_limit, owner) {
+            (Some(limit), Some(owner)) => {
+                let limit = limit.for_whole_threads();
+                limit.with_place(owner.tag(), making).await
+            }
+            _ => Ok(making.await?),
+        }
+    }
+
     /// The conditions of a change that is no write to the state.
     pub(crate) fn conditions(&self, options: WriteOptions) -> Conditions {
         Conditions {

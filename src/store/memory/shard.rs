@@ -236,6 +236,11 @@ impl Shard {
         Some(erased)
     }
 
+    /// All that is known of an id.
+    pub(super) fn entry(&self, id: &ThreadId) -> Option<&Entry> {
+        self.slots.get(id)
+    }
+
     /// The entries of the ids behind that one, in order.
     pub(super) fn after(&self, id: &ThreadId) -> impl Iterator<Item = (&ThreadId, &Entry)> {
         self.slots.after(id)

@@ -304,6 +304,11 @@ impl Bucket {
         format!("{}:oe:{owner}", self.start)
     }
 
+    /// The beginning of the names of what an import prepares.
+    pub(super) fn prepared(&self, import: [u8; 16]) -> String {
+        [&self.start, ":m:", &hex::encode(import)].concat()
+    }
+
     /// There while a thread is watched.
     pub(super) fn watch(&self, id: &ThreadId) -> String {
         self.name(":w:", id)

@@ -5,6 +5,7 @@ pub(super) mod archives;
 pub(super) mod backend;
 pub(super) mod checkpoints;
 pub(super) mod erasure;
+pub(super) mod images;
 pub(super) mod kv;
 pub(super) mod leases;
 pub(super) mod ledgers;

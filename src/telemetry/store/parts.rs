@@ -13,19 +13,20 @@ use super::ObservedStore;
 use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, IdempotencyKey, Key,
-    Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName, Slice, Stamp,
-    TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
+    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
+    Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
+    Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
     CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed, Due, Entry,
     EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found,
-    Heads, Heard, HistoryFrom, HistoryPage, Holding, Leases, Ledger, LedgerChange, LedgerSignals,
-    Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange, NamespacePage, NamespacePlace,
-    NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates,
-    Reading, Reaped, Registry, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store,
-    StoreError, ThreadOrder, ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Heads, Heard, HistoryFrom, HistoryPage, Holding, Images, Imported, Leases, Ledger,
+    LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
+    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
+    Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, Rotate, Rotated, ScopeEnd,
+    ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Turns, Upkeep,
+    Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -157,6 +158,15 @@ measured! {
         erased_lives(owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
         purge_log(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
         forget_lives(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
+    }
+}
+
+measured! {
+    Images as images {
+        export(id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError>;
+        import(id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> => imported;
+        fork(source: &ThreadId, id: &ThreadId, fork: &Fork<'_>)
+            -> Result<Written, WriteError> => written;
     }
 }
 

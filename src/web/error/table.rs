@@ -245,6 +245,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::KeyReserved { operation } => {
             row(StatusCode::FORBIDDEN, "key_reserved").with("operation", operation)
         }
+        Refusal::ThreadExists => ServiceError::ThreadExists.problem(),
         Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
         Refusal::ThreadNotFound => Problem::new(
             StatusCode::NOT_FOUND,

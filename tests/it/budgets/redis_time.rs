@@ -296,3 +296,43 @@ async fn a_page_of_an_owners_threads_costs_redis_little_and_holds_it_for_moments
             .await;
     }
 }
+
+#[tokio::test]
+async fn forks_exports_and_imports_of_large_threads_hold_redis_for_moments() {
+    const ITEMS: usize = 5_000;
+    let scene = Scene::start();
+    let thread = scene.thread(&object("k", KEYS, "0")).await;
+    for first in (0..ITEMS).step_by(1_000) {
+        let item = |id| format!(r#"{{"id":"{id}","value":1}}"#);
+        let items: Vec<_> = (first..first + 1_000).map(item).collect();
+        let items = format!(r#"{{"items":[{}]}}"#, items.join(","));
+        thread.post("history", &items).ok().await;
+    }
+    for _ in 0..30 {
+        thread.post("checkpoints", "{}").ok().await;
+    }
+    let large = scene.thread(&format!(r#"{{"k":{}}}"#, ones(500_000))).await;
+    for _ in 0..4 {
+        large.post("checkpoints", "{}").ok().await;
+    }
+    let client = scene.server.client();
+
+    for thread in [&thread, &large] {
+        let path = format!("/v1/threads/{}/export", thread.id);
+        let document = client.get(&path).bearer(API_SECRET).ok().await.text();
+        let export = async |(): &()| {
+            client.get(&path).bearer(API_SECRET).ok().await;
+        };
+        let fork = async |(): &()| {
+            thread.post("fork", "{}").ok().await;
+        };
+        let import = async |(): &()| {
+            let import = client.post("/v1/threads/import?if_exists=replace");
+            import.bearer(API_SECRET).json(&document).ok().await;
+        };
+        let redis = &scene.redis;
+        redis.assert_each_below(MOST, async || (), export).await;
+        redis.assert_each_below(MOST, async || (), fork).await;
+        redis.assert_each_below(MOST, async || (), import).await;
+    }
+}

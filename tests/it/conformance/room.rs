@@ -18,8 +18,8 @@ use threadkeep::events::Events;
 use threadkeep::http::{Api, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
-    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
-    TurnService,
+    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
+    ThreadService, TurnService,
 };
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
@@ -187,6 +187,12 @@ impl Room {
         (threads, scopes)
     }
 
+    /// Threads as a whole.
+    pub(crate) fn images(&self) -> ImageService {
+        let (images, buckets) = (Arc::clone(&self.backend), Arc::clone(&self.backend));
+        ImageService::new(images as _, buckets as _, ScopePolicies::DEFAULT)
+    }
+
     /// The API over the store, with the api key `secret`.
     pub(crate) fn api(&self, events: Events, webhooks: WebhookSettings) -> Api {
         let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
@@ -200,6 +206,7 @@ impl Room {
             checkpoints: CheckpointService::new(Arc::clone(&self.backend) as _, service.clone()),
             service,
             scopes,
+            images: self.images(),
             owners: OwnerService::new(Arc::clone(&self.backend) as _),
             archives: ArchiveService::new(Arc::clone(&self.backend) as _, Policy::THREAD),
             namespaces: NamespaceService::new(Arc::clone(&self.backend) as _, EntryPolicy::DEFAULT),

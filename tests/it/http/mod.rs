@@ -71,6 +71,7 @@ mod events;
 mod exactness;
 mod examples;
 mod expiry;
+mod forks;
 mod headers;
 mod history;
 mod history_changes;
@@ -80,6 +81,7 @@ mod jwks;
 mod limits;
 mod logs;
 mod many_streams;
+mod moving;
 mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;

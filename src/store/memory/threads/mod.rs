@@ -6,6 +6,7 @@ pub(super) mod checkpoints;
 pub(super) mod entry;
 mod erasure;
 pub(super) mod finals;
+mod images;
 pub(super) mod listed;
 pub(super) mod living;
 pub(super) mod moves;

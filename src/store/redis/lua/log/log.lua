@@ -1,11 +1,11 @@
 -- Shared by the scripts that log events, and those that end threads.
-local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED = 1, 2, 3, 4, 5, 6, 7, 8
+local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED, FORKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
 -- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or other data of the
--- type. The last is the text of the scope, if it has no thread.
+-- type. The last is the text of the scope, if it has no thread. Of a fork `k` has id and version of the source.
 -- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed, 2 expired and its data
 -- lost, 3 erased.
 -- Returns the time of its place in the log, which does not go back when the clock does.

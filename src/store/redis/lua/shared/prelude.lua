@@ -45,6 +45,9 @@
 --   :k: :y: :z: :j: scopes: see scope.lua
 --   :p:ID      the checkpoints of a thread, and :p:ID:N each of them: see checkpoints.lua
 --   :l:ID:NAME counters of a thread's or another scope's rate limits: see rates.lua
+--   :m:NAME:KIND what an import prepares, of one name for all calls of one import: `t` its thread, `k` the scope, `y` the
+--              history, `z` the ids of that, `p` the index of the checkpoints and `p:N` each of them; each with an expiry of
+--              a minute
 --   :w:ID      exists while a thread is watched, so that a life which begins meanwhile is too
 -- Names in capitals are constants, which are replaced by their values when scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
