@@ -72,11 +72,11 @@ pub(crate) async fn get_owner(
 
 /// Erase an owner
 ///
-/// Ends the owner's threads for good and deletes their scopes and histories, checkpoints, archives, remembered responses, and
-/// what the log and pending or failed deliveries tell of them. Each thread's end is an event with the reason `erased`,
-/// and its id rejects writes with 410 for the tombstone time. Threads that a client creates for the owner meanwhile are
-/// erased too, or stay as new threads. The call takes most of a request's time limit at most; then the erasure goes on
-/// without it.
+/// Ends the owner's threads for good and deletes their scopes and histories, checkpoints, archives, remembered
+/// responses, and what the log and pending or failed deliveries tell of them. Each thread's end is an event with the
+/// reason `erased`, and its id rejects writes with 410 for the tombstone time. Threads that a client creates for the owner
+/// meanwhile are erased too, or stay as new threads. The call takes most of a request's time limit at most; then the
+/// erasure goes on without it.
 #[utoipa::path(
     delete,
     path = "/v1/owners/{owner}",
