@@ -107,8 +107,8 @@ pub enum EventKind {
     },
     /// A thread began as a copy of another one. Its creation is the event before.
     Forked {
-        /// The source and its version.
-        origin: Origin,
+        /// The source and its version; boxed, since it would make all events larger.
+        origin: Box<Origin>,
     },
 }
 
@@ -238,8 +238,8 @@ impl Heap for Event {
             EventKind::Destroyed { .. }
             | EventKind::Rotated { .. }
             | EventKind::TaskListUpdated
-            | EventKind::HistoryAppended { .. }
-            | EventKind::Forked { .. } => 0,
+            | EventKind::HistoryAppended { .. } => 0,
+            EventKind::Forked { .. } => heap::array::<Origin>(1),
         };
         self.subject.heap_bytes() + told
     }

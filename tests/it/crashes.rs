@@ -207,7 +207,7 @@ async fn a_thread_has_one_id_wherever_its_rotation_is_killed() {
         assert_eq!(status, 200, "{cut:?} {rotated}");
         let new = id_of(&rotated);
         assert_ne!(new, id);
-        assert_eq!(other.owned().await, [new.clone()]);
+        assert_eq!(other.owned().await, [&*new]);
         assert_eq!(other.content(&new).await, content);
         let state = format!("/v1/threads/{id}/state/k");
         let (status, late) = other.send(Method::PUT, &state, "2", None).await;
@@ -292,7 +292,7 @@ async fn a_thread_is_replaced_whole_or_stays_wherever_an_import_is_killed() {
         let found = other.content(&id).await;
         let after = content(&document, &id);
         assert!(found == before || found == after, "{cut:?} {found}");
-        assert_eq!(other.owned().await, [id.clone()]);
+        assert_eq!(other.owned().await, [&*id]);
         let (status, imported) = import(&other).await;
         assert_eq!(status, 201, "{cut:?} {imported}");
         assert_eq!(other.content(&id).await, after);

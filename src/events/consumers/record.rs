@@ -169,10 +169,10 @@ mod tests {
                 last_seq: u64::MAX,
             },
             EventKind::Forked {
-                origin: Origin {
+                origin: Box::new(Origin {
                     id: "thrd_0123456789abcdef0123456789abcdef".parse().unwrap(),
                     version: 9,
-                },
+                }),
             },
         ] {
             let record = Record {

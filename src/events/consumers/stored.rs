@@ -173,10 +173,10 @@ impl StoredEvent<'_> {
             EventType::ThreadForked => {
                 let origin = self.origin?;
                 EventKind::Forked {
-                    origin: Origin {
+                    origin: Box::new(Origin {
                         id: origin.id.parse().ok()?,
                         version: origin.version,
-                    },
+                    }),
                 }
             }
             EventType::SessionCompleted => {

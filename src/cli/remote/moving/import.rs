@@ -178,5 +178,5 @@ fn read_line(input: &mut impl BufRead) -> Result<Option<Bytes>, CliError> {
 fn input_bytes() -> Option<u64> {
     let input = io::stdin().as_fd().try_clone_to_owned().ok()?;
     let metadata = File::from(input).metadata().ok()?;
-    metadata.is_file().then(|| metadata.len())
+    metadata.is_file().then_some(metadata.len())
 }

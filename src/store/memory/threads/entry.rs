@@ -350,6 +350,7 @@ impl Entry {
         };
         step.log(&mut new, kind);
         if let Some(origin) = import.origin {
+            let origin = Box::new(origin);
             step.log(&mut new, EventKind::Forked { origin });
         }
         self.tombstone_ends_ms = 0;

@@ -112,7 +112,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
                 to: more.parse().map_err(|_| CORRUPT)?,
             },
             (9, _) => EventKind::Forked {
-                origin: read_origin(more)?,
+                origin: Box::new(read_origin(more)?),
             },
             _ => return Err(CORRUPT),
         },
