@@ -139,7 +139,7 @@ fn push_end(
 ) -> Result<(), StoreError> {
     let name = reason.as_str();
     push(json, format_args!(r#","reason":"{name}""#));
-    let Some(Archive { head, state }) = left else {
+    let Some(Archive { head, state, .. }) = left else {
         json.push_str(r#","metadata":null"#);
         if reason != EndReason::Erased {
             json.push_str(r#","state_lost":true"#);
@@ -246,6 +246,7 @@ mod tests {
                 history: HistorySummary::EMPTY,
                 checkpoints: Vec::new(),
             },
+            owner: None,
             state: state.into(),
         }))
     }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::ServiceError;
-use crate::domain::{Life, Policy, Refusal, Thread, ThreadId};
+use super::{ServiceError, ThreadService};
+use crate::domain::{Life, Refusal, Thread, ThreadId};
 use crate::store::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 
-/// The archives of a store, and the policy that a thread lives under when it comes back.
+/// The archives of a store, and the threads that come back from there.
 #[derive(Debug, Clone)]
 pub struct ArchiveService {
     archives: Arc<dyn Archives>,
-    policy: Arc<Policy>,
+    threads: ThreadService,
 }
 
 /// Archives that are read at once. Threads of the socket may have 128 KiB of metadata, so that these have
@@ -22,11 +22,8 @@ const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 impl ArchiveService {
     /// A service over a store, which bounds its own calls.
     #[must_use]
-    pub fn new(archives: Arc<dyn Archives>, policy: Policy) -> Self {
-        Self {
-            archives,
-            policy: Arc::new(policy),
-        }
+    pub fn new(archives: Arc<dyn Archives>, threads: ThreadService) -> Self {
+        Self { archives, threads }
     }
 
     /// The archive of a life, or of the one that ended last.
@@ -70,11 +67,20 @@ impl ArchiveService {
     /// Brings a life of a thread back, or the last one that ended.
     ///
     /// # Errors
-    /// [`ServiceError::ArchiveNotFound`], [`ServiceError::ThreadExists`] when it lives, or
-    /// [`ServiceError::Store`].
+    /// [`ServiceError::ArchiveNotFound`], [`ServiceError::ThreadExists`] when it lives, [`ServiceError::Refused`] when its
+    /// owner has too many threads, or [`ServiceError::Store`].
     pub async fn restore(&self, id: &ThreadId, life: Option<Life>) -> Result<Thread, ServiceError> {
-        let restored = self.archives.restore(id, life, &self.policy).await;
-        match restored.map_err(Into::into) {
+        let policy = self.threads.policy();
+        let restored = if self.threads.limits_owners() {
+            // no other life, since the place is for this one's owner
+            let Archive { head, owner, .. } = self.get(id, life).await?;
+            let restoring = self.archives.restore(id, Some(head.life), policy);
+            self.threads.with_place(owner, restoring).await
+        } else {
+            let restored = self.archives.restore(id, life, policy).await;
+            restored.map_err(Into::into)
+        };
+        match restored {
             Ok(thread) => thread.ok_or(ServiceError::ArchiveNotFound),
             Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
                 Err(ServiceError::ThreadExists)
@@ -94,7 +100,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::{Json, MetadataChange, Write};
+    use crate::domain::{Json, MetadataChange, Policy, Write};
     use crate::store::{Clock, Destroy, MemoryStore, Store as _};
 
     #[tokio::test]
@@ -125,7 +131,8 @@ mod tests {
             store.write(&id, &write).await.unwrap();
             store.destroy(&id, &destroy).await.unwrap();
         }
-        let archives = ArchiveService::new(Arc::new(store), policy);
+        let threads = ThreadService::new(Arc::new(store.clone()), policy, Duration::ZERO);
+        let archives = ArchiveService::new(Arc::new(store), threads);
 
         let mut pages = Vec::new();
         let mut next = Some(ArchivePlace {

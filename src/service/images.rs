@@ -109,7 +109,7 @@ impl ImageService {
         };
         let importing = async { self.images.import(id, &placed).await };
         threads
-            .with_place(image.thread.owner.as_ref(), importing)
+            .with_place(image.thread.owner.as_ref().map(Owner::tag), importing)
             .await
     }
 
@@ -158,7 +158,7 @@ impl ImageService {
             ..fork
         };
         let forking = async { self.images.fork(source, id, &placed).await };
-        threads.with_place(owner, forking).await
+        threads.with_place(owner.map(Owner::tag), forking).await
     }
 
     /// The first of these ids, given by their number, that is in the bucket of a thread, where a copy costs least.

@@ -86,7 +86,7 @@ pub(crate) async fn get_archive(
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
     let id = id_of(&request)?;
-    let Archive { head, state } = api.archives.get(&id, life).await?;
+    let Archive { head, state, .. } = api.archives.get(&id, life).await?;
     let object = ArchiveObject::of(&head, api.events.public_url());
     let mut body = serde_json::to_vec(&object).expect("text and numbers always serialize");
     // the text of the state is copied, never parsed

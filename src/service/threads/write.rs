@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::effort::Effort;
 use crate::domain::scope::HistoryLimit;
 use crate::domain::{
-    Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, Precondition,
-    Refusal, ThreadId, Write, Written, merge_json,
+    Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
+    Precondition, Refusal, ThreadId, Write, Written, merge_json,
 };
 use crate::service::{ServiceError, ThreadService, WriteOptions};
 use crate::store::{Destroy, Destroyed, Rotate, Rotated, StoreError, WriteError, millis};
@@ -295,13 +295,13 @@ impl ThreadService {
     /// Makes a whole thread of that owner, if there is a place for it.
     pub(crate) async fn with_place<T>(
         &self,
-        owner: Option<&Owner>,
+        owner: Option<OwnerTag>,
         making: impl Future<Output = Result<T, WriteError>>,
     ) -> Result<T, ServiceError> {
         match (&self.owner_limit, owner) {
             (Some(limit), Some(owner)) => {
                 let limit = limit.for_whole_threads();
-                limit.with_place(owner.tag(), making).await
+                limit.with_place(owner, making).await
             }
             _ => Ok(making.await?),
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::scope::HistorySummary;
-use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
+use crate::domain::{EndReason, Json, Life, OwnerTag, Policy, Thread, ThreadId};
 use crate::store::{StoreError, WriteError};
 
 /// The archive of a life of a thread, without its state.
@@ -37,8 +37,10 @@ pub struct ArchiveHead {
 /// The archive of a life of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
-    /// All but the state.
+    /// All but the owner and the state.
     pub head: ArchiveHead,
+    /// The owner of the thread.
+    pub owner: Option<OwnerTag>,
     /// The final state as compact JSON, its keys sorted by their bytes.
     pub state: Bytes,
 }

@@ -660,6 +660,15 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     assert_eq!(end.send().await.status, 204);
     let bind = unbound.put("state/k", "2").header("x-user", &ann);
     bind.ok().await;
+
+    let path = format!("/v1/archives/{id}/restore");
+    let restore = || by_key(&client, Method::POST, &path);
+    restore().refused(409, "too_many_threads").await;
+    assert_eq!(
+        own.delete("").header("x-user", &ann).send().await.status,
+        204
+    );
+    assert_eq!(restore().ok().await.json()["owner"], *ann);
 }
 
 async fn an_erased_owner_is_gone_and_its_ids_refuse_writes(backend: Backend) {

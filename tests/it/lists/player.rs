@@ -192,7 +192,7 @@ impl Player {
             let left = self.backend.get_final(id, life).await.unwrap();
             found = found.or(left.map(|left| (id, left)));
         }
-        let (id, Archive { head, state }) = found?;
+        let (id, Archive { head, state, .. }) = found?;
         let archive = self.backend.get_archive(id, Some(life)).await.unwrap();
         Some(format!(
             "{place} v{} {} {} {} {} {:?} {}",

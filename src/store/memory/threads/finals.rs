@@ -92,6 +92,7 @@ impl Final {
         self.living.document.write_json(&mut state);
         Archive {
             head: self.head(id),
+            owner: self.living.owner_tag(),
             state: state.into(),
         }
     }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::meta::{Meta, take};
-use super::{arguments, replies, state};
+use super::{arguments, meta, replies, state};
 use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 use crate::store::redis::RedisStore;
@@ -141,10 +141,12 @@ impl RedisStore {
             found.map(|(_, value)| *value)
         };
         let about = [b"M", b"E", b"D", b"S", b"P"].map(|name| field(name));
+        let owner = field(b"M").map(meta::owner_tag).transpose()?.flatten();
         let head = head(*id, about)?;
         Ok(head.map(|head| Found {
             archive: Archive {
                 head,
+                owner,
                 state: state.content,
             },
             is_restored: field(b"R").is_some(),
