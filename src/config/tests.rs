@@ -121,7 +121,7 @@ fn the_file_that_a_flag_names_takes_the_place_of_the_others() {
 
 #[test]
 fn what_is_not_a_setting_is_refused_in_every_layer() {
-    let file = TempFile::new("unknown", "[server]\nlisten = 'x'\n");
+    let file = TempFile::new("unknown", "[database]\nlisten = 'x'\n");
     let mut in_flags = Layers::default();
     in_flags.flags.insert("max_key".into(), "1".into());
 
@@ -131,7 +131,7 @@ fn what_is_not_a_setting_is_refused_in_every_layer() {
     );
     assert_eq!(
         refusal(&file.layers()),
-        format!("unknown setting `server` in {}", file.as_str())
+        format!("unknown setting `database` in {}", file.as_str())
     );
     assert_eq!(
         refusal(&in_flags),

@@ -12,7 +12,7 @@ use actix_web::middleware::from_fn;
 use actix_web::rt::System;
 use actix_web::{App, HttpServer};
 use threadkeep::domain::scope::ScopePolicies;
-use threadkeep::domain::{EntryPolicy, KeyRing, Policy, SigningKey};
+use threadkeep::domain::{EntryPolicy, KeyRing, Policy, ReservedKeys, SigningKey};
 use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
@@ -103,10 +103,11 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, timeout),
         checkpoints: CheckpointService::new(Arc::clone(&backend) as _, service.clone()),
         turns: TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default()),
+        archives: ArchiveService::new(Arc::clone(&backend) as _, service.clone()),
         service,
         owners: OwnerService::new(Arc::clone(&backend) as _),
-        archives: ArchiveService::new(Arc::clone(&backend) as _, Policy::THREAD),
         namespaces: NamespaceService::new(backend as _, EntryPolicy::DEFAULT),
+        reserved_keys: ReservedKeys::default(),
         webhooks: Webhooks::start(events.clone(), WebhookSettings::default()),
         events,
         identity: Identity::new(ring, CookieSettings::default()),

@@ -137,7 +137,7 @@ mod tests {
             Operation::Increment { key: key(), by: 1 },
         ] {
             assert!(
-                reserved.check(&[operation.clone()]).is_err(),
+                reserved.check(std::slice::from_ref(&operation)).is_err(),
                 "{operation:?}"
             );
             assert!(ReservedKeys::default().check(&[operation]).is_ok());

@@ -57,7 +57,7 @@ pub(in crate::cli::remote) async fn import(
         Some(((line, taken), lines))
     });
     let sent = documents.map(|(line, taken)| send_line(remote, if_exists, line, taken));
-    let mut sent = std::pin::pin!(sent.buffer_unordered(AT_ONCE));
+    let mut sent = std::pin::pin!(sent.buffered(AT_ONCE));
     while let Some(outcome) = sent.next().await {
         match outcome {
             Ok(Some((Outcome::Imported, bytes))) => {
