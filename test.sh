@@ -178,7 +178,7 @@ check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers
     deploy/make-keys.sh deploy/run-load.sh scripts/build-pgo.sh scripts/cluster-local.sh \
     tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/docs-page.sh tests/documents.sh \
     tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh \
-    tests/webhooks.sh
+    tests/use-agent.sh tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
 check 'Prometheus file' promtool check config deploy/prometheus.yml
 check 'Prose' python3 tests/prose.py
@@ -255,6 +255,7 @@ check 'Streams of events by a library' over_each_store tests/event-stream.sh
 check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
 check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
 check 'MCP, by its official clients' over_each_store tests/mcp.sh
+check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
 check 'Apps of the runtime of Agentuity' tests/agentuity.sh
 check 'Odd requests' over_each_store tests/schemathesis.sh
 check 'The compose file in containers' outcome_of "$compose" target/compose.log

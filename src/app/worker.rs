@@ -11,11 +11,13 @@ use crate::identity::Identity;
 use crate::protocols::agentuity::{Agentuity, SocketCounters};
 use crate::protocols::mcp::Mcp;
 use crate::protocols::modelrelay::ModelRelay;
+use crate::protocols::use_agent::UseAgent;
 use crate::service::rates::{LimitedImages, LimitedScopes, LimitedStore, RateCounters, RateGate};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, RunService,
-    ScopeService, SessionService, StateHandleService, ThreadService, TurnService, Waiting,
+    ArchiveService, CheckpointService, ConversationService, ImageService, NamespaceService,
+    OwnerService, RunService, ScopeService, SessionService, StateHandleService, ThreadService,
+    TurnService, Waiting,
 };
 use crate::store::{Backend, Clock, Images, Scopes, Store};
 use crate::webhooks::Webhooks;
@@ -40,6 +42,7 @@ pub(super) struct Worker {
     agentuity: Agentuity,
     relay: ModelRelay,
     mcp: Mcp,
+    use_agent: UseAgent,
 }
 
 impl Shared {
@@ -48,7 +51,12 @@ impl Shared {
         let backend = self.backend.for_worker();
         let api = self.api(&backend);
         let mcp = &self.settings.mcp;
+        let timeout = self.settings.store.timeout;
         Worker {
+            use_agent: UseAgent::new(
+                &api,
+                ConversationService::new(Arc::clone(&backend) as _, timeout),
+            ),
             agentuity: Agentuity::new(&api, Arc::clone(&self.sockets)),
             relay: relay(&api, &backend),
             mcp: Mcp::new(&api, mcp.allowed_hosts.clone(), mcp.allowed_origins.clone()),
@@ -115,6 +123,7 @@ impl Worker {
         self.agentuity.configure(config);
         self.relay.configure(config);
         self.mcp.configure(config);
+        self.use_agent.configure(config);
     }
 }
 

@@ -32,19 +32,24 @@ use crate::webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
 pub use answer::memory::AnswerMemory;
+pub(crate) use answer::receipt::mark_replay;
 pub use connection_state::ConnectionState;
 pub use envelope::envelope;
 pub(crate) use kv::content::{EntryContent, entry_body, entry_head};
 pub(crate) use methods::read_only;
 pub use openapi::openapi_json;
-pub(crate) use request::back_end::{Audited, no_key};
+pub(crate) use request::back_end::{Audited, key_for, no_key};
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;
 pub use request::body_memory::BodyMemory;
-pub(crate) use request::conditions::turn;
+pub(crate) use request::conditions::{idempotency, turn};
 pub(crate) use request::context::About;
 pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
+pub(crate) use request::json::{
+    BodyFault, RawJson, RawObject, ThreadTtl, optional_body_object, read, read_value,
+};
+pub(crate) use request::query::{Parameters, Query, set_once, whole};
 pub use request::rate_subject::count_by_address;
 pub(crate) use request::rights::missing;
 

@@ -6,3 +6,4 @@ mod leading;
 pub mod mcp;
 pub mod modelrelay;
 mod object;
+pub mod use_agent;

@@ -2,6 +2,7 @@
 
 mod archives;
 mod checkpoints;
+mod conversations;
 mod copies;
 mod error;
 mod exports;
@@ -28,6 +29,10 @@ use owner_limit::OwnerLimit;
 
 pub use archives::ArchiveService;
 pub use checkpoints::CheckpointService;
+pub use conversations::{
+    CONVERSATIONS_LOOKED_AT, ConversationLabel, ConversationPage, ConversationService,
+    ListedConversation, PageStart, ReadLabel,
+};
 pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
 pub use exports::{Export, ExportPlace, ExportPlaceError, Exported};
@@ -47,6 +52,7 @@ pub use relay::sessions::{Clearing, Session, SessionService};
 pub use relay::state_handles::{StateHandle, StateHandleService};
 pub use relay::tool_state::ToolState;
 pub use scopes::ScopeService;
+pub use threads::change::{Changed, ThreadChange};
 pub use threads::write::{NewThread, ThreadPatch};
 pub use turns::{TurnRequest, TurnService, Waiting};
 

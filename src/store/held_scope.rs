@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
+use super::{GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ScopeParts, ScopeView};
 use crate::domain::heap::Heap;
 use crate::domain::scope::{
     Appended, HistorySummary, ScopeDocument, ScopeImage, ScopeKey, ScopeValue, ScopeWrite,
@@ -140,6 +140,17 @@ impl HeldScope {
         self.document.history().summary()
     }
 
+    /// Its history as a list of threads shows it.
+    pub(super) fn glance(&self, opening: usize) -> HistoryGlance {
+        let history = self.document.history();
+        let oldest = history.read(0, false, opening);
+        HistoryGlance {
+            items: history.summary().len(),
+            newest_ms: history.newest_ms(),
+            opening: oldest.iter().map(|item| beginning(&item.value)).collect(),
+        }
+    }
+
     /// Items of its history.
     pub(super) fn page(&self, from: HistoryFrom, limit: usize) -> HistoryPage {
         let history = self.document.history();
@@ -151,6 +162,12 @@ impl HeldScope {
             summary: history.summary(),
         }
     }
+}
+
+/// The beginning of a value.
+fn beginning(value: &Json) -> Box<str> {
+    let value = value.as_str();
+    value[..value.floor_char_boundary(GLANCE_MAX_BYTES)].into()
 }
 
 impl Heap for HeldScope {

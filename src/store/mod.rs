@@ -52,7 +52,10 @@ pub use traits::ledgers::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers}
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};
-pub use traits::owners::{Owned, OwnedPlace, Owners, PlaceToken, ThreadOrder, ThreadPage};
+pub use traits::owners::{
+    GLANCE_MAX_BYTES, HistoryGlance, MOVES_AFTER_MS, Owned, OwnedPlace, Owners, PlaceToken,
+    ThreadOrder, ThreadPage,
+};
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
 pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes};

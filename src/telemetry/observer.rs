@@ -22,6 +22,7 @@ use crate::http::{Audited, session_of};
 use crate::identity::{Caller, Source};
 use crate::protocols::agentuity::AgentuityError;
 use crate::protocols::modelrelay::RelayError;
+use crate::protocols::use_agent::UseAgentError;
 use crate::store::NotAsked;
 use crate::web::ApiError;
 
@@ -203,6 +204,7 @@ fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
     known::<ApiError>(error)
         .or_else(|| known::<AgentuityError>(error))
         .or_else(|| known::<RelayError>(error))
+        .or_else(|| known::<UseAgentError>(error))
 }
 
 /// Whether the call was rejected before it was sent.

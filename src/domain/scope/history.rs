@@ -246,6 +246,12 @@ impl History {
         self.summary
     }
 
+    /// When the newest item was added.
+    #[must_use]
+    pub fn newest_ms(&self) -> Option<u64> {
+        self.items.back().map(|item| item.at_ms)
+    }
+
     /// Up to `limit` items after a position, or before it, nearest first.
     #[must_use]
     pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<Kept> {

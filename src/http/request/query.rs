@@ -247,7 +247,11 @@ fn undecodable(name: &str) -> ApiError {
 }
 
 impl<P: Parameters> Query<P> {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    /// The parameters of a request.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] or [`ApiError::InvalidKey`].
+    pub(crate) fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let mut taken = P::default();
         for (name, value) in parameters(request.query_string()) {
             let name = decode_parameter(name).ok_or_else(|| undecodable(name))?;

@@ -1,5 +1,6 @@
 //! Reads and writes of threads.
 
+pub(super) mod change;
 pub(super) mod effort;
 mod patch;
 mod read;

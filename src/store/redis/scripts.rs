@@ -69,6 +69,7 @@ scripts! {
     RestoreCheckpoint = "threads/restore_checkpoint.lua" [OWNERS, RECORDS, LOG, TURNS, CHANGES, CHECKPOINTS],
     DeleteCheckpoint = "threads/delete_checkpoint.lua" [OWNERS, RECORDS, LOG, TURNS, CHANGES, CHECKPOINTS],
     Heads = "threads/heads.lua" [OWNERS, LOG],
+    GlanceHistories = "threads/glance_histories.lua" [OWNERS, LOG, SCOPE],
     MeasureOwned = "threads/measure_owned.lua" [OWNERS, LOG],
     ReservePlace = "threads/reserve_place.lua" [],
     EraseOwned = "threads/erase_owned.lua" [OWNERS, LOG],

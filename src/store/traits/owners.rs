@@ -38,13 +38,33 @@ pub struct Owned {
     pub size_bytes: u64,
 }
 
+/// A history as a list of threads shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HistoryGlance {
+    /// Items that it has.
+    pub items: u64,
+    /// When the newest one was added.
+    pub newest_ms: Option<u64>,
+    /// The values of its oldest items, as many as were asked for; of a longer one, the first
+    /// [`GLANCE_MAX_BYTES`] or a few less, to the end of a character. There may be fewer if values are very long.
+    pub opening: Vec<Box<str>>,
+}
+
+/// The bytes of an item's value that a glance shows at most.
+pub const GLANCE_MAX_BYTES: usize = 4_096;
+
+/// A history that grows moves its thread to the top of its owner's list, unless the thread was written to, or moved, less
+/// than this before.
+pub const MOVES_AFTER_MS: u64 = 1_000;
+
 /// Names a place that is reserved for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlaceToken(pub [u8; 16]);
 
 /// The threads of a store as lists. No list moves the end of a thread.
 ///
-/// A thread that exists during the whole listing, and is not written meanwhile, is on exactly one page.
+/// A thread that exists during the whole listing, and is not written meanwhile, is on exactly one page. An item that is
+/// appended to its history counts as a write: see [`MOVES_AFTER_MS`].
 #[async_trait]
 pub trait Owners: fmt::Debug + Send + Sync {
     /// The threads of an owner, the newest first. A page may be short, or empty, before the end.
@@ -74,6 +94,17 @@ pub trait Owners: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`StoreError`].
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
+
+    /// Looks at the histories of threads as a list shows them, with the values of up to `opening` of their oldest items.
+    /// None for a thread that does not exist. This is no use of the threads.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn glance_histories(
+        &self,
+        ids: &[ThreadId],
+        opening: usize,
+    ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
 
     /// The number and size of an owner's threads. It takes time in proportion to their number, but holds nothing up.
     ///

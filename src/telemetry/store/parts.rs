@@ -21,12 +21,12 @@ use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
     CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed, Due, Entry,
     EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found,
-    Heads, Heard, HistoryFrom, HistoryPage, Holding, Images, Imported, Leases, Ledger,
-    LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
-    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
-    Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, Rotate, Rotated, ScopeEnd,
-    ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Turns, Upkeep,
-    Usage, Watched, Whole, WriteError,
+    Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage, Holding, Images, Imported, Leases,
+    Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse,
+    NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned,
+    OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, Rotate, Rotated,
+    ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Turns,
+    Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -177,6 +177,8 @@ measured! {
         list_threads(after: Option<&ThreadId>, limit: usize)
             -> Result<ThreadPage<ThreadId>, StoreError>;
         owner_of(id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
+        glance_histories(ids: &[ThreadId], opening: usize)
+            -> Result<Vec<Option<HistoryGlance>>, StoreError>;
         measure_owned(owner: OwnerTag) -> Result<Owned, StoreError>;
         count_owned(owner: OwnerTag) -> Result<u64, StoreError>;
         reserve_place(owner: OwnerTag, place: PlaceToken, lasts: Duration)

@@ -74,6 +74,7 @@ mod archives;
 mod arrays;
 mod checkpoints;
 mod concurrency;
+mod conversations;
 mod copies;
 mod ends;
 mod entries;

@@ -8,7 +8,7 @@ use super::schema::free;
 use super::world::{World, bearer, percent, relay_key, signed};
 
 /// All operations, as methods and paths. `mcp` stands for a message to `/mcp`.
-pub(super) const NAMES: [&str; 51] = [
+pub(super) const NAMES: [&str; 58] = [
     "GET /openapi.json",
     "GET /docs/",
     "OPTIONS /v1/threads/current",
@@ -60,10 +60,17 @@ pub(super) const NAMES: [&str; 51] = [
     "POST /session",
     "PUT /session",
     "GET /thread/ws",
+    "GET /api/threads",
+    "POST /api/threads",
+    "GET /api/threads/{chat}",
+    "PATCH /api/threads/{chat}",
+    "DELETE /api/threads/{chat}",
+    "POST /api/chat",
+    "POST /api/realtime/token",
 ];
 
 /// The operations that never answer with 2xx, and why.
-pub(super) const WITHOUT_SUCCESS: [(&str, &str); 2] = [
+pub(super) const WITHOUT_SUCCESS: [(&str, &str); 4] = [
     (
         "GET /mcp",
         "the server has no stream of its own to offer: 405",
@@ -72,6 +79,8 @@ pub(super) const WITHOUT_SUCCESS: [(&str, &str); 2] = [
         "GET /thread/ws",
         "without a handshake; `socket.rs` speaks the protocol",
     ),
+    ("POST /api/chat", "the app runs agents: 404"),
+    ("POST /api/realtime/token", "the app runs agents: 404"),
 ];
 
 /// A valid request of the one at that place.
@@ -116,6 +125,15 @@ pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Reques
         "GET /api/v1/sessions" | "GET /api/v1/state-handles" if dice.one_in(2) => {
             request.parameter("limit", "5").parameter("offset", "1")
         }
+        "GET /api/threads" if dice.one_in(2) => request
+            .parameter("channelKey", "lobby")
+            .parameter("limit", "5")
+            .parameter("cursorTimestamp", "2026-11-22T14:35:46.746Z")
+            .parameter("cursorId", "chat-1"),
+        "GET /api/threads" => request.parameter("userId", "ann").parameter("offset", "1"),
+        "GET /api/threads/{chat}" if dice.one_in(2) => request
+            .parameter("limit", "5")
+            .parameter("before", "2999-01-01T00:00:00Z"),
         "GET /api/v1/runs/{run}/events" if dice.one_in(2) => request.parameter("include", "state"),
         _ => request,
     }
@@ -128,6 +146,7 @@ fn fill(path: &str, world: World<'_>, dice: &mut Dice) -> String {
         .replace("{session}", &session)
         .replace("{run}", &run)
         .replace("{namespace}", &world.namespace(dice))
+        .replace("{chat}", dice.word(&["chat-1", "chat%202", "chat-3"]))
         .replace("{keyword}", "l")
         .replace("{key}", &percent(&world.key(dice)))
         .replace("{ttl}", dice.word(&["0", "60", "3600"]))
@@ -136,6 +155,10 @@ fn fill(path: &str, world: World<'_>, dice: &mut Dice) -> String {
 /// The body of a valid request, if it has one.
 fn body(name: &str, world: World<'_>, dice: &mut Dice) -> Option<Value> {
     let body = match name {
+        "POST /api/threads" => json!({
+            "id": dice.word(&["chat-1", "chat 2", "chat-3"]), "userId": "ann", "title": "T", "metadata": {"a": 1}
+        }),
+        "PATCH /api/threads/{chat}" => json!({"title": "T", "metadata": {"b": null}}),
         "POST /api/v1/state-handles" | "POST /api/v1/state-handles/{handle}/extend" => {
             json!({"ttl_seconds": dice.between(1, 100)})
         }

@@ -35,6 +35,8 @@ struct Setting {
 struct Case {
     id: String,
     headers: Vec<(&'static str, String)>,
+    caller: Option<String>,
+    owner: Option<String>,
     expected: Result<(), (u16, &'static str)>,
 }
 
@@ -206,6 +208,8 @@ async fn case(
     Some(Case {
         id,
         headers,
+        caller,
+        owner: thread,
         expected,
     })
 }
@@ -285,6 +289,30 @@ fn doors(id: &str) -> Vec<Door> {
     all
 }
 
+/// Requests of the protocol of `@inngest/use-agent`, and what they are answered. It serves only callers with an owner,
+/// and only for threads of their own.
+fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> {
+    let (own, unowned) = match (setting.owner, case.caller.as_ref(), case.owner.as_ref()) {
+        (By::Own, ..) | (_, None, _) => (401, 401),
+        (_, Some(caller), Some(owner)) if caller == owner => (200, 200),
+        (_, Some(_), None) => (403, 200),
+        (_, Some(_), Some(_)) => (403, 200),
+    };
+    let path = format!("/api/threads/{id}");
+    let door = |method, path: &str, body| Door {
+        method,
+        path: path.into(),
+        body,
+    };
+    let body = || Some(json!({"id": id, "title": "T"}));
+    vec![
+        (door(Method::GET, "/api/threads", None), unowned),
+        (door(Method::POST, "/api/threads", body()), own),
+        (door(Method::GET, &path, None), own),
+        (door(Method::PATCH, &path, body()), own),
+    ]
+}
+
 async fn version(client: &Client, id: &str) -> (Value, Value) {
     let object = by_key(client, Method::GET, &format!("/v1/threads/{id}"));
     let object = object.ok().await.json();
@@ -319,8 +347,18 @@ fn check(case: &Case, door: &str, answer: &Answer) {
 }
 
 /// Tries all doors as that caller.
-async fn try_doors(client: &Client, case: &Case) {
+async fn try_doors(client: &Client, setting: Setting, case: &Case) {
     let before = version(client, &case.id).await;
+    for (door, status) in use_agent_doors(&case.id, setting, case) {
+        let request = ask(client, &case.headers, door.method.clone(), &door.path);
+        let answer = match &door.body {
+            Some(body) => request.json(&body.to_string()).send().await,
+            None => request.send().await,
+        };
+        let told = format!("{} {}: {case:?}", door.method, door.path);
+        assert_eq!(answer.status, status, "{told} {}", answer.text());
+        assert!(status == 200 || !answer.text().contains(HIDDEN), "{told}");
+    }
     for door in doors(&case.id) {
         let request = ask(client, &case.headers, door.method.clone(), &door.path);
         let answer = match &door.body {
@@ -405,7 +443,7 @@ async fn each_door_asks_for_the_owner_under_each_setting(backend: Backend) {
         for has_owner in [false, true] {
             for of_thread in [None, Some(true), Some(false)] {
                 if let Some(case) = case(&client, setting, has_owner, of_thread).await {
-                    try_doors(&client, &case).await;
+                    try_doors(&client, setting, &case).await;
                     tried += 1;
                 }
             }

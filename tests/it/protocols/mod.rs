@@ -3,3 +3,4 @@
 mod agentuity;
 mod mcp;
 mod modelrelay;
+mod use_agent;

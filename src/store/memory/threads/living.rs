@@ -12,7 +12,7 @@ use crate::domain::{
     Policy, Refusal, Stamp, Thread, TurnToken, Write, Written, appends, heap,
 };
 use crate::store::held_scope::{HeldScope, ScopeDone};
-use crate::store::{Checkpoint, CheckpointHead, Whole, millis};
+use crate::store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis};
 
 #[derive(Debug)]
 pub(crate) struct Living {
@@ -207,6 +207,11 @@ impl Living {
                 done
             }
         };
+        let mut appended = done.written.appended.iter();
+        let grows = appended.any(|appended| !appended.repeated);
+        if grows && self.owner.is_some() && now_ms >= self.updated_ms + MOVES_AFTER_MS {
+            self.updated_ms = now_ms;
+        }
         self.slide(now_ms);
         Ok(done)
     }

@@ -10,7 +10,9 @@ use crate::store::memory::MemoryStore;
 use crate::store::memory::budget::Held;
 use crate::store::memory::shard::Shard;
 use crate::store::merged::{Run, merge};
-use crate::store::{Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage};
+use crate::store::{
+    HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
+};
 
 /// Ids that are looked at under one lock for each thread wanted: most ids of a shard can be those of ended threads.
 const LOOKED_AT: usize = 8;
@@ -79,6 +81,20 @@ impl Owners for MemoryStore {
         let living = shard.living(id, now_ms);
         let last = || Some(&shard.past.archive(id, None, now_ms)?.living);
         Ok(living.or_else(last).and_then(|life| life.owner_tag()))
+    }
+
+    async fn glance_histories(
+        &self,
+        ids: &[ThreadId],
+        opening: usize,
+    ) -> Result<Vec<Option<HistoryGlance>>, StoreError> {
+        let glance = |id| {
+            let now_ms = self.0.clock.now_ms();
+            let shard = self.0.of(id);
+            let scope = shard.living(id, now_ms)?.scope.as_deref();
+            Some(scope.map_or_else(HistoryGlance::default, |scope| scope.glance(opening)))
+        };
+        Ok(ids.iter().map(glance).collect())
     }
 
     async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {

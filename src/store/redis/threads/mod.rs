@@ -6,6 +6,7 @@ mod checkpoints;
 pub(super) mod elements;
 pub(super) mod ended_turns;
 mod erasure;
+mod glances;
 pub(super) mod images;
 pub(super) mod member;
 pub(super) mod meta;

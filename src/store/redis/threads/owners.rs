@@ -17,7 +17,8 @@ use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
 use crate::store::{
-    Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage, millis,
+    HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
+    millis,
 };
 
 /// Threads of a bucket that one script counts: it takes less than a millisecond.
@@ -102,6 +103,14 @@ impl Owners for RedisStore {
             Some(meta) => owner_tag(bytes(meta)?),
             None => Ok(None),
         }
+    }
+
+    async fn glance_histories(
+        &self,
+        ids: &[ThreadId],
+        opening: usize,
+    ) -> Result<Vec<Option<HistoryGlance>>, StoreError> {
+        self.glances(ids, opening).await
     }
 
     async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {

@@ -17,6 +17,7 @@
 -- items as `place repeated;`..., how many items were removed, and place, time, id and value of each of the newest that
 -- were, the oldest first; or a refusal as in write.lua, among them `no_room` and the bytes of
 -- the items, where more of the oldest have to go than one script drops: see make_room.lua.
+local MOVES_AFTER_MS = 1000
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
 local function has(flag) return math.floor(flags / flag) % 2 == 1 end
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[6]}
@@ -196,6 +197,13 @@ if is_over or removes then settle(k.scope) end
 s.version, s.updated = s.version + 1, now(ahead)
 if adds and (cleared or removes) then call('HSET', k.scope, 'M', pack_scope(s)) end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
+-- a thread with an owner moves to the top of its owner's list, at most once a second
+if thread and #thread > META_BYTES and #plan.new > 0
+  and now(ahead) >= unpack_(WRITTEN, thread, WRITTEN_AT) + MOVES_AFTER_MS then
+  thread = sub(thread, 1, WRITTEN_AT - 1) .. pack(WRITTEN, now(ahead)) .. sub(thread, TIMES_AT)
+  call('ZADD', owned_key(k.thread, ':o:', sub(thread, META_BYTES + 1)), now(ahead), id_of(k.thread))
+  call('HSET', k.thread, 'M', thread)
+end
 local logged = has(32)
 local announces = thread and #plan.new > 0 and (logged or unpack_('>I6', thread, WATCHED_AT) > now(ahead))
 local changed, gone, puts = {}, {}, {}

@@ -59,6 +59,8 @@ local META_BYTES, POLICY_BYTES = 64, 48
 -- number of the next array and grace.
 local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
 local TIMES, TIMES_AT = '>I5I6I4I4', 36
+-- When it was last written to.
+local WRITTEN, WRITTEN_AT = '>I6', 30
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032

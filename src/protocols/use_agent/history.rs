@@ -1,0 +1,111 @@
+//! A thread with its messages.
+
+use std::ops::ControlFlow;
+
+use actix_web::HttpResponse;
+use actix_web::http::header::ContentType;
+
+use super::UseAgentError;
+use super::list_query::MessagesQuery;
+use super::messages::Message;
+use super::naming::{label, title_of};
+use super::objects::{ThreadHead, time};
+use super::request::UseAgentRequest;
+use crate::domain::parse_rfc3339;
+use crate::domain::scope::Kept;
+
+/// The messages of a request, the newest first.
+struct Messages {
+    /// Messages still wanted.
+    missing: usize,
+    before: Option<Before>,
+    shown: Vec<String>,
+}
+
+/// A border that messages are wanted before, until it was passed.
+struct Before {
+    /// The id of a message as JSON.
+    id: String,
+    /// A time.
+    ms: Option<u64>,
+}
+
+/// `GET /api/threads/{threadId}`
+pub(super) async fn get_thread(request: UseAgentRequest) -> Result<HttpResponse, UseAgentError> {
+    let (name, id) = request.thread()?;
+    let query: MessagesQuery = request.query()?;
+    let thread = request.threads().get_thread(&id).await?;
+    let thread = thread.ok_or(UseAgentError::NoSuchThread)?;
+    request.caller.check(&thread)?;
+    let mut messages = Messages::wanted(&query);
+    let conversations = &request.protocol.conversations;
+    let summary = conversations
+        .read_back(&request.scopes(), &id, |item| messages.take(&item))
+        .await?;
+    let title = match title_of(&thread.metadata) {
+        Some(title) => title,
+        None => request.protocol.derived_title(&id).await?,
+    };
+    let label = label(&id, &thread.metadata);
+    let is_named = label.id != id.as_str();
+    let head = ThreadHead {
+        id: if is_named { &label.id } else { &name },
+        title: &title,
+        message_count: summary.len(),
+        created_at: time(thread.created_ms),
+        updated_at: time(thread.updated_ms),
+    };
+    let head = serde_json::to_string(&head).expect("texts and numbers always serialize");
+    let messages = messages.finish()?;
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(format!(r#"{{"thread":{head},"messages":[{messages}]}}"#)))
+}
+
+impl Messages {
+    fn wanted(query: &MessagesQuery) -> Self {
+        let before = query.before.as_ref().map(|before| Before {
+            id: serde_json::Value::from(before.as_str()).to_string(),
+            ms: parse_rfc3339(before),
+        });
+        Self {
+            missing: query.limit.unwrap_or(usize::MAX),
+            before,
+            shown: Vec::new(),
+        }
+    }
+
+    /// Takes an item, each older than the one before.
+    fn take(&mut self, item: &Kept) -> ControlFlow<()> {
+        let Some(message) = Message::of(item) else {
+            return ControlFlow::Continue(());
+        };
+        if let Some(before) = &self.before {
+            let is_it = message.id == before.id;
+            let is_older = before.ms.is_some_and(|ms| item.at_ms < ms);
+            if is_it || is_older {
+                self.before = None;
+            }
+            if !is_older {
+                return ControlFlow::Continue(());
+            }
+        }
+        self.shown.push(message.json);
+        self.missing -= 1;
+        match self.missing {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// The messages as JSON, the oldest first.
+    fn finish(mut self) -> Result<String, UseAgentError> {
+        if self.before.is_some_and(|before| before.ms.is_none()) {
+            return Err(UseAgentError::invalid(
+                "`before` must be the id of a message of the thread, or a time",
+            ));
+        }
+        self.shown.reverse();
+        Ok(self.shown.join(","))
+    }
+}

@@ -1,0 +1,133 @@
+//! Messages as the client shows them.
+
+use serde_json::Value;
+
+use crate::domain::scope::Kept;
+use crate::domain::{member, rfc3339};
+
+/// Whether the value of an item, an object, is a message of a user.
+pub(super) fn is_of_user(value: &str) -> bool {
+    member(value, "kind") == Some("\"user\"")
+}
+
+/// A message in the form of the wire.
+pub(super) struct Message {
+    /// The id as JSON.
+    pub(super) id: String,
+    pub(super) json: String,
+}
+
+impl Message {
+    /// The message that an item is; none if it is something else.
+    pub(super) fn of(item: &Kept) -> Option<Self> {
+        let value = item.value.as_str();
+        if !value.starts_with('{') {
+            return None;
+        }
+        match member(value, "kind")? {
+            "\"user\"" => Some(of_user(item, value)),
+            "\"agent\"" => of_agent(item, value),
+            _ => None,
+        }
+    }
+}
+
+fn of_user(item: &Kept, value: &str) -> Message {
+    let id = id(item, &[value]);
+    let content = member(value, "content").unwrap_or("\"\"");
+    let at = time(item, member(value, "timestamp"));
+    let mut json =
+        format!(r#"{{"message_id":{id},"type":"user","content":{content},"createdAt":{at}"#);
+    if let Some(state) = member(value, "clientState") {
+        json.push_str(r#","clientState":"#);
+        json.push_str(state);
+    }
+    json.push('}');
+    Message { id, json }
+}
+
+fn of_agent(item: &Kept, value: &str) -> Option<Message> {
+    let result = member(value, "result")?;
+    if !result.starts_with('{') {
+        return None;
+    }
+    let id = id(item, &[result, value]);
+    let at = time(item, member(result, "createdAt"));
+    let name = member(result, "agentName").unwrap_or("null");
+    let json = format!(
+        r#"{{"message_id":{id},"type":"agent","agentName":{name},"createdAt":{at},"data":{result}}}"#
+    );
+    Some(Message { id, json })
+}
+
+/// The id that the first of these objects has which has one, else that of the item.
+fn id(item: &Kept, objects: &[&str]) -> String {
+    let own = objects.iter().find_map(|object| {
+        let id = member(object, "id")?;
+        (id.starts_with('"') && id != "\"\"").then(|| id.to_owned())
+    });
+    own.unwrap_or_else(|| Value::from(item.id.as_str()).to_string())
+}
+
+/// A time of the value, as it is, else that of the item.
+fn time(item: &Kept, own: Option<&str>) -> String {
+    let is_time =
+        |own: &&str| own.starts_with(|first: char| first == '"' || first.is_ascii_digit());
+    let own = own.filter(is_time).map(str::to_owned);
+    own.unwrap_or_else(|| Value::from(rfc3339(item.at_ms)).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Json;
+
+    fn shown(value: &str) -> Option<String> {
+        let item = Kept {
+            seq: 1,
+            id: "item".parse().unwrap(),
+            at_ms: 1_000,
+            value: Json::parse(value).unwrap(),
+        };
+        Message::of(&item).map(|message| message.json)
+    }
+
+    #[test]
+    fn messages_are_shown_with_their_values_as_they_are_stored() {
+        for (value, json) in [
+            (
+                r#"{"kind":"user","id":"u","content":"\u0061","timestamp":"T","clientState":{"a":1.0}}"#,
+                r#"{"message_id":"u","type":"user","content":"\u0061","createdAt":"T","clientState":{"a":1.0}}"#,
+            ),
+            (
+                r#"{"kind":"user"}"#,
+                r#"{"message_id":"item","type":"user","content":"","createdAt":"1970-01-01T00:00:01.000Z"}"#,
+            ),
+            (
+                r#"{"kind":"agent","result":{"id":"r","agentName":"A","output":[1e400],"createdAt":7}}"#,
+                r#"{"message_id":"r","type":"agent","agentName":"A","createdAt":7,"data":{"id":"r","agentName":"A","output":[1e400],"createdAt":7}}"#,
+            ),
+            (
+                r#"{"kind":"agent","id":"v","result":{"createdAt":null}}"#,
+                r#"{"message_id":"v","type":"agent","agentName":null,"createdAt":"1970-01-01T00:00:01.000Z","data":{"createdAt":null}}"#,
+            ),
+        ] {
+            assert_eq!(shown(value).as_deref(), Some(json), "{value}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_left_out() {
+        for value in [
+            "1",
+            "[]",
+            "{}",
+            r#"{"kind":"tool"}"#,
+            r#"{"kind":"agent"}"#,
+            r#"{"kind":"agent","result":[]}"#,
+            r#"{"kind":["user"]}"#,
+        ] {
+            assert_eq!(shown(value), None, "{value}");
+        }
+    }
+}
