@@ -173,8 +173,9 @@ async function checkUsers() {
 async function checkHook() {
   const { JSDOM } = require("jsdom");
   const { window } = new JSDOM("<div id=root></div>", { url: "https://app.example" });
-  for (const name of ["window", "document", "sessionStorage", "localStorage"]) {
-    globalThis[name] = name === "window" ? window : window[name];
+  for (const name of ["window", "document", "navigator", "sessionStorage", "localStorage"]) {
+    const value = name === "window" ? window : window[name];
+    Object.defineProperty(globalThis, name, { value, configurable: true });
   }
   globalThis.IS_REACT_ACT_ENVIRONMENT = false;
   const { createElement } = require("react");

@@ -154,10 +154,8 @@ pub(super) async fn patch_thread(request: UseAgentRequest) -> Result<HttpRespons
 
 /// Metadata after a change, which keeps the app's id of the thread; none if it stays.
 fn patched(metadata: &Json, body: &PatchBody) -> Option<Json> {
-    let mut new = match &body.metadata {
-        Some(change) => Some(merge_json(Some(metadata), change)),
-        None => None,
-    };
+    let change = body.metadata.as_ref();
+    let mut new = change.map(|change| merge_json(Some(metadata), change));
     if let Some(title) = &body.title {
         let before = new.as_ref().unwrap_or(metadata);
         new = Some(merge_json(Some(before), &patch(None, Some(title))));
