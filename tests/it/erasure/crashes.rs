@@ -7,7 +7,7 @@ use actix_web::http::Method;
 use serde_json::{Value, json};
 use threadkeep::domain::Owner;
 
-use super::Replica;
+use super::replica::Replica;
 use crate::conformance::room::redis_at;
 use crate::support::cutting::{Counted, Cut, CuttingProxy};
 use crate::support::redis::{self, RedisServer};

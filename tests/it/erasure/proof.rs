@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use threadkeep::domain::{Owner, OwnerChange, Policy, Write};
 use threadkeep::store::Clock;
 
-use super::Replica;
+use super::replica::Replica;
 use crate::conformance::room::{self, redis_on};
 use crate::support::receiver::{Mood, Receiver};
 use crate::support::redis::RedisServer;

@@ -295,8 +295,7 @@ fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> 
     let (own, unowned) = match (setting.owner, case.caller.as_ref(), case.owner.as_ref()) {
         (By::Own, ..) | (_, None, _) => (401, 401),
         (_, Some(caller), Some(owner)) if caller == owner => (200, 200),
-        (_, Some(_), None) => (403, 200),
-        (_, Some(_), Some(_)) => (403, 200),
+        (_, Some(_), _) => (403, 200),
     };
     let path = format!("/api/threads/{id}");
     let door = |method, path: &str, body| Door {

@@ -115,7 +115,7 @@ async fn a_long_history_is_shown_whole(server: &Server) {
     let ids = message_ids(&shown);
     assert_eq!(ids.len(), 500);
     assert!(ids.is_sorted());
-    let first = app.thread(Method::GET, &format!("{name}")).ok().await;
+    let first = app.thread(Method::GET, &name).ok().await;
     assert!(first.body.len() > 500_000);
     let head = app.thread(Method::HEAD, &name).send().await;
     assert_eq!((head.status, head.body.len()), (200, 0));
