@@ -1,0 +1,35 @@
+import { knowsCache } from "../environment.js";
+import type { Sender } from "../identity/identity.js";
+import type { Settings } from "../settings.js";
+import { queryText, type ServerRequest } from "./request.js";
+
+/** The arguments of `fetch` for a request. */
+export async function prepare(
+  settings: Settings,
+  { method, path, query, body, contentType = "application/json", headers: more }: ServerRequest,
+  sender: Sender,
+): Promise<[url: string, init: RequestInit]> {
+  const { baseUrl, headers: given, credentials } = settings;
+  if (baseUrl === undefined) throw new TypeError("Pass `baseUrl`, or set THREADKEEP_URL.");
+  const headers = new Headers(typeof given === "function" ? await given() : given);
+  const own = { ...(body === undefined ? {} : { "content-type": contentType }), ...more, ...sender.headers };
+  for (const [name, value] of Object.entries(own)) {
+    if (value === undefined) continue;
+    try {
+      headers.set(name, value);
+    } catch {
+      // the platform's own error would show the value
+      throw new TypeError(`The value for the header ${name} has characters that a header cannot carry.`);
+    }
+  }
+  return [
+    baseUrl + (typeof path === "string" ? path : path(sender.path)) + queryText(query),
+    {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: body as BodyInit }),
+      ...(credentials ? { credentials } : {}),
+      ...(knowsCache ? { cache: "no-store" } : {}),
+    },
+  ];
+}
