@@ -1,23 +1,22 @@
 import { listenToAll } from "./events/listen.js";
 import { attempt } from "./http/attempt.js";
-import { snake } from "./http/camel.js";
-import { Sending } from "./http/send.js";
+import { sendingOf } from "./http/send.js";
 import { ByCookie } from "./identity/by-cookie.js";
 import { ByHeader } from "./identity/by-header.js";
 import { ById, Service } from "./identity/by-id.js";
 import { ByRequest } from "./identity/by-request.js";
 import type { Identity } from "./identity/identity.js";
 import { keepInternals } from "./internals.js";
-import { KeyValueOf } from "./kv.js";
-import { ScopeOf } from "./scope.js";
+import { keyValueOf } from "./kv/key-value.js";
+import { scopeOf } from "./scope.js";
 import { type Settings, settingsOf } from "./settings.js";
 import { encode, objectText } from "./thread/encode.js";
 import { idempotencyKey } from "./thread/idempotency-key.js";
-import { type ThreadById, ThreadOf } from "./thread/thread.js";
+import { type ThreadById, threadOf } from "./thread/thread.js";
 import { threadInfo } from "./thread/thread-info.js";
-import type { Client, IncomingRequest, ListOptions, NewThread, ThreadOptions } from "./types/client.js";
-import type { ClientOptions, ClientSource, WriteOptions } from "./types/options.js";
-import type { RequestThread } from "./types/thread.js";
+import type { Client } from "./types/client.js";
+import type { ClientOptions, ClientSource } from "./types/options.js";
+import type { RequestThread, Thread } from "./types/thread.js";
 
 type Own = { [name: string]: string };
 
@@ -26,7 +25,7 @@ export function createClient(options: ClientOptions = {}): Client {
   const settings = settingsOf(options);
   const { signedId, json } = { signedId: options.signedId, json: settings.json };
   const current = settings.cookie && signedId === undefined ? cookieIdentity(settings) : new ByHeader(signedId);
-  const as = (identity: Identity) => new Sending(settings, identity);
+  const as = (identity: Identity) => sendingOf(settings, identity);
 
   const bearer = async (): Promise<Own | undefined> => {
     const { apiKey } = settings;
@@ -40,35 +39,32 @@ export function createClient(options: ClientOptions = {}): Client {
   const service = as(new Service(async () => (await bearer()) ?? {}));
   const ownScopes = settings.apiKey ? service : as(current);
   const byId: ThreadById = (id, signedId, schema) =>
-    new ThreadOf(as(new ById(id, authorize, signedId)), schema, byId);
+    threadOf(as(new ById(id, authorize, signedId)), schema, byId);
 
   const client: Client = {
     current({ signedId, schema } = {}) {
-      return new ThreadOf(as(signedId === undefined ? current : new ByHeader(signedId)), schema, byId);
+      return threadOf(as(signedId === undefined ? current : new ByHeader(signedId)), schema, byId) as Thread<any>;
     },
 
     thread(id, { schema } = {}) {
-      return byId(id, undefined, schema);
+      return byId(id, undefined, schema) as Thread<any>;
     },
 
-    async create(
-      { state, ...init }: NewThread<any> = {},
-      { schema, idempotencyKey: key, ...o }: WriteOptions & ThreadOptions<any> = {},
-    ) {
-      const members = Object.entries(snake(init)).map(([name, value]) => [name, JSON.stringify(value)]);
-      const body = { ...Object.fromEntries(members), state: state && encode(json, state) };
-      const answer = await service.json<object>({
+    async create({ id, state, metadata, ttlSeconds, owner } = {}, { schema, idempotencyKey: key, ...options } = {}) {
+      const members = { id, metadata, ttl_seconds: ttlSeconds, owner };
+      const texts = Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]);
+      const { body } = await service.json<object>({
         method: "POST",
         path: "/v1/threads",
         headers: { "idempotency-key": key ?? idempotencyKey() },
-        body: objectText(body),
-        options: o,
+        body: objectText({ ...Object.fromEntries(texts), state: state && encode(json, state) }),
+        options,
       });
-      const { id, signedId } = threadInfo(answer.body);
-      return byId(id, signedId ?? undefined, schema);
+      const info = threadInfo(body);
+      return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
     },
 
-    async threads({ owner, order, limit, cursor, metadata = {}, ...options }: ListOptions = {}) {
+    async threads({ owner, order, limit, cursor, metadata = {}, ...options } = {}) {
       const filters = Object.entries(metadata).map(([name, value]) => ["metadata." + name, value]);
       const { body } = await service.json<{ threads: object[]; next_cursor?: string | null }>({
         method: "GET",
@@ -76,18 +72,17 @@ export function createClient(options: ClientOptions = {}): Client {
         query: { owner, order, limit, cursor, ...Object.fromEntries(filters) },
         options,
       });
-      return { threads: body.threads.map(threadInfo), ...(body.next_cursor ? { next: body.next_cursor } : {}) };
+      return { threads: body.threads.map(threadInfo), next: body.next_cursor ?? undefined };
     },
 
-    forRequest(request: IncomingRequest, { schema }: ThreadOptions<any> = {}): RequestThread<any> {
+    forRequest(request, { schema } = {}) {
       const identity = new ByRequest(request, settings.cookieName);
-      const thread = new ThreadOf(as(identity), schema, byId) as ThreadOf & RequestThread<any>;
-      thread.responseHeaders = () => identity.responseHeaders();
-      return thread;
+      const responseHeaders = () => identity.responseHeaders();
+      return Object.assign(threadOf(as(identity), schema, byId), { responseHeaders }) as RequestThread<any>;
     },
 
-    scope: (name) => new ScopeOf(ownScopes, name),
-    kv: (namespace) => new KeyValueOf(service, namespace),
+    scope: (name) => scopeOf(ownScopes, name),
+    kv: (namespace) => keyValueOf(service, namespace),
     events: (o) => listenToAll(service, o),
   };
   keepInternals(client, { service });

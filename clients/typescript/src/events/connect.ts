@@ -1,5 +1,4 @@
-import type { Identity, Sender } from "../identity/identity.js";
-import { idOf } from "../identity/identity.js";
+import { idOf, type Sender } from "../identity/identity.js";
 import { prepare } from "../http/prepare.js";
 import type { Query } from "../http/request.js";
 import type { Sending } from "../http/send.js";
@@ -30,11 +29,6 @@ export function connectThread({ settings, identity }: Sending, query: Query): Co
     const headers = sender.headers["authorization"] || !signedId ? sender.headers : { "x-thread-id": signedId };
     return receive(settings, { path: "", headers }, `/v1/threads/${id}/events`, query, cursor, signal);
   };
-}
-
-/** Learns the ID of the thread, if it is not known. */
-export async function learnId(sending: Sending, identity: Identity, signal: AbortSignal): Promise<void> {
-  if (!identity.id) await sending.json({ method: "GET", path: (thread) => thread, options: { signal } });
 }
 
 async function receive(

@@ -7,18 +7,9 @@ import type { Step } from "./follow.js";
 export function decode({ type, data, cursor }: Step, json: JsonFormat): ThreadEvent | undefined {
   if (type === "reset") return { type, cursor };
   if (!/^(thread\.(created|updated|destroyed|rotated)|history\.appended)$/.test(type)) return undefined;
-  const event = json.parse(data) as { time: string; data: object };
-  const { threadId, version, sequence: _, life: __, ...rest } = camel<any>(event.data);
-  const common = { type, cursor, threadId, time: event.time };
-  const versioned = { ...common, version: Number(version) };
-  switch (type) {
-    case "thread.destroyed":
-      return { ...versioned, data: rest } as ThreadEvent;
-    case "thread.rotated":
-      return { ...common, newThreadId: rest.newThreadId } as ThreadEvent;
-    case "history.appended":
-      return { ...common, firstSeq: Number(rest.firstSeq), lastSeq: Number(rest.lastSeq) } as ThreadEvent;
-    default:
-      return { ...versioned, keys: [], ...rest } as ThreadEvent;
-  }
+  const { time, data: own } = JSON.parse(data) as { time: string; data: object };
+  const { threadId, version, ...rest } = camel<any>(own);
+  if (rest.values && json !== JSON) rest.values = (json.parse(data) as any).data.values;
+  const event = { type, cursor, threadId, version, time };
+  return (type === "thread.destroyed" ? { ...event, data: rest } : { ...event, ...rest }) as ThreadEvent;
 }

@@ -1,8 +1,10 @@
+import { connectionError } from "../http/attempt.js";
 import { errorOf, ThreadkeepError } from "../http/errors.js";
-import { orAbort, sleep } from "../http/wait.js";
+import { linked, orAbort, sleep } from "../http/wait.js";
 import { type Message, SseParser } from "./sse.js";
 
-const SILENCE_MS = 45_000;
+/** The server sends a comment every 15 s. */
+export const SILENCE_MS = 45_000;
 const DEFAULT_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 30_000;
 
@@ -20,6 +22,8 @@ export interface Following {
   timeoutMs: number;
   onOpen?: (() => void) | undefined;
   onClose?: (() => void) | undefined;
+  /** Called before each attempt to connect and for everything that arrives. */
+  onSign?: (() => void) | undefined;
 }
 
 /** Opens the stream after a cursor. */
@@ -32,48 +36,62 @@ export async function* follow(connect: Connect, o: Following): AsyncGenerator<St
   for (let failures = 0; ; failures++) {
     let leastMs = 0;
     let isOpen = false;
+    o.onSign?.();
     try {
       for await (const message of connection(connect, cursor, o)) {
-        if (message === OPEN) {
+        if (!message) {
           isOpen = true;
           failures = 0;
           o.onOpen?.();
           continue;
         }
-        retryMs = message.retry ?? retryMs;
-        cursor = message.id ?? cursor;
-        if (cursor !== undefined && (message.id !== undefined || message.data)) {
-          yield { type: message.data && message.type, data: message.data, cursor };
-        }
+        const { type, data, id, retry } = message;
+        retryMs = retry ?? retryMs;
+        cursor = id ?? cursor;
+        if (cursor && (id || data)) yield { type: data && type, data, cursor };
       }
     } catch (error) {
-      o.signal.throwIfAborted();
-      if (!(error instanceof ThreadkeepError) || !isBroken(error)) throw error;
-      leastMs = error.retryAfterMs ?? 0;
+      leastMs = retryAfter(error, o.signal);
     } finally {
       if (isOpen) o.onClose?.();
     }
-    const ms = Math.max(leastMs, retryMs * 2 ** failures) * (0.75 + Math.random() / 2);
-    await online(Math.min(MAX_RETRY_MS, ms), o.signal);
+    await pause(Math.max(leastMs, retryMs * 2 ** failures), o.signal);
   }
 }
 
-const OPEN: Message = { type: "", data: "" };
+/** Performs a call until it succeeds, where a stream would connect again. */
+export async function persist(call: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  for (let ms = DEFAULT_RETRY_MS; ; ms *= 2) {
+    try {
+      await call();
+      return;
+    } catch (error) {
+      await pause(Math.max(retryAfter(error, signal), ms), signal);
+    }
+  }
+}
 
-/** The messages of one connection, after `OPEN`. Ends or fails when the connection does. */
-async function* connection(connect: Connect, cursor: string | undefined, o: Following): AsyncGenerator<Message, void> {
-  const controller = new AbortController();
+/** How long the server wants to be left alone. Throws what a new attempt would not repair. */
+function retryAfter(error: unknown, signal: AbortSignal): number {
+  signal.throwIfAborted();
+  if (!(error instanceof ThreadkeepError)) throw error;
+  const { code, status = 0, retryAfterMs = 0 } = error;
+  if (status ? status < 500 && status !== 408 && status !== 429 : code === "cookie_lost") throw error;
+  return retryAfterMs;
+}
+
+/** The messages of one connection, after `undefined` when it is open. Ends or fails when the connection does. */
+async function* connection(
+  connect: Connect,
+  cursor: string | undefined,
+  o: Following,
+): AsyncGenerator<Message | undefined, void> {
+  const controller = linked(o.signal);
   const { signal } = controller;
-  const stop = () => controller.abort(o.signal.reason);
-  if (o.signal.aborted) stop();
-  o.signal.addEventListener("abort", stop);
   const within = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
-    const timer = setTimeout(() => controller.abort(broken()), ms);
+    const timer = setTimeout(() => controller.abort(connectionError(undefined)), ms);
     try {
       return await orAbort(promise, signal);
-    } catch (error) {
-      // platforms report a lost connection by errors of different classes
-      throw error instanceof ThreadkeepError || signal.aborted ? error : broken();
     } finally {
       clearTimeout(timer);
     }
@@ -81,42 +99,29 @@ async function* connection(connect: Connect, cursor: string | undefined, o: Foll
   try {
     const response = await within(o.timeoutMs, connect(cursor, signal));
     if (!response.ok) throw errorOf(response.status, response.headers, await within(o.timeoutMs, response.text()));
-    if (!response.headers.get("content-type")?.startsWith("text/event-stream") || !response.body) throw broken();
-    yield OPEN;
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return; // of a proxy
+    yield;
     const parser = new SseParser();
     const decoder = new TextDecoder();
-    const reader = response.body.getReader();
+    const reader = response.body!.getReader();
     for (;;) {
-      const { done, value } = await within(SILENCE_MS, reader.read());
+      const { done, value } = await within(SILENCE_MS, reader.read().catch(connectionLost));
       if (done) return;
+      o.onSign?.();
       yield* parser.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    o.signal.removeEventListener("abort", stop);
     controller.abort();
   }
 }
 
-const broken = () => new ThreadkeepError("connection", "connection: The stream broke.");
+const connectionLost = (error: unknown) => {
+  throw connectionError(error);
+};
 
-const isBroken = ({ code, status }: ThreadkeepError): boolean =>
-  status === undefined ? code !== "cookie_lost" : status >= 500 || status === 408 || status === 429;
-
-/** Waits, but not longer than until the browser is online again. */
-async function online(ms: number, signal: AbortSignal): Promise<void> {
-  const target = globalThis as Partial<EventTarget>;
-  let wake = () => {};
-  const event = new Promise<void>((resolve) => (wake = resolve));
-  target.addEventListener?.("online", wake);
-  const done = new AbortController();
-  const stop = () => done.abort(signal.reason);
-  signal.addEventListener("abort", stop);
-  try {
-    signal.throwIfAborted();
-    await Promise.race([sleep(ms, done.signal), event]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-    target.removeEventListener?.("online", wake);
-    done.abort();
-  }
+/** Waits about as long as given, but not longer than until the browser is online again. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const done = linked(signal);
+  const wake = (now: () => void) => globalThis.addEventListener?.("online", now, { signal: done.signal });
+  await sleep(Math.min(MAX_RETRY_MS, ms * (0.75 + Math.random() / 2)), signal, wake).finally(() => done.abort());
 }

@@ -1,29 +1,28 @@
+import { linked } from "../http/wait.js";
+
 /** An iterator that closes what it reads from as soon as it is left, even while a `next()` waits. */
 export function closing<T>(
   signal: AbortSignal | undefined,
   generate: (signal: AbortSignal) => AsyncGenerator<T, void>,
 ): AsyncIterableIterator<T> {
-  const controller = new AbortController();
-  const stop = () => controller.abort(signal?.reason);
-  if (signal?.aborted) stop();
-  signal?.addEventListener("abort", stop);
+  const controller = linked(signal);
   const inner = generate(controller.signal);
+  const end = { done: true as const, value: undefined };
   let isLeft = false;
   return {
     async next() {
       try {
         return await inner.next();
       } catch (error) {
-        if (isLeft) return { done: true, value: undefined };
+        if (isLeft) return end;
         throw error;
       }
     },
     async return() {
       isLeft = true;
-      signal?.removeEventListener("abort", stop);
       controller.abort();
       await inner.return().catch(() => {});
-      return { done: true, value: undefined };
+      return end;
     },
     [Symbol.asyncIterator]() {
       return this;

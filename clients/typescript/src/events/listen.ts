@@ -1,21 +1,26 @@
 import type { Sending } from "../http/send.js";
+import { locks } from "../identity/lock.js";
 import type { EventOptions, ThreadEvent } from "../types/events.js";
-import { connectAll, connectThread, learnId } from "./connect.js";
+import { connectAll, connectThread } from "./connect.js";
 import { decode } from "./decode.js";
-import { type Connect, follow, type Step } from "./follow.js";
+import { follow, persist, type Step } from "./follow.js";
 import { closing } from "./iterator.js";
+import { share } from "./share.js";
 
 /** The events of a thread. */
 export function listen(sending: Sending, { signal, values, ...o }: EventOptions = {}): AsyncIterableIterator<ThreadEvent> {
   const { settings, identity } = sending;
   return closing(signal, async function* (signal) {
-    let connectKnown: Connect | undefined;
-    const connect: Connect = async (cursor, signal) => {
-      await learnId(sending, identity, signal);
-      connectKnown ??= connectThread(sending, { values });
-      return connectKnown(cursor, signal);
-    };
-    yield* decoded(follow(connect, { ...o, signal, timeoutMs: settings.timeoutMs }), sending);
+    const learn = { method: "GET", path: (thread: string) => thread, options: { signal } };
+    if (!identity.id) await persist(() => sending.json(learn), signal);
+    const connect = connectThread(sending, { values });
+    const following = { ...o, signal, timeoutMs: settings.timeoutMs };
+    const name = `threadkeep ${settings.baseUrl} ${identity.id} ${values}`;
+    const steps =
+      locks && globalThis.BroadcastChannel && !o.lastEventId
+        ? share(locks, name, connect, following)
+        : follow(connect, following);
+    yield* decoded(steps, sending, true);
   });
 }
 
@@ -25,19 +30,20 @@ export function listenToAll(
   { signal, types, ...o }: Omit<EventOptions, "values"> & { types?: readonly string[] | undefined } = {},
 ): AsyncIterableIterator<ThreadEvent> {
   const connect = connectAll(sending, { type: types });
-  return closing(signal, async function* (signal) {
-    for await (const step of follow(connect, { ...o, signal, timeoutMs: sending.settings.timeoutMs })) {
-      const event = decode(step, sending.settings.json);
-      if (event) yield event;
-    }
-  });
+  const { timeoutMs } = sending.settings;
+  return closing(signal, (signal) => decoded(follow(connect, { ...o, signal, timeoutMs }), sending, false));
 }
 
-/** The events in steps, up to the end of their thread: a stream belongs to one life. */
-async function* decoded(steps: AsyncIterable<Step>, { settings }: Sending): AsyncGenerator<ThreadEvent, void> {
+/** The events in steps. A stream of one thread belongs to one life of it, and ends with that. */
+async function* decoded(
+  steps: AsyncIterable<Step>,
+  { settings }: Sending,
+  isOfOneThread: boolean,
+): AsyncGenerator<ThreadEvent, void> {
   for await (const step of steps) {
     const event = decode(step, settings.json);
-    if (event) yield event;
-    if (event?.type === "thread.destroyed" || event?.type === "thread.rotated") return;
+    if (!event) continue;
+    yield event;
+    if (isOfOneThread && /destroyed|rotated/.test(event.type)) return;
   }
 }

@@ -4,10 +4,3 @@ const camelName = (name: string): string => name.replace(/_(\w)/g, (_, letter: s
 export function camel<T>(object: object): T {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [camelName(name), value])) as T;
 }
-
-const snakeName = (name: string): string => name.replace(/[A-Z]/g, (letter) => "_" + letter.toLowerCase());
-
-/** The reverse of `camel`. */
-export function snake(object: object): { [name: string]: unknown } {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [snakeName(name), value]));
-}

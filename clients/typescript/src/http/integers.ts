@@ -2,13 +2,11 @@
 const LONG = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{14,}/g;
 
 /** Parses JSON with long integers as texts. */
-export function parseWithLongIntegers(text: string): unknown {
+export function exactIntegers(text: string): any {
   return JSON.parse(text.replace(LONG, (match) => (/^-?\d+$/.test(match) ? `"${match}"` : match)));
 }
 
-/** An integer as the server sent it: a `number` if that is exact. */
+/** An integer as `exactIntegers` returns it: a `number` if that is exact. */
 export function integer(value: number | string | undefined): number | bigint | undefined {
-  if (typeof value !== "string") return value;
-  const exact = BigInt(value);
-  return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
+  return typeof value === "string" ? (Number.isSafeInteger(+value) ? +value : BigInt(value)) : value;
 }

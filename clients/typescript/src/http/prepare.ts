@@ -12,7 +12,7 @@ export async function prepare(
   const { baseUrl, headers: given, credentials } = settings;
   if (baseUrl === undefined) throw new TypeError("Pass `baseUrl`, or set THREADKEEP_URL.");
   const headers = new Headers(typeof given === "function" ? await given() : given);
-  const own = { ...(body === undefined ? {} : { "content-type": contentType }), ...more, ...sender.headers };
+  const own = { "content-type": body === undefined ? body : contentType, ...more, ...sender.headers };
   for (const [name, value] of Object.entries(own)) {
     if (value === undefined) continue;
     try {
@@ -24,12 +24,7 @@ export async function prepare(
   }
   return [
     baseUrl + (typeof path === "string" ? path : path(sender.path)) + queryText(query),
-    {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: body as BodyInit }),
-      ...(credentials ? { credentials } : {}),
-      ...(knowsCache ? { cache: "no-store" } : {}),
-    },
+    // `fetch` takes undefined options for absent ones
+    { method, headers, body, credentials, cache: knowsCache ? "no-store" : undefined } as RequestInit,
   ];
 }

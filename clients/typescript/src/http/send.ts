@@ -1,5 +1,6 @@
 import type { Identity } from "../identity/identity.js";
 import type { Settings } from "../settings.js";
+import type { JsonFormat } from "../types/json.js";
 import { type Answer, attempt } from "./attempt.js";
 import { ConnectionError, errorOf, ThreadkeepError, TimeoutError } from "./errors.js";
 import type { ServerRequest } from "./request.js";
@@ -10,63 +11,64 @@ const MAX_PAUSE_MS = 2_000;
 const decoder = new TextDecoder();
 
 /** Sends requests as one identity, again where that may help. */
-export class Sending {
-  constructor(
-    readonly settings: Settings,
-    readonly identity: Identity,
-  ) {}
-
+export interface Sending {
+  readonly settings: Settings;
+  readonly identity: Identity;
   /** Returns a response that reports success. */
-  async send(request: ServerRequest): Promise<Answer> {
-    const { settings, identity } = this;
+  send(request: ServerRequest): Promise<Answer>;
+  /** As `send`, with the body as JSON of the client itself. */
+  json<T>(request: ServerRequest): Promise<{ body: T; text: string; headers: Headers }>;
+  /** As `send`, with the body as JSON of the application. */
+  value(request: ServerRequest): Promise<{ body: any; text: string; headers: Headers }>;
+}
+
+export function sendingOf(settings: Settings, identity: Identity): Sending {
+  const once = async (request: ServerRequest): Promise<Answer | ThreadkeepError> => {
+    const sender = await identity.sender();
+    const { names } = request;
+    const learn = (headers: Headers) =>
+      names === "other" ? undefined : identity.learn(sender, headers, names === "fresh");
+    try {
+      const answer = await attempt(settings, request, sender, learn);
+      const { status, headers, bytes } = answer;
+      return status < 300 ? answer : errorOf(status, headers, decoder.decode(bytes));
+    } catch (error) {
+      if (error instanceof ThreadkeepError) return error;
+      throw error;
+    }
+  };
+  const send = async (request: ServerRequest): Promise<Answer> => {
     const signal = request.options?.signal;
     signal?.throwIfAborted();
     const leave = await identity.enter(signal);
     try {
       for (let tries = 1; ; tries++) {
-        const error = await this.#once(request);
-        if (!(error instanceof ThreadkeepError)) return error;
-        if (tries >= settings.attempts || !helps(error, request.once)) throw error;
-        await sleep(pause(error, tries), signal);
+        const result = await once(request);
+        if (!(result instanceof ThreadkeepError)) return result;
+        if (tries >= settings.attempts || !helps(result, request.once)) throw result;
+        await sleep(pause(result, tries), signal);
       }
     } finally {
       leave();
     }
-  }
-
-  /** As `send`, with the body as JSON of the client itself. */
-  async json<T>(request: ServerRequest): Promise<{ body: T; text: string; headers: Headers }> {
-    const { bytes, headers, status } = await this.send(request);
+  };
+  const parse = async (request: ServerRequest, format: JsonFormat) => {
+    const { bytes, headers, status } = await send(request);
     const text = decoder.decode(bytes);
-    return { body: parsed(text, status, JSON.parse) as T, text, headers };
-  }
-
-  /** As `send`, with the body as JSON of the application. */
-  async value(request: ServerRequest): Promise<{ body: any; headers: Headers }> {
-    const { bytes, headers, status } = await this.send(request);
-    return { body: parsed(decoder.decode(bytes), status, this.settings.json.parse), headers };
-  }
-
-  async #once(request: ServerRequest): Promise<Answer | ThreadkeepError> {
-    const { settings, identity } = this;
-    const sender = await identity.sender();
-    try {
-      const { names } = request;
-      const learn = (headers: Headers) =>
-        names === "other" ? undefined : identity.learn(sender, headers, names === "fresh");
-      const answer = await attempt(settings, request, sender, learn);
-      if (answer.status < 300) return answer;
-      return errorOf(answer.status, answer.headers, decoder.decode(answer.bytes));
-    } catch (error) {
-      if (error instanceof ThreadkeepError) return error;
-      throw error;
-    }
-  }
+    return { body: parsed(text, status, format) as any, text, headers };
+  };
+  return {
+    settings,
+    identity,
+    send,
+    json: (request) => parse(request, JSON),
+    value: (request) => parse(request, settings.json),
+  };
 }
 
-function parsed(text: string, status: number, parse: (text: string) => unknown): unknown {
+function parsed(text: string, status: number, format: JsonFormat): unknown {
   try {
-    return text && parse(text);
+    return text && format.parse(text);
   } catch {
     // the cause would show a part of the text
     throw new ThreadkeepError("unknown", "unknown: The response is not JSON. Does `baseUrl` lead to threadkeep?", {

@@ -9,10 +9,21 @@ export function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined)
   });
 }
 
-/** Waits, unless `signal` is aborted. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+/** Waits, unless `signal` is aborted. `wake` may end the wait. */
+export function sleep(ms: number, signal?: AbortSignal, wake?: (now: () => void) => void): Promise<void> {
   let timer: ReturnType<typeof setTimeout>;
-  return orAbort(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal).finally(() =>
-    clearTimeout(timer),
-  );
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+    wake?.(resolve);
+  });
+  return orAbort(over, signal).finally(() => clearTimeout(timer));
+}
+
+/** A controller that is aborted with `outer`, and no longer listens to it when it is aborted itself. */
+export function linked(outer: AbortSignal | undefined): AbortController {
+  const controller = new AbortController();
+  const stop = () => controller.abort(outer!.reason);
+  if (outer?.aborted) stop();
+  else outer?.addEventListener("abort", stop, { signal: controller.signal });
+  return controller;
 }

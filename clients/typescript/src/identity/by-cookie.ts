@@ -5,9 +5,8 @@ import { type Identity, idOf, type Sender } from "./identity.js";
 import { acquire, locks } from "./lock.js";
 
 const LOST =
-  "cookie_lost: The browser does not send the cookie back, so each write would start a thread of its own. " +
-  "Serve threadkeep from the site of the page; or, for another site, pass credentials: \"include\" and set " +
-  "cookie_same_site, cookie_secure and cookie_partitioned; or pass identity: \"header\" and store signedId.";
+  "cookie_lost: The browser does not return the cookie, so each write would start a new thread. Serve threadkeep from " +
+  'the site of the page, or set cookie_same_site = "none" and credentials: "include", or use identity: "header".';
 
 /** The caller's own thread, named by a cookie that only the browser sees. */
 export class ByCookie implements Identity {

@@ -5,57 +5,52 @@ import { ifMatchOf } from "./answers.js";
 import { idempotencyKey } from "./idempotency-key.js";
 import { Queue } from "./queue.js";
 
-type Part = Pick<ServerRequest, "query" | "body" | "contentType" | "names" | "headers">;
-type Answer = { body: any; text: string; headers: Headers };
+export type Part = Pick<ServerRequest, "query" | "body" | "contentType" | "names" | "headers">;
+
+/** An answer with its body as JSON. */
+export type Answer = { body: any; text: string; headers: Headers };
+
+export type Calls = ReturnType<typeof callsOf>;
 
 /** The requests of one `Thread` object. */
-export class Calls {
-  readonly queue = new Queue();
+export function callsOf(sending: Sending, turnToken?: string) {
+  const queue = new Queue();
 
-  constructor(
-    readonly sending: Sending,
-    readonly turnToken?: string,
-  ) {}
-
-  get json() {
-    return this.sending.settings.json;
-  }
-
-  request(method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest {
-    return { method, path: (thread) => thread + path, ...part, options };
-  }
-
-  /** A read whose answer is JSON of the client itself. */
-  read(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer> {
-    return this.sending.json(this.request("GET", path, { query }, o));
-  }
-
-  /** A read whose answer contains values of the application. */
-  value(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<{ body: any; headers: Headers }> {
-    return this.sending.value(this.request("GET", path, { query }, o));
-  }
-
-  /** A write, behind the earlier ones. */
-  write(method: string, path: string, part: Part = {}, o: WriteOptions = {}): Promise<Answer> {
-    const request = this.writeRequest(method, path, part, o);
-    return this.queue.run(() => this.sending.json(request), o.signal);
-  }
+  const request = (method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest => ({
+    method,
+    path: (thread) => thread + path,
+    ...part,
+    options,
+  });
 
   /** A write with one idempotency key for all attempts. */
-  writeRequest(method: string, path: string, part: Part, o: WriteOptions): ServerRequest {
-    return this.request(
-      method,
-      path,
-      {
-        ...part,
-        query: { ...part.query, ttl_seconds: o.ttlSeconds },
-        headers: {
-          "idempotency-key": o.idempotencyKey ?? idempotencyKey(),
-          "if-match": ifMatchOf(o.ifMatch),
-          "x-turn-token": this.turnToken,
-        },
-      },
-      o,
-    );
-  }
+  const writeRequest = (method: string, path: string, part: Part, o: WriteOptions): ServerRequest => ({
+    ...request(method, path, part, o),
+    query: { ...part.query, ttl_seconds: o.ttlSeconds },
+    headers: {
+      "idempotency-key": o.idempotencyKey ?? idempotencyKey(),
+      "if-match": ifMatchOf(o.ifMatch),
+      "x-turn-token": turnToken,
+    },
+  });
+
+  return {
+    sending,
+    queue,
+    request,
+    writeRequest,
+
+    /** A read whose answer is JSON of the client itself. */
+    read: (path: string, o: CallOptions | undefined): Promise<Answer> => sending.json(request("GET", path, {}, o)),
+
+    /** A read whose answer contains values of the application. */
+    value: (path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer> =>
+      sending.value(request("GET", path, { query }, o)),
+
+    /** A write, behind the earlier ones. */
+    async write(method: string, path: string, part: Part = {}, o: WriteOptions = {}): Promise<Answer> {
+      const made = writeRequest(method, path, part, o);
+      return queue.run(() => sending.json(made), o.signal);
+    },
+  };
 }

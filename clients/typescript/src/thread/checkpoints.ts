@@ -1,38 +1,32 @@
 import { camel } from "../http/camel.js";
 import { segment } from "../http/request.js";
-import type { Checkpoint, Checkpoints, CheckpointWithState, ExistingWriteOptions } from "../types/checkpoint.js";
-import type { CallOptions } from "../types/options.js";
+import type { Checkpoint, Checkpoints } from "../types/checkpoint.js";
 import type { Calls } from "./calls.js";
 import { threadInfo } from "./thread-info.js";
 
-export class CheckpointsOf<S> implements Checkpoints<S> {
-  readonly #calls: Calls;
+const root = "/checkpoints";
+const at = (checkpoint: number) => `${root}/${segment(checkpoint)}`;
 
-  constructor(calls: Calls) {
-    this.#calls = calls;
-  }
+export function checkpointsOf(calls: Calls): Checkpoints<any> {
+  return {
+    async create({ name, ...o } = {}) {
+      return camel((await calls.write("POST", root, { body: JSON.stringify({ name }) }, o)).body);
+    },
 
-  async create({ name, ...o }: ExistingWriteOptions & { name?: string | undefined } = {}) {
-    const { body } = await this.#calls.write("POST", "/checkpoints", { body: JSON.stringify({ name }) }, o);
-    return camel<Checkpoint>(body);
-  }
+    async list(o) {
+      return (await calls.read(root, o)).body.checkpoints.map(camel<Checkpoint>);
+    },
 
-  async list(o?: CallOptions) {
-    const { body } = await this.#calls.read("/checkpoints", o);
-    return body.checkpoints.map(camel<Checkpoint>);
-  }
+    async get(checkpoint, o) {
+      return camel((await calls.value(at(checkpoint), o)).body);
+    },
 
-  async get(checkpoint: number, o?: CallOptions) {
-    const { body } = await this.#calls.value("/checkpoints/" + segment(checkpoint), o);
-    return camel<CheckpointWithState<S>>(body);
-  }
+    async restore(checkpoint, o) {
+      return threadInfo((await calls.write("POST", at(checkpoint) + "/restore", {}, o)).body);
+    },
 
-  async restore(checkpoint: number, o?: ExistingWriteOptions) {
-    const { body } = await this.#calls.write("POST", `/checkpoints/${segment(checkpoint)}/restore`, {}, o);
-    return threadInfo(body);
-  }
-
-  async delete(checkpoint: number, o?: ExistingWriteOptions) {
-    await this.#calls.write("DELETE", "/checkpoints/" + segment(checkpoint), {}, o);
-  }
+    async delete(checkpoint, o) {
+      await calls.write("DELETE", at(checkpoint), {}, o);
+    },
+  };
 }

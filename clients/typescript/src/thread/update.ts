@@ -1,7 +1,6 @@
 import { VersionMismatchError } from "../http/errors.js";
 import { sleep } from "../http/wait.js";
 import type { Operation } from "../types/operation.js";
-import type { WriteOptions } from "../types/options.js";
 import type { Receipt, Snapshot } from "../types/receipt.js";
 
 const MAX_PAUSE_MS = 1_000;
@@ -11,7 +10,7 @@ export async function updateLoop<S>(
   read: () => Promise<Snapshot<S>>,
   change: (state: Partial<S>) => readonly Operation<any>[] | undefined | void | Promise<readonly Operation<any>[] | undefined | void>,
   merge: (operations: readonly Operation<any>[], ifMatch: string | number) => Promise<Receipt>,
-  { signal }: WriteOptions,
+  signal: AbortSignal | undefined,
 ): Promise<Receipt | undefined> {
   for (let tries = 0; ; tries++) {
     const { state, version, etag } = await read();

@@ -47,7 +47,7 @@ export interface Client {
     o?: Omit<WriteOptions, "ifMatch" | "ttlSeconds"> & ThreadOptions<S>,
   ): Promise<Thread<S>>;
   /** A page of the list of threads: those of an owner, or all. */
-  threads(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string }>;
+  threads(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string | undefined }>;
   /** The thread of the browser that sent a request to this back end. */
   forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
   /** Keys and texts, such as those of `session:ada`. */

@@ -39,7 +39,7 @@ export interface PageOptions extends CallOptions {
 /** A list that grows at the end, beside the state. */
 export interface History {
   append(items: NewHistoryItem | readonly NewHistoryItem[], o?: HistoryWriteOptions): Promise<AppendedItem[]>;
-  page(o?: PageOptions): Promise<{ items: HistoryItem[]; next?: number }>;
+  page(o?: PageOptions): Promise<{ items: HistoryItem[]; next?: number | undefined }>;
   /** All items, page by page. */
   items(o?: CallOptions & { after?: number | undefined }): AsyncIterableIterator<HistoryItem>;
   /** Removes the newest items and returns them, oldest first. */

@@ -10,7 +10,7 @@ export interface Entry {
   readonly bytes: Uint8Array;
   readonly contentType: string;
   readonly etag: string;
-  readonly expiresAt?: string;
+  readonly expiresAt?: string | undefined;
   text(): string;
   json(): any;
 }
@@ -23,8 +23,6 @@ export interface EntryInfo {
   etag?: string;
   updatedAt?: string | null;
   expiresAt?: string | null;
-  /** The body, if the page was asked for bodies. */
-  entry?: Entry;
 }
 
 export interface NewEntry {
@@ -56,16 +54,11 @@ export interface KeyPageOptions extends CallOptions {
   prefix?: string | undefined;
   cursor?: string | undefined;
   limit?: number | undefined;
-  order?: "asc" | "desc" | undefined;
-  /** Also reads the bodies. A page ends at 2 MiB, but has at least one entry. */
-  bodies?: boolean | undefined;
 }
 
 /** Entries that outlive threads, in one namespace. Requires an API key. */
 export interface KeyValue {
   get(key: string, o?: CallOptions): Promise<Entry | undefined>;
-  /** Reads any number of entries. Missing ones are left out. */
-  getMany(keys: readonly string[], o?: CallOptions): Promise<Map<string, Entry>>;
   /** A text is stored as `text/plain`, bytes as they are, and anything else as JSON. */
   put(
     key: string,
@@ -77,14 +70,24 @@ export interface KeyValue {
       ifMatch?: string | undefined;
     },
   ): Promise<PutResult>;
-  /** Puts up to 100 entries, each with an outcome of its own. */
-  putMany(entries: readonly NewEntry[], o?: KeyValueWriteOptions): Promise<PutOutcome[]>;
   /** Returns whether the entry existed. */
   delete(key: string, o?: KeyValueWriteOptions & { ifMatch?: string | undefined }): Promise<boolean>;
-  page(o?: KeyPageOptions): Promise<{ keys: EntryInfo[]; next?: string }>;
+  page(o?: KeyPageOptions): Promise<{ keys: EntryInfo[]; next?: string | undefined }>;
   keys(prefix?: string, o?: CallOptions): AsyncIterableIterator<string>;
   /** Deletes the namespace, and returns how many entries it had. */
   clear(o?: KeyValueWriteOptions): Promise<number>;
+}
+
+/** A namespace, with the calls that read and write several entries. */
+export interface KeyValueBatch extends KeyValue {
+  /** A page of entries with their bodies. It ends at 2 MiB, but has at least one entry if there is one. */
+  entries(
+    o?: KeyPageOptions & { order?: "asc" | "desc" | undefined },
+  ): Promise<{ entries: (Omit<EntryInfo, "etag" | "expiresAt"> & Entry)[]; next?: string | undefined }>;
+  /** Reads any number of entries. Missing ones are left out. */
+  getMany(keys: readonly string[], o?: CallOptions): Promise<Map<string, Entry>>;
+  /** Puts up to 100 entries, each with an outcome of its own. */
+  putMany(entries: readonly NewEntry[], o?: KeyValueWriteOptions): Promise<PutOutcome[]>;
   /** Sets how long entries live, and when the whole namespace ends if it is not used. */
   configure(
     settings: { defaultTtlSeconds?: number | null | undefined; idleTtlSeconds?: number | null | undefined },
