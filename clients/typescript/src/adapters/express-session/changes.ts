@@ -13,11 +13,11 @@ export class Changes {
   readonly #given: Values;
   readonly #mine: Values;
   readonly #keys: string[];
-  /** Whether the request loaded the session that it changed. */
-  readonly #isLoaded: boolean;
+  /** Whether it is known with which values the request began. */
+  readonly #isKnown: boolean;
 
   constructor(given: Values | undefined, mine: Values) {
-    this.#isLoaded = given !== undefined;
+    this.#isKnown = given !== undefined;
     this.#given = given ?? {};
     this.#mine = mine;
     const all = new Set([...Object.keys(this.#given), ...Object.keys(mine)]);
@@ -33,7 +33,7 @@ export class Changes {
     const operations: Operation[] = [];
     for (const key of this.#keys) {
       const [given, mine] = [this.#given[key], this.#mine[key]];
-      const more = this.#isLoaded ? added(given, mine) : undefined;
+      const more = this.#isKnown ? added(given, mine) : undefined;
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));
       else if (key === "cookie" || !isObject(mine)) operations.push({ op: "set", key, value: mine });
@@ -46,7 +46,7 @@ export class Changes {
   onto(stored: Values): Operation[] {
     return this.#keys.map((key) => {
       const [given, mine] = [this.#given[key], this.#mine[key]];
-      const isPlain = key === "cookie" || (!this.#isLoaded && Array.isArray(mine));
+      const isPlain = key === "cookie" || (!this.#isKnown && Array.isArray(mine));
       const value = isPlain ? mine : merge(given, mine, stored[key]);
       return value === undefined ? { op: "delete", key } : { op: "set", key, value };
     });

@@ -79,7 +79,9 @@ export class ThreadkeepStore extends session.Store {
     const given = this.#given.get(data);
     await unlessEnded(async () => {
       if (!given && (await this.#create(thread.id!, mine))) return;
-      await this.#merge(thread, new Changes(given, mine), data);
+      // express-session gives a new session to this request alone, so all of it is new
+      const known = given ?? (data instanceof session.Session ? {} : undefined);
+      await this.#merge(thread, new Changes(known, mine), data);
       await this.#keepAlive(thread, given, mine);
     });
     this.#given.set(data, mine);

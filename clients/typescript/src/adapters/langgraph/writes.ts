@@ -1,11 +1,4 @@
-import {
-  type CheckpointPendingWrite,
-  compareWritesSortKeys,
-  type PendingWrite,
-  type SerializerProtocol,
-  WRITES_IDX_MAP,
-  writesSortKey,
-} from "@langchain/langgraph-checkpoint";
+import { type CheckpointPendingWrite, type PendingWrite, type SerializerProtocol, WRITES_IDX_MAP } from "@langchain/langgraph-checkpoint";
 import { VersionMismatchError } from "../../http/errors.js";
 import { sleep } from "../../http/wait.js";
 import type { KeyValueBatch } from "../../types/kv.js";
@@ -101,9 +94,7 @@ export async function readWrites(
     }
     cursor = page.next;
   } while (cursor);
-  found.sort((a, b) =>
-    compareWritesSortKeys(writesSortKey(a.path, a.task, a.place), writesSortKey(b.path, b.task, b.place)),
-  );
+  found.sort((a, b) => byCodePoint(a.path, b.path) || byCodePoint(a.task, b.task) || a.place - b.place);
   const blobs = found.flatMap(({ value }) => ("blob" in value ? [value.blob] : []));
   const large = await readBlobs(serde, kv, blobs);
   return Promise.all(
@@ -111,4 +102,11 @@ export async function readWrites(
       return [task, channel, "blob" in value ? large.get(value.blob) : await unpack(serde, value)];
     }),
   );
+}
+
+/** As `compareWritesSortKeys`, which older versions of LangGraph do not have. */
+function byCodePoint(a: string, b: string): number {
+  const [x, y] = [[...a], [...b]];
+  const at = x.findIndex((letter, index) => letter !== y[index]);
+  return at < 0 ? x.length - y.length : (x[at]!.codePointAt(0) ?? 0) - (y[at]?.codePointAt(0) ?? -1);
 }
