@@ -5,7 +5,17 @@ type Members = { [key: string]: Value };
 export const isObject = (value: Value | undefined): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-export const isSame = (a: Value | undefined, b: Value | undefined): boolean => JSON.stringify(a) === JSON.stringify(b);
+/** Whether two values are equal, whatever the order of their members. */
+export function isSame(a: Value | undefined, b: Value | undefined): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((element, index) => isSame(element, b[index]));
+  }
+  if (isObject(a) && isObject(b)) {
+    const keys = Object.keys(a);
+    return keys.length === Object.keys(b).length && keys.every((key) => isSame(a[key], own(b, key)));
+  }
+  return a === b;
+}
 
 /** The elements that were added to an array since it was given, if nothing else was done to it. */
 export function added(given: Value | undefined, mine: Value | undefined): Value[] | undefined {
