@@ -92,7 +92,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
       get messages() {
         return messages;
       },
-      append: (...added) => inTurn(() => saveAll([...messages, ...added])),
+      append: (...added) => inTurn(() => saveAll(joined(messages, added))),
       save: (next) => inTurn(() => saveAll(next)),
       reload: () =>
         inTurn(async () => {
@@ -134,6 +134,13 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
       return receipt !== undefined;
     },
   };
+}
+
+/** One list of messages after another. A message that both have takes the place of the first. */
+function joined<M extends UIMessage>(messages: readonly M[], added: readonly M[]): M[] {
+  const byId = new Map(messages.map((message) => [message.id, message]));
+  for (const message of added) byId.set(message.id, message);
+  return [...byId.values()];
 }
 
 const parsed = <M>(texts: Texts): M[] => [...texts.values()].map((text) => JSON.parse(text) as M);

@@ -9,8 +9,16 @@ export type Texts = Map<string, string>;
 
 type Message = { id: string };
 
-export const textsOf = (messages: readonly Message[]): Texts =>
-  new Map(messages.map((message) => [message.id, JSON.stringify(message)]));
+/** Two messages with one ID would replace each other, so this rejects them. */
+export function textsOf(messages: readonly Message[]): Texts {
+  const texts: Texts = new Map();
+  for (const message of messages) {
+    if (!message.id) throw new TypeError("A message has no ID. Pass `generateId` to the stream that makes it.");
+    if (texts.has(message.id)) throw new TypeError("Two messages have the same ID.");
+    texts.set(message.id, JSON.stringify(message));
+  }
+  return texts;
+}
 
 /** The messages of a stored chat. An ID that is repeated, or has no message, is skipped. */
 export function messagesOf<M extends Message>(state: { [key: string]: any }): M[] {
