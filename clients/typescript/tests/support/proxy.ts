@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request as send, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, request as send, type Server, type ServerResponse } from "node:http";
 import { after } from "node:test";
 
 /** How the proxy treats one request. */
@@ -40,6 +40,14 @@ export interface Proxy {
   readonly open: number;
 }
 
+const started = new Set<Server>();
+after(() => {
+  for (const server of started) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
 /** Starts a proxy in front of a server. */
 export async function startProxy(target: string): Promise<Proxy> {
   const seen: Seen[] = [];
@@ -60,10 +68,7 @@ export async function startProxy(target: string): Promise<Proxy> {
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  started.add(server);
   const { port } = server.address() as { port: number };
   const proxy: Proxy = {
     url: `http://127.0.0.1:${port}`,
@@ -89,7 +94,7 @@ function forward(target: string, incoming: IncomingMessage, response: ServerResp
     if (fault.delayResponseMs) await new Promise((resolve) => setTimeout(resolve, fault.delayResponseMs));
     response.writeHead(answer.statusCode!, answer.headers);
     response.flushHeaders();
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
+    for await (const chunk of chunks(answer)) {
       const start = fault.cutInCharacter ? chunk.findIndex((byte) => byte >= 0xc0) : -1;
       if (start >= 0) {
         response.write(chunk.subarray(0, start + 1), () => setTimeout(() => response.destroy(), 20));
@@ -99,4 +104,12 @@ function forward(target: string, incoming: IncomingMessage, response: ServerResp
     }
     response.end();
   });
+}
+
+async function* chunks(answer: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    yield* answer as AsyncIterable<Buffer>;
+  } catch {
+    // one of the two sides is gone
+  }
 }
