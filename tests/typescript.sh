@@ -44,7 +44,7 @@ run_tests() {
     (
         cd "$3"
         # shellcheck disable=SC2086 # a pattern
-        STORE=$2 PACKAGE=$package REPOSITORY=$package/../.. nice "$1" --test --test-concurrency=2 tests/$4.test.js
+        STORE=$2 PACKAGE=$package REPOSITORY=$package/../.. nice "$1" --test --test-concurrency=2 --test-timeout=90000 --test-reporter=spec tests/$4.test.js
     )
 }
 

@@ -34,6 +34,8 @@ export interface Proxy {
   readonly seen: Seen[];
   /** Chooses the fault for a request, if there is one. */
   fault: (request: Seen) => Fault | undefined;
+  /** Treats a request that came to another server. */
+  handle(incoming: IncomingMessage, response: ServerResponse): void;
   /** Closes all connections. */
   cut(): void;
   /** The number of requests that are not answered in full. */
@@ -52,7 +54,7 @@ after(() => {
 export async function startProxy(target: string): Promise<Proxy> {
   const seen: Seen[] = [];
   let open = 0;
-  const server = createServer((incoming, response) => {
+  const handle = (incoming: IncomingMessage, response: ServerResponse) => {
     const request = { method: incoming.method!, path: incoming.url!, headers: incoming.headers };
     seen.push(request);
     open++;
@@ -65,7 +67,8 @@ export async function startProxy(target: string): Promise<Proxy> {
       return void response.end(fault.body);
     }
     setTimeout(() => forward(target, incoming, response, fault), fault.delayMs ?? 0);
-  });
+  };
+  const server = createServer(handle);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   started.add(server);
@@ -73,6 +76,7 @@ export async function startProxy(target: string): Promise<Proxy> {
   const proxy: Proxy = {
     url: `http://127.0.0.1:${port}`,
     seen,
+    handle,
     fault: () => undefined,
     cut: () => server.closeAllConnections(),
     get open() {
