@@ -26,7 +26,12 @@ export const ofThread: Example<Thread> = {
   "update(keys, change)": (thread) => thread.update("a", () => [{ op: "clear" }]),
   "configure(change)": (thread) => thread.configure({}),
   "destroy()": (thread) => thread.destroy(),
-  "turn()": async (thread) => (await thread.turn()).release(),
+  "turn()": async (thread) => {
+    const turn = await thread.turn({ ttlSeconds: 0.03 });
+    await new Promise((resolve) => setTimeout(resolve, 50)); // it renews itself
+    await turn.release();
+  },
+  "turnState()": (thread) => thread.turnState(),
   "fork()": (thread) => thread.fork(),
   "rotate()": (thread) => thread.rotate(),
   "checkpoints.create()": (thread) => thread.checkpoints.create(),

@@ -306,7 +306,10 @@ describe("turns", () => {
     await new Promise((resolve) => setTimeout(resolve, 2_000));
     await turn.thread.set("a", 3);
     assert.equal(turn.signal.aborted, false);
+    const { held, exclusive } = await thread.turnState();
+    assert.deepEqual([held, exclusive], [true, true]);
     await turn.release();
+    assert.equal((await thread.turnState()).held, false);
     await thread.set("a", 4);
     const later = await thread.turn();
     await assert.rejects(turn.thread.set("a", 5), { code: "turn_lost" });
