@@ -101,9 +101,9 @@ pub mod web;
 pub mod webhooks;
 
 pub use actix::{
-    BuildError, CallbackCounts, Completed, History, Kv, Receipt, RequestState, ScopeHandle,
-    Session, SessionState, TakeTurn, Tasks, Thread, ThreadState, Threads, ThreadsBuilder,
-    ThreadsMiddleware, Turn,
+    BuildError, CallbackCounts, Completed, ForkThread, Forked, History, Kv, Receipt, RequestState,
+    ScopeHandle, Session, SessionState, TakeTurn, Tasks, Thread, ThreadState, Threads,
+    ThreadsBuilder, ThreadsMiddleware, Turn,
 };
 pub use domain::{CheckpointName, ThreadId};
 pub use events::{EventType, EventTypes, Events, Notice};

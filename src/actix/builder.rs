@@ -12,7 +12,7 @@ use crate::events::{EventSettings, Events};
 use crate::identity::{
     CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
 };
-use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, ImageService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
@@ -286,6 +286,8 @@ impl ThreadsBuilder {
         );
         let turns = TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default());
         let checkpoints = CheckpointService::new(Arc::clone(&backend) as _, service.clone());
+        let (images, buckets) = (Arc::clone(&backend), Arc::clone(&backend));
+        let images = ImageService::new(images as _, buckets as _, self.scopes);
         let identity = Identity::new(ring, self.cookie)
             .trust(self.proxies)
             .allow_origins(self.origins);
@@ -301,7 +303,8 @@ impl ThreadsBuilder {
             .with_backend(Arc::clone(&backend))
             .with_scopes(scopes)
             .with_turns(turns)
-            .with_checkpoints(checkpoints);
+            .with_checkpoints(checkpoints)
+            .with_forks(images);
         match self.events {
             Some(settings) => threads.with_events(Events::start(backend, settings)),
             None => threads,

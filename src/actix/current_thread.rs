@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::callbacks::Repeatable;
 use super::endings::{Endings, Ticket};
+use super::fork::Forks;
 use super::pending_writes::PendingWrites;
 use super::services::Services;
 use super::turn::Turns;
@@ -16,7 +17,8 @@ use crate::domain::{
 use crate::events::Notice;
 use crate::identity::{Caller, Source};
 use crate::service::{
-    CheckpointService, ScopeService, ServiceError, ThreadPatch, ThreadService, WriteOptions,
+    CheckpointService, ForkDraft, ImageService, ScopeService, ServiceError, ThreadPatch,
+    ThreadService, WriteOptions,
 };
 use crate::store::{CheckpointHead, Found, StoreError};
 use crate::web::ApiError;
@@ -285,6 +287,24 @@ impl CurrentThread {
     /// there.
     pub(super) fn note_stored(&self, id: &ThreadId) {
         self.pending().note_stored(id);
+    }
+
+    pub(super) fn forks(&self) -> Option<Forks> {
+        self.services().forks.clone()
+    }
+
+    /// Copies the thread as the store has it, and returns the id of the copy.
+    pub(super) async fn fork(
+        &self,
+        images: &ImageService,
+        draft: &ForkDraft,
+    ) -> Result<ThreadId, ServiceError> {
+        let source = self.id();
+        let id = images.id_near(&source, |_| ThreadId::random());
+        images
+            .fork(self.service(), &source, &id, draft, self.options())
+            .await?;
+        Ok(id)
     }
 
     pub(super) fn turns(&self) -> Option<Turns> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::fork::Forks;
 use super::turn::Turns;
 use crate::domain::Owner;
 use crate::service::{CheckpointService, OwnerService, ScopeService, ThreadService};
@@ -16,6 +17,8 @@ pub(super) struct Services {
     pub(super) turns: Option<Turns>,
     /// Checkpoints, if the app has them.
     pub(super) checkpoints: Option<CheckpointService>,
+    /// Copies of threads, if the app has them.
+    pub(super) forks: Option<Forks>,
     /// The back end that gives each worker a connection. Without it, workers share the app's.
     pub(super) backend: Option<Arc<dyn Backend>>,
 }
@@ -34,6 +37,7 @@ impl Services {
                 .checkpoints
                 .as_ref()
                 .map(|checkpoints| checkpoints.with_threads(threads.clone())),
+            forks: self.forks.clone(),
             backend: self.backend.clone(),
             threads,
         }
@@ -64,6 +68,10 @@ impl Services {
             scopes: self.scopes.as_ref().map(over_worker),
             checkpoints,
             turns: self.turns.clone(),
+            forks: self.forks.as_ref().map(|forks| Forks {
+                service: forks.service.over(Arc::clone(&worker) as _, worker as _),
+                identity: forks.identity.clone(),
+            }),
             threads,
             backend: None,
         }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::callbacks::repeatable;
 use super::current_thread::{CurrentThread, Receipt};
+use super::fork::ForkThread;
 use super::history::History;
 use super::kv::Kv;
 use super::scope_target::ScopeTarget;
@@ -100,6 +101,25 @@ impl Thread {
     /// turn is held; [`ApiError::InvalidParameter`] for a `ttl` outside its bounds.
     pub fn turn(&self, ttl: Duration) -> TakeTurn {
         TakeTurn::of(Arc::clone(&self.0), ttl)
+    }
+
+    /// Makes a new thread with a copy of this one as it is at one moment: its state, metadata, keys, tasks and history.
+    /// The metadata of the copy says in `forked_from` what it is a copy of. Flushes the queue first, so that the copy has
+    /// the writes of this request. The request goes on with this thread.
+    ///
+    /// ```
+    /// # use threadkeep::{ApiError, Thread};
+    /// async fn try_again(thread: Thread) -> Result<String, ApiError> {
+    ///     let copy = thread.fork().await?;
+    ///     Ok(copy.signed_id)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When awaited: [`ApiError::Service`], also if the thread does not exist; [`ApiError::InvalidParameter`] if the new
+    /// metadata is no object.
+    pub fn fork(&self) -> ForkThread {
+        ForkThread::of(Arc::clone(&self.0))
     }
 
     fn target(&self) -> ScopeTarget {

@@ -8,6 +8,7 @@ use super::builder::ThreadsBuilder;
 use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
 use super::completion::Completed;
 use super::endings::Endings;
+use super::fork::Forks;
 use super::owned::OwnedThreads;
 use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
@@ -17,7 +18,7 @@ use crate::domain::scope::ScopeId;
 use crate::domain::{self, KeyRing, Owner, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
-use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, ImageService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, MemorySettings, millis};
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
@@ -70,6 +71,7 @@ impl Threads {
                 scopes: None,
                 turns: None,
                 checkpoints: None,
+                forks: None,
                 backend: None,
             },
             identity,
@@ -124,6 +126,17 @@ impl Threads {
     #[must_use]
     pub fn with_checkpoints(mut self, checkpoints: CheckpointService) -> Self {
         self.services.checkpoints = Some(checkpoints);
+        self
+    }
+
+    /// The same with copies of threads, which [`Thread::fork`] makes. They have to be over the store of the threads.
+    ///
+    /// [`Thread::fork`]: super::Thread::fork
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_forks(mut self, service: ImageService) -> Self {
+        let identity = self.identity.clone();
+        self.services.forks = Some(Forks { service, identity });
         self
     }
 

@@ -11,13 +11,13 @@ use crate::identity::Identity;
 use crate::protocols::agentuity::{Agentuity, SocketCounters};
 use crate::protocols::mcp::Mcp;
 use crate::protocols::modelrelay::ModelRelay;
-use crate::service::rates::{LimitedScopes, LimitedStore, RateCounters, RateGate};
+use crate::service::rates::{LimitedImages, LimitedScopes, LimitedStore, RateCounters, RateGate};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, CheckpointService, NamespaceService, OwnerService, RunService, ScopeService,
-    SessionService, StateHandleService, ThreadService, TurnService, Waiting,
+    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, RunService,
+    ScopeService, SessionService, StateHandleService, ThreadService, TurnService, Waiting,
 };
-use crate::store::{Backend, Clock, Scopes, Store};
+use crate::store::{Backend, Clock, Images, Scopes, Store};
 use crate::webhooks::Webhooks;
 
 /// State and settings that all workers share.
@@ -59,7 +59,7 @@ impl Shared {
     fn api(&self, backend: &Arc<dyn Backend>) -> Api {
         let settings = &self.settings;
         let timeout = settings.store.timeout;
-        let (store, scopes) = self.stores(backend);
+        let (store, scopes, images) = self.stores(backend);
         let service = ThreadService::new(store, settings.policy, timeout);
         let service =
             service.limit_owners(Arc::clone(backend) as _, settings.max_threads_per_owner);
@@ -72,9 +72,11 @@ impl Shared {
             checkpoints: CheckpointService::new(Arc::clone(backend) as _, service.clone()),
             scopes: ScopeService::new(scopes, service.clone(), settings.scopes, timeout),
             service,
+            images: ImageService::new(images, Arc::clone(backend) as _, settings.scopes),
             owners: OwnerService::new(Arc::clone(backend) as _),
             archives: ArchiveService::new(Arc::clone(backend) as _, settings.policy),
             namespaces: NamespaceService::new(Arc::clone(backend) as _, settings.entries),
+            reserved_keys: settings.reserved_keys.clone(),
             events: self.events.clone(),
             webhooks: self.webhooks.clone(),
             identity: self.identity.clone(),
@@ -83,10 +85,14 @@ impl Shared {
         }
     }
 
-    /// Threads and scopes, behind the rate limits of the settings, if there are any.
-    fn stores(&self, backend: &Arc<dyn Backend>) -> (Arc<dyn Store>, Arc<dyn Scopes>) {
+    /// Threads, scopes and whole threads, behind the rate limits of the settings, if there are any.
+    fn stores(
+        &self,
+        backend: &Arc<dyn Backend>,
+    ) -> (Arc<dyn Store>, Arc<dyn Scopes>, Arc<dyn Images>) {
         if self.settings.rates.are_off() {
-            return (Arc::clone(backend) as _, Arc::clone(backend) as _);
+            let (store, scopes) = (Arc::clone(backend), Arc::clone(backend));
+            return (store as _, scopes as _, Arc::clone(backend) as _);
         }
         let gate = RateGate::new(
             Arc::clone(backend) as _,
@@ -96,8 +102,9 @@ impl Shared {
             self.settings.store.timeout,
         );
         let scopes = LimitedScopes::new(Arc::clone(backend) as _, gate.clone());
+        let images = LimitedImages::new(Arc::clone(backend) as _, gate.clone());
         let store = LimitedStore::new(Arc::clone(backend) as _, gate);
-        (Arc::new(store), Arc::new(scopes))
+        (Arc::new(store), Arc::new(scopes), Arc::new(images))
     }
 }
 

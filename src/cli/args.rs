@@ -80,6 +80,10 @@ impl Invocation {
             ["settings"] => Command::Settings {
                 is_markdown: inner.get_flag("markdown"),
             },
+            [action @ ("export" | "import")] => Command::Remote {
+                server: text("server"),
+                command: remote_command::read("threads", action, inner),
+            },
             [group, action] => Command::Remote {
                 server: text("server"),
                 command: remote_command::read(group, action, inner),

@@ -42,11 +42,40 @@ pub(super) enum CliError {
     },
     #[error("cannot read the answer: the server has another version")]
     Answer(#[source] serde_json::Error),
+    #[error("an erasure cannot be undone: confirm it with --yes")]
+    NotConfirmed,
+    #[error("the metadata must be JSON")]
+    Metadata(#[source] serde_json::Error),
     #[error("cannot write the output")]
     Output(#[source] io::Error),
+    #[error("cannot read the input")]
+    Input(#[source] io::Error),
+    #[error("cannot use the file of the export")]
+    File(#[source] io::Error),
+    #[error(
+        "this is no export: each line must be a document, and the last one {{\"complete\":true}}"
+    )]
+    NoExport,
+    #[error("the server ended its answer early")]
+    CutOff,
+    #[error("line {number} was not imported")]
+    InLine {
+        number: u64,
+        #[source]
+        source: Box<Self>,
+    },
 }
 
 impl CliError {
+    /// Whether the same request may succeed later.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::CutOff => true,
+            Self::Refused { status, .. } => matches!(status, 429 | 503),
+            _ => false,
+        }
+    }
+
     pub(super) fn exit_code(&self) -> ExitCode {
         match self {
             Self::NotVerified
@@ -55,14 +84,21 @@ impl CliError {
             | Self::Unreachable(_)
             | Self::Refused { .. }
             | Self::Answer(_)
-            | Self::Output(_) => ExitCode::from(1),
+            | Self::Output(_)
+            | Self::Input(_)
+            | Self::File(_)
+            | Self::NoExport
+            | Self::CutOff
+            | Self::InLine { .. } => ExitCode::from(1),
             Self::Usage(_)
             | Self::Environment(_)
             | Self::Settings(_)
             | Self::NoSigningKey
             | Self::ThreadId(_)
             | Self::NoApiKey
+            | Self::NotConfirmed
             | Self::ServerUrl
+            | Self::Metadata(_)
             | Self::KeyName => ExitCode::from(2),
         }
     }

@@ -1,25 +1,66 @@
 //! Commands that ask a running server.
 
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use super::remote::threads::ThreadQuery;
+use super::remote::threads::{ForkRequest, ThreadQuery};
 
 /// A command for a running server.
 #[derive(Debug)]
 pub(super) enum RemoteCommand {
-    Events { types: Vec<String> },
-    GetArchive { id: String, life: Option<String> },
-    ListArchives { since: Option<String> },
-    RestoreArchive { id: String, life: Option<String> },
-    ListThreads { query: ThreadQuery, is_json: bool },
-    ShowThread { id: String, is_json: bool },
+    Events {
+        types: Vec<String>,
+    },
+    GetArchive {
+        id: String,
+        life: Option<String>,
+    },
+    ListArchives {
+        since: Option<String>,
+    },
+    RestoreArchive {
+        id: String,
+        life: Option<String>,
+    },
+    ListThreads {
+        query: ThreadQuery,
+        is_json: bool,
+    },
+    ShowThread {
+        id: String,
+        is_json: bool,
+    },
+    EraseThreads {
+        owner: String,
+        is_confirmed: bool,
+        is_json: bool,
+    },
+    ForkThread {
+        request: ForkRequest,
+        is_json: bool,
+    },
+    Export {
+        owner: Option<String>,
+        resume: Option<PathBuf>,
+    },
+    Import {
+        if_exists: Option<String>,
+        is_json: bool,
+    },
     ListWebhooks,
-    FailedOfWebhook { id: String },
-    ReplayWebhook { id: String, events: Vec<String> },
+    FailedOfWebhook {
+        id: String,
+    },
+    ReplayWebhook {
+        id: String,
+        events: Vec<String>,
+    },
 }
 
 /// The commands that ask a running server.
-pub(super) fn commands() -> [clap::Command; 4] {
+pub(super) fn commands() -> [clap::Command; 6] {
     let server = Arg::new("server")
         .long("server")
         .value_name("URL")
@@ -57,20 +98,71 @@ pub(super) fn commands() -> [clap::Command; 4] {
         .long("json")
         .action(ArgAction::SetTrue)
         .help("Print JSON instead of a table");
+    let owner = |help: &'static str| {
+        Arg::new("owner")
+            .long("owner")
+            .value_name("OWNER")
+            .help(help)
+    };
+    let export = clap::Command::new("export")
+        .about("Print all threads, one document per line; short: `threadkeep export`")
+        .arg(owner("Print only threads of this owner"))
+        .arg(
+            Arg::new("resume")
+                .long("resume")
+                .value_name("FILE")
+                .value_parser(ValueParser::path_buf())
+                .help("Write to this file, and continue an interrupted export into it"),
+        )
+        .arg(json.clone().help("No effect: documents are JSON already"));
+    let import = clap::Command::new("import")
+        .about("Create the threads of an export from standard input; short: `threadkeep import`")
+        .arg(
+            Arg::new("if-exists")
+                .long("if-exists")
+                .value_name("THEN")
+                .value_parser(["skip", "replace"])
+                .help("Skip or replace threads that exist [default: stop at the first one]"),
+        )
+        .arg(json.clone().help("Print the counts as JSON"));
+    let fork = clap::Command::new("fork")
+        .about("Copy a thread to a new id, and print the copy")
+        .arg(id("THREAD ID", "Id of the thread to copy"))
+        .arg(
+            Arg::new("new-id")
+                .long("id")
+                .value_name("THREAD ID")
+                .help("Id of the copy [default: a random one]"),
+        )
+        .arg(owner("Owner of the copy [default: that of the thread]"))
+        .arg(
+            Arg::new("checkpoint")
+                .long("checkpoint")
+                .value_name("NUMBER")
+                .value_parser(value_parser!(u32))
+                .help("Copy state and metadata of this checkpoint"),
+        )
+        .arg(
+            Arg::new("metadata")
+                .long("metadata")
+                .value_name("JSON")
+                .help("Metadata of the copy, an object [default: that of the thread]"),
+        )
+        .arg(
+            many("include", "PART")
+                .value_parser(["state", "scope", "history"])
+                .help("Copy only this part; repeat it for more parts [default: all]"),
+        )
+        .arg(json.clone());
     [
         group("threads")
-            .about("List and show threads of a running server")
+            .about("List, show, fork, erase, export and import threads of a running server")
             .subcommand(
                 clap::Command::new("list")
                     .about(
                         "Print threads, one per line: those of an owner newest first, or all by id",
                     )
-                    .arg(
-                        Arg::new("owner")
-                            .long("owner")
-                            .value_name("OWNER")
-                            .help("Print only threads of this owner"),
-                    )
+                    .arg(owner("Print only threads of this owner"))
                     .arg(
                         Arg::new("order")
                             .long("order")
@@ -96,8 +188,31 @@ pub(super) fn commands() -> [clap::Command; 4] {
                 clap::Command::new("show")
                     .about("Print a thread with the keys of its state; this extends its life")
                     .arg(id("THREAD ID", "Id of the thread"))
-                    .arg(json),
-            ),
+                    .arg(json.clone()),
+            )
+            .subcommand(
+                clap::Command::new("erase")
+                    .about("Erase all that an owner has, and wait until nothing is left")
+                    .arg(
+                        Arg::new("owner")
+                            .value_name("OWNER")
+                            .required(true)
+                            .help("Owner whose threads and archives to erase"),
+                    )
+                    .arg(
+                        Arg::new("yes")
+                            .long("yes")
+                            .action(ArgAction::SetTrue)
+                            .help("Do not ask for a confirmation"),
+                    )
+                    .arg(json.clone()),
+            )
+            .subcommand(fork)
+            .subcommand(export.clone())
+            .subcommand(import.clone()),
+        // short for those of `threads`, which list them
+        export.arg(server.clone()).hide(true),
+        import.arg(server.clone()).hide(true),
         group("events")
             .about("Print the events of a running server")
             .subcommand(
@@ -137,7 +252,7 @@ pub(super) fn commands() -> [clap::Command; 4] {
     ]
 }
 
-/// Reads a command of two words, which are those of [`commands`].
+/// Reads a command of a group, which are those of [`commands`].
 pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCommand {
     let text = |name| matches.get_one::<String>(name).cloned();
     let id = || text("id").unwrap_or_default();
@@ -149,6 +264,30 @@ pub(super) fn read(group: &str, action: &str, matches: &ArgMatches) -> RemoteCom
     match (group, action) {
         ("threads", "show") => RemoteCommand::ShowThread {
             id: id(),
+            is_json: flag("json"),
+        },
+        ("threads", "erase") => RemoteCommand::EraseThreads {
+            owner: text("owner").unwrap_or_default(),
+            is_confirmed: flag("yes"),
+            is_json: flag("json"),
+        },
+        ("threads", "fork") => RemoteCommand::ForkThread {
+            request: ForkRequest {
+                source: id(),
+                id: text("new-id"),
+                owner: text("owner"),
+                checkpoint: matches.get_one("checkpoint").copied(),
+                metadata: text("metadata"),
+                include: all("include"),
+            },
+            is_json: flag("json"),
+        },
+        ("threads", "export") => RemoteCommand::Export {
+            owner: text("owner"),
+            resume: matches.get_one::<PathBuf>("resume").cloned(),
+        },
+        ("threads", "import") => RemoteCommand::Import {
+            if_exists: text("if-exists"),
             is_json: flag("json"),
         },
         ("threads", _) => RemoteCommand::ListThreads {

@@ -15,7 +15,8 @@ use super::warning::Warning;
 use super::{callers, identity, listen, log_filter, machine, public_url, rates, webhooks};
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
-    BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, Retention, is_name,
+    BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, ReservedKeys, Retention,
+    is_name,
 };
 use crate::identity::{ApiKeys, CookieSettings, TrustedProxies};
 use crate::webhooks::Endpoint;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub policy: Policy,
     /// The number of threads that an owner may have, if it is limited.
     pub max_threads_per_owner: Option<NonZeroU64>,
+    /// Keys of states that only callers with an API key may write.
+    pub reserved_keys: ReservedKeys,
     /// Limits and lifetimes of entries in namespaces.
     pub entries: EntryPolicy,
     /// Limits and lifetimes of scopes.
@@ -174,6 +177,9 @@ impl Settings {
                 .take("max_threads_per_owner")
                 .parse("a number from 0")
                 .map(NonZeroU64::new)?,
+            reserved_keys: values
+                .take("reserved_keys")
+                .parse("up to 64 keys, or beginnings of keys with `*` behind them")?,
             entries,
             scopes: scopes(values)?,
             rates: rates::read(values)?,

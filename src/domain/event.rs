@@ -7,6 +7,7 @@ use super::heap::{self, Heap};
 use super::idempotency::Fingerprint;
 use super::json::text::Json;
 use super::scope::ScopeId;
+use super::threads::image::Origin;
 use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
 
@@ -74,7 +75,7 @@ pub enum EventKind {
         /// Whether the metadata was set.
         metadata: bool,
     },
-    /// The end. Its final state is in the archive, under the id and the life.
+    /// The end. Its final state is in the archive, under the id and the life, unless it was erased.
     Destroyed {
         /// Why.
         reason: EndReason,
@@ -104,6 +105,11 @@ pub enum EventKind {
         /// The place of the last item.
         last_seq: u64,
     },
+    /// A thread began as a copy of another one. Its creation is the event before.
+    Forked {
+        /// The source and its version.
+        origin: Origin,
+    },
 }
 
 /// A request that has ended.
@@ -124,6 +130,8 @@ pub enum EndReason {
     Expired,
     /// Somebody destroyed it.
     Destroyed,
+    /// It was erased with all that its owner had; nothing of it is left.
+    Erased,
 }
 
 /// The type of an event.
@@ -145,13 +153,15 @@ pub enum EventType {
     TaskListUpdated,
     /// `history.appended`
     HistoryAppended,
+    /// `thread.forked`
+    ThreadForked,
 }
 
 /// The text is not the type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an event type is thread.created, thread.updated, thread.destroyed, thread.rotated, \
-     session.completed, kv_updated, task_list_updated or history.appended"
+     session.completed, kv_updated, task_list_updated, history.appended or thread.forked"
 )]
 pub struct EventTypeError;
 
@@ -177,6 +187,7 @@ impl Event {
             EventKind::KvUpdated { .. } => EventType::KvUpdated,
             EventKind::TaskListUpdated => EventType::TaskListUpdated,
             EventKind::HistoryAppended { .. } => EventType::HistoryAppended,
+            EventKind::Forked { .. } => EventType::ThreadForked,
         }
     }
 
@@ -194,6 +205,14 @@ impl Event {
         matches!(
             self.kind,
             EventKind::KvUpdated { .. } | EventKind::TaskListUpdated
+        )
+    }
+
+    /// Whether it tells of a change, and may name keys; else it tells of an end, of a move or of a request.
+    pub(crate) fn is_of_change(&self) -> bool {
+        !matches!(
+            self.kind,
+            EventKind::Destroyed { .. } | EventKind::Rotated { .. } | EventKind::Completed(_)
         )
     }
 
@@ -219,7 +238,8 @@ impl Heap for Event {
             EventKind::Destroyed { .. }
             | EventKind::Rotated { .. }
             | EventKind::TaskListUpdated
-            | EventKind::HistoryAppended { .. } => 0,
+            | EventKind::HistoryAppended { .. }
+            | EventKind::Forked { .. } => 0,
         };
         self.subject.heap_bytes() + told
     }
@@ -227,7 +247,7 @@ impl Heap for Event {
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ThreadCreated,
         Self::ThreadUpdated,
         Self::ThreadDestroyed,
@@ -236,6 +256,7 @@ impl EventType {
         Self::KvUpdated,
         Self::TaskListUpdated,
         Self::HistoryAppended,
+        Self::ThreadForked,
     ];
 
     /// Its name.
@@ -250,6 +271,7 @@ impl EventType {
             Self::KvUpdated => "kv_updated",
             Self::TaskListUpdated => "task_list_updated",
             Self::HistoryAppended => "history.appended",
+            Self::ThreadForked => "thread.forked",
         }
     }
 }
@@ -314,6 +336,7 @@ impl EndReason {
         match self {
             Self::Expired => "expired",
             Self::Destroyed => "destroyed",
+            Self::Erased => "erased",
         }
     }
 }

@@ -47,13 +47,17 @@ pub use rfc3339::{parse_rfc3339, rfc3339};
 pub use threads::checkpoint::{
     CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, CheckpointNameError,
 };
+pub use threads::checkpoint_image::{CheckpointImage, CheckpointImages};
 pub use threads::document::Document;
+pub(crate) use threads::image::METADATA_MAX_BYTES;
+pub use threads::image::{Fork, IfExists, Image, Import, Included, Origin};
 pub use threads::key::{Key, KeyError};
 pub use threads::named_secrets::NamedSecretError;
 pub(crate) use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, named_secrets};
 pub(crate) use threads::operation::appends;
 pub use threads::operation::{Answer, Mismatch, Operation};
 pub use threads::owner::{Access, Owner, OwnerChange, OwnerError, OwnerTag};
+pub use threads::reserved_keys::{ReservedKeys, ReservedKeysError};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use threads::thread::{Life, Stamp, Thread};
 #[cfg(feature = "server")]

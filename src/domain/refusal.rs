@@ -113,6 +113,15 @@ pub enum Refusal {
         /// The limit.
         limit_threads: u64,
     },
+    /// The caller has no API key and may not write that key, or may not clear a state that may have it.
+    #[error("only callers with an API key may write that key")]
+    KeyReserved {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// There is a thread of that id.
+    #[error("the thread exists already")]
+    ThreadExists,
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,

@@ -36,7 +36,7 @@ pub async fn cloud_event(
             push(&mut json, format_args!(r#","metadata_changed":{metadata}"#));
         }
         EventKind::Destroyed { reason, state_lost } => {
-            let left = if *state_lost {
+            let left = if *state_lost || *reason == EndReason::Erased {
                 None
             } else {
                 final_state(archives, event).await?
@@ -54,9 +54,24 @@ pub async fn cloud_event(
             &mut json,
             format_args!(r#","first_seq":{first_seq},"last_seq":{last_seq}"#),
         ),
+        EventKind::Forked { origin } => push(
+            &mut json,
+            format_args!(
+                r#","forked_from":{{"thread_id":"{}","version":{}}}"#,
+                origin.id, origin.version
+            ),
+        ),
     }
     json.push_str("}}");
     Ok(json)
+}
+
+/// An event's JSON with new values in its data.
+pub(super) fn with_values(mut json: String, values: &str) -> String {
+    // within the braces of the data and of the event
+    json.truncate(json.len() - 2);
+    push(&mut json, format_args!(r#","values":{values}}}}}"#));
+    json
 }
 
 /// Where the final state of a life of a thread is.
@@ -122,10 +137,13 @@ fn push_end(
     left: Option<&Archive>,
     public_url: &str,
 ) -> Result<(), StoreError> {
-    let reason = reason.as_str();
-    push(json, format_args!(r#","reason":"{reason}""#));
+    let name = reason.as_str();
+    push(json, format_args!(r#","reason":"{name}""#));
     let Some(Archive { head, state }) = left else {
-        json.push_str(r#","metadata":null,"state_lost":true"#);
+        json.push_str(r#","metadata":null"#);
+        if reason != EndReason::Erased {
+            json.push_str(r#","state_lost":true"#);
+        }
         return Ok(());
     };
     let metadata = head.metadata.as_str();
@@ -383,6 +401,20 @@ mod tests {
                 r#"{reason}"state_url":"https://t.example/v1/archives/{ID}?life=000000000000000a""#
             )
         );
+    }
+
+    #[tokio::test]
+    async fn the_end_of_an_erased_thread_has_no_state_and_asks_for_none() {
+        let reason = EndReason::Erased;
+        let erased = event(EventKind::Destroyed {
+            reason,
+            state_lost: false,
+        });
+
+        // this archive fails when it is read
+        let (_, rest) = rendered(&Left(None), &erased).await;
+
+        assert_eq!(rest, r#","reason":"erased","metadata":null"#);
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 mod cloud_event;
 mod consumers;
 mod counters;
+mod erasure;
 mod global_stream;
 mod lag;
 mod listeners;
@@ -17,6 +18,7 @@ mod subscriber;
 mod tail;
 mod thread_stream;
 mod tidy;
+mod values;
 mod watcher;
 
 use std::future::Future;
@@ -30,8 +32,10 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ThreadId;
 use crate::store::{Backend, Clock, EventLog, StoreError};
 use consumers::Consumers;
+use erasure::Erasures;
 use reaper::Reaper;
 use sessions::Sessions;
+use values::values_of;
 
 pub use crate::domain::{
     Completed, EndReason, Event, EventId, EventKind, EventType, EventTypes, Life, Position,
@@ -104,7 +108,8 @@ struct Inner {
     counters: Arc<EventCounters>,
     tail: Tail,
     sessions: Option<Sessions>,
-    consumers: Consumers,
+    consumers: Arc<Consumers>,
+    erasures: Arc<Erasures>,
     tasks: TaskTracker,
     /// Ends the streams; a child of `stop`.
     end_streams: CancellationToken,
@@ -135,7 +140,8 @@ impl Events {
             counters: Arc::clone(&counters),
             tail: tail.clone(),
             sessions,
-            consumers: Consumers::default(),
+            consumers: Arc::default(),
+            erasures: Arc::default(),
             tasks,
             end_streams: stop.child_token(),
             stop: stop.clone(),
@@ -224,6 +230,19 @@ impl Events {
     pub async fn render(&self, event: &Event) -> Result<String, StoreError> {
         let archives = &*self.0.backend;
         cloud_event(archives, &self.0.settings.public_url, event).await
+    }
+
+    /// The same with the new values of the keys that it names, if they are known and small enough.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    #[doc(hidden)]
+    pub async fn render_with_values(&self, event: &Event) -> Result<String, StoreError> {
+        let json = self.render(event).await?;
+        Ok(match values_of(&*self.0.backend, event).await? {
+            Some(values) => cloud_event::with_values(json, &values),
+            None => json,
+        })
     }
 
     /// The events of a thread, after a cursor, or from now on. Its changes are logged while the

@@ -12,6 +12,7 @@ pub(super) fn bytes_named(event: &Event) -> usize {
         | EventKind::Rotated { .. }
         | EventKind::Completed(_)
         | EventKind::TaskListUpdated
-        | EventKind::HistoryAppended { .. } => 0,
+        | EventKind::HistoryAppended { .. }
+        | EventKind::Forked { .. } => 0,
     }
 }

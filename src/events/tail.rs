@@ -36,7 +36,7 @@ struct Shared {
 }
 
 /// Follows the end of the log.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Follower {
     heads: watch::Receiver<Arc<Heads>>,
     stop: CancellationToken,

@@ -20,12 +20,13 @@ mod tools;
 
 use std::borrow::Cow;
 
+use crate::domain::ReservedKeys;
 use crate::events::Events;
 use crate::identity::{ApiKeys, Behalf, Identity};
 use crate::service::tools::Toolbox;
 use crate::service::{
-    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
-    TurnService,
+    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
+    ThreadService, TurnService,
 };
 use crate::webhooks::Webhooks;
 
@@ -58,12 +59,16 @@ pub struct Api {
     pub checkpoints: CheckpointService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,
+    /// Threads as a whole.
+    pub images: ImageService,
     /// Lists of threads, and their owners.
     pub owners: OwnerService,
     /// Archives of ended threads.
     pub archives: ArchiveService,
     /// Data of applications that outlives threads.
     pub namespaces: NamespaceService,
+    /// Keys of states that only callers with an API key may write.
+    pub reserved_keys: ReservedKeys,
     /// Events.
     pub events: Events,
     /// Where events go.

@@ -13,6 +13,11 @@ impl Api {
     pub fn configure(&self, config: &mut ServiceConfig) {
         config
             .app_data(web::Data::new(self.clone()))
+            .service(
+                web::resource("/v1/threads/import")
+                    .route(post().to(threads::images::import_thread))
+                    .default_service(not_allowed_for_back_end("POST")),
+            )
             .configure(|config| thread_routes(config, "/v1/threads/current"))
             .configure(|config| thread_routes(config, "/v1/threads/{id}"))
             .service(
@@ -121,6 +126,17 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
             web::resource(path("/rotate"))
                 .route(post().to(threads::rotation::rotate_thread))
                 .default_service(not_allowed_for_thread("POST")),
+        )
+        .service(
+            web::resource(path("/fork"))
+                .route(post().to(threads::images::fork_thread))
+                .default_service(not_allowed_for_thread("POST")),
+        )
+        .service(
+            web::resource(path("/export"))
+                .route(get().to(threads::images::export_thread))
+                .route(head().to(threads::images::export_thread))
+                .default_service(not_allowed_for_thread("GET, HEAD")),
         )
         .service(
             web::resource(path("/events"))
@@ -237,6 +253,12 @@ fn back_end_routes(config: &mut ServiceConfig) {
                 .default_service(not_allowed_for_back_end("GET, HEAD")),
         )
         .service(
+            web::resource("/v1/export")
+                .route(get().to(threads::exports::export_threads))
+                .route(head().to(threads::exports::head_export))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
             web::resource("/v1/archives")
                 .route(get().to(threads::archives::list_archives))
                 .route(head().to(threads::archives::list_archives))
@@ -261,9 +283,10 @@ fn back_end_routes(config: &mut ServiceConfig) {
         )
         .service(
             web::resource("/v1/owners/{owner}")
-                .route(get().to(threads::lists::get_owner))
-                .route(head().to(threads::lists::get_owner))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
+                .route(get().to(threads::owners::get_owner))
+                .route(delete().to(threads::owners::erase_owner))
+                .route(head().to(threads::owners::get_owner))
+                .default_service(not_allowed_for_back_end("GET, HEAD, DELETE")),
         )
         .service(
             web::resource("/v1/webhooks")

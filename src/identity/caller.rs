@@ -19,6 +19,9 @@ pub struct Caller {
     pub ignored_cookie: bool,
     /// Whether a signed id in a cookie did not verify under any key, so that a new one takes its place.
     pub unverified_cookie: bool,
+    /// Whether a page of another origin writes without any cookie: on its first visit, or each time if the browser
+    /// withholds the cookie.
+    pub foreign_without_cookie: bool,
     /// The signed id in the form of the header, when it came just as it would be sent.
     pub(super) signed: Option<HeaderValue>,
 }
@@ -69,6 +72,7 @@ impl Caller {
             key_name: None,
             ignored_cookie: false,
             unverified_cookie: false,
+            foreign_without_cookie: false,
             signed: None,
         }
     }

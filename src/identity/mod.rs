@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use actix_web::http::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use futures_util::future::BoxFuture;
 
 use crate::domain::KeyRing;
@@ -196,7 +196,10 @@ impl Identity {
         if request.headers().contains_key(THREAD_ID) {
             return self.by_header(request.headers());
         }
-        let caller = self.cookie.find(request.headers(), &self.ring);
+        let mut caller = self.cookie.find(request.headers(), &self.ring);
+        caller.foreign_without_cookie = is_write(request)
+            && !request.headers().contains_key(COOKIE)
+            && self.origins.is_foreign(request, &self.proxies);
         if caller.source == Source::Cookie {
             self.check_origin(request)?;
             // pages of every site add it, so a request without an origin must not count
@@ -323,8 +326,10 @@ impl Identity {
             Some(signed) => signed.clone(),
             None => self.signed_id(&caller.id),
         };
-        let is_stranger = caller.source == Source::Minted
-            && (is_cross_site(request) || self.check_origin(request).is_err());
+        let is_withheld =
+            is_cross_site(request) && self.cookie.settings.same_site != SameSite::None;
+        let is_stranger =
+            caller.source == Source::Minted && (is_withheld || self.check_origin(request).is_err());
         if caller.source != Source::Provider && !is_stranger && (is_news || renews) {
             let is_https = self.proxies.is_https(request);
             headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));

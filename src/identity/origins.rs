@@ -38,6 +38,15 @@ impl Origins {
         is_own && sites.all(|site| site == "same-origin" || site == "none")
     }
 
+    /// Whether a page of another origin made a request, allowed or not.
+    pub(super) fn is_foreign(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
+        match origin(request) {
+            Origin::Absent => false,
+            Origin::Unclear => true,
+            Origin::Of(origin) => !self.is_own(origin, request, proxies),
+        }
+    }
+
     fn allows(&self, origin: &str) -> bool {
         self.allowed.iter().any(|allowed| allowed == origin)
     }

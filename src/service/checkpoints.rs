@@ -91,6 +91,7 @@ impl CheckpointService {
         number: u32,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
+        self.threads.may_replace()?;
         self.threads.admit(id).await?;
         let write = Write {
             describe: true,

@@ -4,6 +4,8 @@ mod archives;
 mod checkpoints;
 mod copies;
 mod error;
+mod exports;
+mod images;
 mod kv;
 mod owner_limit;
 mod owners;
@@ -18,7 +20,9 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{Access, IdempotencyKey, Owner, Policy, Precondition, ThreadId, TurnToken};
+use crate::domain::{
+    Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
+};
 use crate::store::{Owners, Store};
 use owner_limit::OwnerLimit;
 
@@ -26,6 +30,8 @@ pub use archives::ArchiveService;
 pub use checkpoints::CheckpointService;
 pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
+pub use exports::{Export, ExportPlace, ExportPlaceError, Exported};
+pub use images::{ForkDraft, ImageService};
 pub use kv::batches::BatchPut;
 pub use kv::bodies::{BodyPage, EntryBodies};
 pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage};
@@ -54,6 +60,8 @@ pub struct ThreadService {
     /// The owner that a write gives to a thread without one.
     owner: Option<Owner>,
     owner_limit: Option<OwnerLimit>,
+    /// Keys that are not written.
+    reserved_keys: ReservedKeys,
 }
 
 /// Conditions of a write.
@@ -79,6 +87,7 @@ impl ThreadService {
             access: Access::All,
             owner: None,
             owner_limit: None,
+            reserved_keys: ReservedKeys::default(),
         }
     }
 
@@ -123,6 +132,15 @@ impl ThreadService {
         }
     }
 
+    /// The same threads for callers that may not write these keys.
+    #[must_use]
+    pub fn reserving(&self, keys: ReservedKeys) -> Self {
+        Self {
+            reserved_keys: keys,
+            ..self.clone()
+        }
+    }
+
     /// The threads that the caller may use.
     pub(crate) fn access(&self) -> Access {
         self.access
@@ -132,6 +150,11 @@ impl ThreadService {
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// How long a request may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// Asks the limits whether a client may write to a thread now.

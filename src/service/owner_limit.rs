@@ -25,6 +25,8 @@ pub(super) struct OwnerLimit {
 const PLACE_LASTS: Duration = Duration::from_secs(60);
 /// How often a place is asked for while concurrent writes may or may not take the last ones.
 const ATTEMPTS: u32 = 20;
+/// How long the write of a whole thread may take, in as many calls as its size needs: its last one still has a place.
+const WHOLE_THREAD: Duration = Duration::from_secs(45);
 
 impl OwnerLimit {
     /// A limit on threads in a store that bounds its own calls. A write may take up to `timeout` as a whole.
@@ -60,6 +62,14 @@ impl OwnerLimit {
         timeout(self.timeout, placed)
             .await
             .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
+    }
+
+    /// The same limit for writes of whole threads.
+    pub(super) fn for_whole_threads(&self) -> Self {
+        Self {
+            timeout: self.timeout.max(WHOLE_THREAD),
+            ..self.clone()
+        }
     }
 
     async fn reserve(&self, owner: OwnerTag) -> Result<PlaceToken, ServiceError> {

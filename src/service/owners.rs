@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ServiceError;
+use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
 use crate::domain::{Access, Json, Owner, Thread, ThreadId, member};
 use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
 
@@ -77,6 +77,19 @@ impl OwnerService {
             self.owners.list_threads(after.as_ref(), limit).await
         };
         page(read, after, limit, filter).await
+    }
+
+    /// An export of the threads of an owner, or of all, that begins behind a place.
+    ///
+    /// # Errors
+    /// [`ExportPlaceError`] for a place of another list.
+    pub fn export(
+        &self,
+        images: ImageService,
+        owner: Option<Owner>,
+        after: Option<ExportPlace>,
+    ) -> Result<Export, ExportPlaceError> {
+        Export::new(images, Arc::clone(&self.owners), owner, after)
     }
 
     /// The number and size of an owner's threads.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{HistoryFrom, HistoryPage, ScopeParts, ScopeView};
 use crate::domain::heap::Heap;
 use crate::domain::scope::{
-    Appended, HistorySummary, ScopeDocument, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
+    Appended, HistorySummary, ScopeDocument, ScopeImage, ScopeKey, ScopeValue, ScopeWrite,
+    ScopeWritten,
 };
 use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp};
 
@@ -29,6 +30,23 @@ impl HeldScope {
             created_ms: now_ms,
             updated_ms: now_ms,
         }
+    }
+
+    /// The scope that an image is of, in that life.
+    pub(super) fn of_image(image: &ScopeImage, life: Life) -> Self {
+        Self {
+            document: ScopeDocument::of_image(image),
+            version: image.version,
+            life,
+            created_ms: image.created_ms,
+            updated_ms: image.updated_ms,
+        }
+    }
+
+    /// All that it has, as an image.
+    pub(super) fn image(&self, now_ms: u64) -> ScopeImage {
+        let times = (self.created_ms, self.updated_ms);
+        self.document.image(self.version, times, now_ms)
     }
 
     /// All that it has, in another life.

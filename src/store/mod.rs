@@ -41,12 +41,14 @@ pub use traits::backend::Backend;
 pub use traits::checkpoints::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints,
 };
+pub use traits::erasure::{Erased, ErasedLife, Erasure};
+pub use traits::images::{Images, Imported};
 pub use traits::kv::{
     Entry, EntryHead, EntryPage, EntryRange, EntryTerms, IdleEnd, KeyOrder, NOTED, NamespaceChange,
     NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, Usage,
 };
 pub use traits::leases::{Heard, Leases};
-pub use traits::ledgers::{Holding, Ledger, LedgerChange, Ledgers};
+pub use traits::ledgers::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers};
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};

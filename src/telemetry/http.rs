@@ -23,6 +23,7 @@ pub struct HttpMetrics {
     pub(super) identities: Family<Identity, Counter>,
     pub(super) ignored_cookies: Counter,
     pub(super) unverified_cookies: Counter,
+    pub(super) foreign_without_cookie: Counter,
     pub(super) refused_bytes: Family<Limit, Counter>,
 }
 
@@ -37,6 +38,7 @@ impl HttpMetrics {
             identities: Family::default(),
             ignored_cookies: Counter::default(),
             unverified_cookies: Counter::default(),
+            foreign_without_cookie: Counter::default(),
             refused_bytes: Family::default(),
         };
         let help = "Responses, by route, method and status";
@@ -54,6 +56,12 @@ impl HttpMetrics {
             "unverified_cookies",
             help,
             metrics.unverified_cookies.clone(),
+        );
+        let help = "Writes of pages of other origins without any cookie, which got a new thread";
+        registry.register(
+            "foreign_writes_without_cookie",
+            help,
+            metrics.foreign_without_cookie.clone(),
         );
         let (name, help) = ("refused", "Bytes that a limit has refused");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.refused_bytes.clone());

@@ -140,6 +140,12 @@ impl Observer {
         if caller.unverified_cookie {
             self.metrics.unverified_cookies.inc();
         }
+        if caller.foreign_without_cookie && self.metrics.foreign_without_cookie.inc() == 0 {
+            tracing::warn!(
+                "a page of another origin wrote without a cookie; if this was not its first write, its browser withholds \
+                 the cookie, and each of its writes gets a new thread: see docs/browser.md"
+            );
+        }
         let mut callers = self.callers.borrow_mut();
         let known = callers
             .iter()

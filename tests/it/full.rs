@@ -59,6 +59,7 @@ async fn threads_are_ended_and_what_is_over_is_deleted() {
         consumer: CONSUMER,
         slot: 0,
         holder: "me",
+        erasures: 0,
     };
     let change = LedgerChange {
         cursors: vec![(room.bucket(&expired), end.id.position)],

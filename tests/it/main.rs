@@ -16,8 +16,11 @@ mod connections;
 mod corrupt;
 #[cfg(feature = "redis")]
 mod costs;
+#[cfg(feature = "redis")]
+mod crashes;
 mod differential;
 mod documents;
+mod erasure;
 mod events;
 #[cfg(feature = "redis")]
 mod faults;

@@ -12,7 +12,7 @@ use threadkeep::domain::scope::{
 };
 use threadkeep::domain::{
     Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
-    OwnerChange, Position, Precondition, RateName, Slice, Write,
+    OwnerChange, OwnerTag, Position, Precondition, RateName, Slice, Write,
 };
 use threadkeep::store::{
     Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, Rotate,
@@ -143,6 +143,9 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
         matches!(restored, Err(WriteError::Store(_))),
         "{restored:?}"
     );
+    let lasts = Duration::from_secs(60);
+    let erased = room.backend.erase_owned(ann.tag(), lasts).await;
+    assert!(erased.is_err(), "{erased:?}");
     for (place, slots) in slots.iter().enumerate() {
         for (slot, node) in slots
             .iter()
@@ -178,8 +181,9 @@ async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
 
 /// Whether a key is declared, or is named by a declared one: the archive of an earlier life by that
 /// of the last life and the life, which only the script sees; what a thread's scope is kept in, by
-/// the thread or its archive; its checkpoints and whether it is watched, by the thread; the parts of a list, by the list; the lists of a bucket's threads, by any key of it; and a
-/// thread, by a list that it is in.
+/// the thread or its archive; its checkpoints and whether it is watched, by the thread; the parts of a list, by the list;
+/// the lists of a bucket's threads, the archives that one of them names, and the ids of a life, by any key of it; and a
+/// thread with all that is next to it, by a list that it is in.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
     let is_checkpoint = |rest: &str| {
@@ -201,8 +205,10 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_list = |known: &str| {
         let bucket = &known[..=known.find('}').unwrap_or_default()];
         let rest = key.strip_prefix(bucket).unwrap_or_default();
-        let is_listed = known.contains("}:c:") && rest.starts_with(":t:");
-        rest == ":n" || is_listed || [":o:", ":c:"].iter().any(|kind| rest.starts_with(kind))
+        let starts_with = |kinds: &[&str]| kinds.iter().any(|kind| rest.starts_with(kind));
+        let is_listed = known.contains("}:c:")
+            && starts_with(&[":t:", ":i:", ":j:", ":k:", ":y:", ":z:", ":p:"]);
+        rest == ":n" || is_listed || starts_with(&[":o:", ":c:", ":oa:", ":a:", ":v:"])
     };
     declared.iter().any(|known| {
         if is_list(known) {
@@ -269,7 +275,9 @@ async fn do_everything(room: &Room) {
     thread.merge(&[set("k", "1")]).await;
     end_and_restore(room, &thread).await;
     own(room).await;
-    save_and_move(room).await;
+    for is_erased in [false, true] {
+        save_and_move(room, is_erased).await;
+    }
     count(room, &thread).await;
     keep_a_ledger(room).await;
 }
@@ -302,10 +310,28 @@ async fn own(room: &Room) {
         .restore(&thread.id, None, &thread.policy)
         .await
         .unwrap();
+    erase(room, bob).await;
+}
+
+/// Erases an owner that has a thread and an archive.
+async fn erase(room: &Room, owner: OwnerTag) {
+    let backend = &room.backend;
+    let tombstone = Duration::from_secs(60);
+    let erased = backend.erase_owned(owner, tombstone).await.unwrap();
+    assert!(erased.is_some());
+    while backend
+        .erase_owned(owner, tombstone)
+        .await
+        .unwrap()
+        .is_some()
+    {}
+    let lives = backend.erased_lives(owner).await.unwrap();
+    backend.purge_log(owner, &lives).await.unwrap();
+    backend.forget_lives(owner, &lives).await.unwrap();
 }
 
 /// Saves, restores and deletes checkpoints of a thread, moves it to another id, and ends it.
-async fn save_and_move(room: &Room) {
+async fn save_and_move(room: &Room, is_erased: bool) {
     let thread = room.subject();
     let backend = &room.backend;
     let ann = Owner::new("ann").unwrap();
@@ -346,7 +372,16 @@ async fn save_and_move(room: &Room) {
         id: rotated.id,
         ..thread
     };
-    assert!(moved.destroy().await.existed);
+    if !is_erased {
+        assert!(moved.destroy().await.existed);
+        return;
+    }
+    let again = Rotate {
+        conditions: Conditions::default(),
+        ..rotate
+    };
+    moved.store.rotate(&moved.id, &again).await.unwrap();
+    erase(room, ann.tag()).await;
 }
 
 /// Ends and restores a thread outside of requests.
@@ -511,6 +546,7 @@ async fn keep_a_ledger(room: &Room) {
         consumer: "c",
         slot: 0,
         holder: "me",
+        erasures: 0,
     };
     let event = EventId {
         bucket: 0,
@@ -523,6 +559,7 @@ async fn keep_a_ledger(room: &Room) {
     assert!(backend.commit(&holding, &change).await.unwrap());
     let replayed = backend.replay("c", &[(event, "{}".into())]).await;
     assert_eq!(replayed.unwrap(), 1);
+    backend.forget_events("c", &[(event, None)]).await.unwrap();
     backend.release("c", "me").await.unwrap();
     backend.drop_ledger("c").await.unwrap();
 }

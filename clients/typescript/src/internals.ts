@@ -15,6 +15,6 @@ export function keepInternals(client: Client, internals: Internals): void {
 
 export function internalsOf(client: Client): Internals {
   const internals = all.get(client);
-  if (!internals) throw new TypeError("This client is not one of this copy of threadkeep: use `createClient`.");
+  if (!internals) throw new TypeError("The client is of another copy of threadkeep.");
   return internals;
 }

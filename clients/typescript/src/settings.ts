@@ -18,7 +18,7 @@ export interface Settings {
 
 export function settingsOf(options: ClientOptions): Settings {
   if (options.apiKey && isPage) {
-    throw new TypeError("An API key must not be in a page: everyone who opens the page could read it.");
+    throw new TypeError("An API key must not be in a page.");
   }
   const cookie = (options.identity ?? (isPage ? "cookie" : "header")) === "cookie";
   return {

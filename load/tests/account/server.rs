@@ -17,8 +17,8 @@ use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
-    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
-    TurnService,
+    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
+    ThreadService, TurnService,
 };
 use threadkeep::store::{Backend, Clock, MemoryStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
@@ -97,7 +97,9 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
     let events = Events::start(Arc::clone(&backend), EventSettings::default());
     let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
     let scopes = Arc::clone(&backend) as _;
+    let (images, buckets) = (Arc::clone(&backend), Arc::clone(&backend));
     Api {
+        images: ImageService::new(images as _, buckets as _, ScopePolicies::DEFAULT),
         scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, timeout),
         checkpoints: CheckpointService::new(Arc::clone(&backend) as _, service.clone()),
         turns: TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default()),

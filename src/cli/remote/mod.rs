@@ -1,8 +1,10 @@
 //! The commands that ask a running server, by its API: they work with every store.
 
 mod archive;
+mod erase;
 mod event_lines;
 mod events;
+mod moving;
 pub(super) mod threads;
 mod webhooks;
 
@@ -53,7 +55,21 @@ pub(super) fn ask(
             RemoteCommand::ListThreads { query, is_json } => {
                 threads::list(&remote, query, *is_json).await
             }
+            RemoteCommand::EraseThreads {
+                owner,
+                is_confirmed,
+                is_json,
+            } => erase::erase(&remote, owner, *is_confirmed, *is_json).await,
             RemoteCommand::ShowThread { id, is_json } => threads::show(&remote, id, *is_json).await,
+            RemoteCommand::ForkThread { request, is_json } => {
+                threads::fork(&remote, request, *is_json).await
+            }
+            RemoteCommand::Export { owner, resume } => {
+                moving::export::export(&remote, owner.as_deref(), resume.as_deref()).await
+            }
+            RemoteCommand::Import { if_exists, is_json } => {
+                moving::import::import(&remote, if_exists.as_deref(), *is_json).await
+            }
             RemoteCommand::ListWebhooks => webhooks::list(&remote).await,
             RemoteCommand::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,
             RemoteCommand::ReplayWebhook { id, events } => {

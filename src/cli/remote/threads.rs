@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use reqwest::Method;
-use serde::Deserialize;
+use reqwest::header::CONTENT_TYPE;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Remote, items, print_line, text};
@@ -22,6 +23,33 @@ pub(in crate::cli) struct ThreadQuery {
     /// Filters such as `project=apollo`.
     pub(in crate::cli) metadata: Vec<String>,
     pub(in crate::cli) limit: Option<usize>,
+}
+
+/// The copy of a thread to make.
+#[derive(Debug)]
+pub(in crate::cli) struct ForkRequest {
+    pub(in crate::cli) source: String,
+    pub(in crate::cli) id: Option<String>,
+    pub(in crate::cli) owner: Option<String>,
+    pub(in crate::cli) checkpoint: Option<u32>,
+    /// JSON text.
+    pub(in crate::cli) metadata: Option<String>,
+    /// The parts to copy; all if none is named.
+    pub(in crate::cli) include: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ForkBody<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_checkpoint: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    include: &'a [String],
 }
 
 #[derive(Deserialize)]
@@ -85,9 +113,7 @@ pub(super) async fn show(remote: &Remote, id: &str, is_json: bool) -> Result<(),
     if is_json {
         return print_line(&format!(r#"{{"thread":{thread},"state":{state}}}"#));
     }
-    for (name, value) in members(&thread)? {
-        print_line(&format!("{name:<14} {}", excerpt(value.get())))?;
-    }
+    print_members(&thread)?;
     print_line("")?;
     print_line(&format!("{:<30} {:>9} value", "key", "bytes"))?;
     for (key, value) in members(&state)? {
@@ -95,6 +121,30 @@ pub(super) async fn show(remote: &Remote, id: &str, is_json: bool) -> Result<(),
         print_line(&format!("{key:<30} {:>9} {}", value.len(), excerpt(value)))?;
     }
     Ok(())
+}
+
+/// Copies a thread, and prints the copy.
+pub(super) async fn fork(
+    remote: &Remote,
+    fork: &ForkRequest,
+    is_json: bool,
+) -> Result<(), CliError> {
+    let metadata = fork.metadata.as_deref().map(serde_json::from_str);
+    let body = ForkBody {
+        id: fork.id.as_deref(),
+        owner: fork.owner.as_deref(),
+        from_checkpoint: fork.checkpoint,
+        metadata: metadata.transpose().map_err(CliError::Metadata)?,
+        include: &fork.include,
+    };
+    let body = serde_json::to_vec(&body).map_err(CliError::Metadata)?;
+    let request = remote.request(Method::POST, &["threads", &fork.source, "fork"], &[]);
+    let request = request.header(CONTENT_TYPE, "application/json");
+    let copy = text(request.body(body)).await?;
+    if is_json {
+        return print_line(&copy);
+    }
+    print_members(&copy)
 }
 
 #[derive(Deserialize)]
@@ -137,6 +187,14 @@ fn row(
 /// The members of an object, each with its own text.
 fn members(object: &str) -> Result<BTreeMap<String, Box<RawValue>>, CliError> {
     serde_json::from_str(object).map_err(CliError::Answer)
+}
+
+/// Prints the members of an object, one per line.
+fn print_members(object: &str) -> Result<(), CliError> {
+    for (name, value) in members(object)? {
+        print_line(&format!("{name:<14} {}", excerpt(value.get())))?;
+    }
+    Ok(())
 }
 
 /// The beginning of a text.

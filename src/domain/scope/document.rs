@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::history::{Appended, History, Kept, Removal};
+use super::image::{KeyImage, ScopeImage};
 use super::key::{ScopeKey, ScopeValue};
 use super::operation::{KvAnswer, KvOperation};
 use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
@@ -116,6 +117,47 @@ impl ScopeDocument {
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.is_sealed
+    }
+
+    /// All that it holds, as an image of a scope with that version and these times.
+    pub(crate) fn image(&self, version: u64, times: (u64, u64), now_ms: u64) -> ScopeImage {
+        let living = self.entries.iter().filter(|(_, entry)| entry.lives(now_ms));
+        let keys = living.map(|(key, entry)| KeyImage {
+            key: key.clone(),
+            value: entry.value.clone(),
+            expires_ms: entry.expires_ms,
+        });
+        ScopeImage {
+            version,
+            created_ms: times.0,
+            updated_ms: times.1,
+            keys: keys.collect(),
+            tasks: self.tasks.clone(),
+            tasks_version: self.tasks_version,
+            next_seq: self.history.summary().next_seq,
+            items: self.history.read(0, false, usize::MAX),
+        }
+    }
+
+    /// The content of an image.
+    pub(crate) fn of_image(image: &ScopeImage) -> Self {
+        let entries = image.keys.iter().cloned();
+        let entries = entries.map(
+            |KeyImage {
+                 key,
+                 value,
+                 expires_ms,
+             }| { (key, Entry { value, expires_ms }) },
+        );
+        Self {
+            entries: entries.collect(),
+            tasks: image.tasks.clone(),
+            tasks_heap_bytes: image.tasks.heap_bytes(),
+            tasks_version: image.tasks_version,
+            record: None,
+            history: History::of_items(image.items.clone(), image.next_seq),
+            is_sealed: false,
+        }
     }
 
     /// Applies a write whole, or not at all. `stamp` is the current one of the scope; the next

@@ -161,6 +161,11 @@ impl Kept {
     pub(crate) fn cost_bytes(&self) -> u64 {
         cost_bytes(&self.id, &self.value)
     }
+
+    /// The digest that identifies the value.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&[self.value.as_str().as_bytes()])
+    }
 }
 
 impl Removed {
@@ -251,6 +256,23 @@ impl History {
             let after = self.items.range(self.index(from.saturating_add(1))..);
             after.take(limit).cloned().collect()
         }
+    }
+
+    /// The history of these items, which are in the order of their places. The next one gets the place `next_seq`.
+    pub(super) fn of_items(items: Vec<Kept>, next_seq: u64) -> Self {
+        let known = |item: &Kept| (item.id.clone(), (item.seq, item.fingerprint()));
+        let mut history = Self {
+            known: items.iter().map(known).collect(),
+            heap_bytes: items.iter().map(held_bytes).sum(),
+            summary: HistorySummary {
+                next_seq,
+                bytes: items.iter().map(Kept::cost_bytes).sum(),
+                ..HistorySummary::EMPTY
+            },
+            items: items.into(),
+        };
+        history.count();
+        history
     }
 
     /// The index of the first item from a place on.

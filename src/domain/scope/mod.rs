@@ -4,6 +4,7 @@ mod document;
 mod error;
 mod history;
 mod id;
+mod image;
 mod key;
 mod name;
 mod operation;
@@ -17,6 +18,7 @@ pub use history::{
     Appended, History, HistoryItem, HistoryLimit, HistorySummary, ItemId, Kept, Removal,
 };
 pub use id::{Scope, ScopeId};
+pub use image::{KeyImage, ScopeImage};
 pub use key::{KeyRule, ScopeKey, ScopeValue, VALUE_MAX_BYTES};
 pub use name::ScopeName;
 pub use operation::{KvAnswer, KvOperation};

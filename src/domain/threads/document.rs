@@ -29,6 +29,14 @@ impl Member<Key> for Value {
     }
 }
 
+impl FromIterator<(Key, Value)> for Document {
+    fn from_iter<I: IntoIterator<Item = (Key, Value)>>(members: I) -> Self {
+        Self {
+            members: members.into_iter().collect(),
+        }
+    }
+}
+
 impl Document {
     /// The state that a JSON object stands for, such as one that a store has read.
     ///
@@ -36,9 +44,7 @@ impl Document {
     /// [`ObjectFault`] when it is no object, or has an illegal key.
     pub fn parse(text: &str) -> Result<Self, ObjectFault> {
         let members = keyed_values_of_any_key(text, u32::MAX)?;
-        Ok(Self {
-            members: members.into_iter().collect(),
-        })
+        Ok(members.into_iter().collect())
     }
 
     /// Bytes of the compact serialized state: what [`Self::write_json`] appends.

@@ -78,6 +78,12 @@ impl Owner {
         &self.text
     }
 
+    /// Whether there is another one with the same text in memory.
+    #[cfg(test)]
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.text) > 1
+    }
+
     /// The digest.
     #[must_use]
     pub fn tag(&self) -> OwnerTag {

@@ -8,6 +8,7 @@
 mod backlog;
 mod consumer;
 mod draft;
+mod erased;
 mod gaps;
 mod handler;
 mod health;
@@ -39,6 +40,7 @@ use health::Health;
 use held::ReplicaBytes;
 
 pub(crate) use consumer::Purpose;
+pub(super) use erased::forget_lives;
 pub use handler::{Failure, Handler};
 pub(super) use heartbeat::forget_abandoned;
 pub use parked::{Parked, ParkedPage};
@@ -65,6 +67,13 @@ pub(crate) struct Taken;
 impl Consumers {
     fn running(&self) -> MutexGuard<'_, HashMap<String, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has those that this replica has a share in look for signals at once.
+    pub(super) fn poke(&self) {
+        for running in self.running().values() {
+            running.poke.notify_one();
+        }
     }
 }
 

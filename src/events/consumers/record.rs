@@ -59,6 +59,15 @@ impl Record {
         }
     }
 
+    /// The part that may stay when its thread is erased: nothing of a change, and of others all but the error of the last
+    /// attempt.
+    pub(super) fn erased(self) -> Option<Self> {
+        (!self.event.is_of_change()).then_some(Self {
+            last_error: None,
+            ..self
+        })
+    }
+
     /// As the ledger keeps it.
     pub(super) fn to_bytes(&self) -> Bytes {
         let stored = Stored {
@@ -96,7 +105,9 @@ impl Record {
 mod tests {
     use super::*;
     use crate::domain::scope::ScopeId;
-    use crate::domain::{Completed, EndReason, EventId, EventKind, Json, Life, Position, ThreadId};
+    use crate::domain::{
+        Completed, EndReason, EventId, EventKind, Json, Life, Origin, Position, ThreadId,
+    };
 
     fn event(kind: EventKind) -> Event {
         Event {
@@ -137,6 +148,10 @@ mod tests {
                 reason: EndReason::Destroyed,
                 state_lost: false,
             },
+            EventKind::Destroyed {
+                reason: EndReason::Erased,
+                state_lost: false,
+            },
             EventKind::Completed(Completed {
                 session: "sess_\"1".into(),
                 status: 503,
@@ -152,6 +167,12 @@ mod tests {
             EventKind::HistoryAppended {
                 first_seq: 1,
                 last_seq: u64::MAX,
+            },
+            EventKind::Forked {
+                origin: Origin {
+                    id: "thrd_0123456789abcdef0123456789abcdef".parse().unwrap(),
+                    version: 9,
+                },
             },
         ] {
             let record = Record {

@@ -19,7 +19,7 @@ use crate::domain::{Fingerprint, Position};
 use crate::events::lag::Oldest;
 use crate::events::outage::Outage;
 use crate::events::tail::Follower;
-use crate::store::{Heads, Holding, Ledger, LedgerChange, StoreError};
+use crate::store::{Heads, Holding, Ledger, LedgerChange, LedgerSignals, StoreError};
 
 /// Deliveries that run at once.
 const AT_ONCE: usize = 16;
@@ -35,8 +35,8 @@ pub(super) struct Slot {
     number: u16,
     buckets: Vec<u16>,
     backlog: Backlog,
-    /// Replays that were requested before the last read of the ledger.
-    replays: u64,
+    /// The signals of the ledger when it was last read.
+    signals: LedgerSignals,
     deliveries: JoinSet<Result<(), Failure>>,
     subjects: HashMap<task::Id, Fingerprint>,
     /// The time since which changes wait to be stored.
@@ -60,6 +60,8 @@ pub(super) enum Ended {
     Lost,
     /// There is no such consumer.
     Missing,
+    /// Something was erased since the ledger was read: events that were read before must not be used.
+    Stale,
 }
 
 impl Slot {
@@ -69,21 +71,27 @@ impl Slot {
         consumer: Arc<Consumer>,
         number: u16,
         follower: Follower,
-        replays: watch::Receiver<u64>,
+        signals: watch::Receiver<LedgerSignals>,
         drain: CancellationToken,
     ) -> Ended {
-        let opened = tokio::select! {
-            opened = Self::open(consumer, number) => opened,
-            () = drain.cancelled() => return Ended::Drained,
-        };
-        let Some(mut slot) = opened else {
-            return Ended::Missing;
-        };
-        tokio::select! {
-            ended = slot.run(follower, replays) => ended,
-            () = drain.cancelled() => {
-                slot.finish().await;
-                Ended::Drained
+        loop {
+            let opened = tokio::select! {
+                opened = Self::open(Arc::clone(&consumer), number) => opened,
+                () = drain.cancelled() => return Ended::Drained,
+            };
+            let Some(mut slot) = opened else {
+                return Ended::Missing;
+            };
+            let ended = tokio::select! {
+                ended = slot.run(follower.clone(), signals.clone()) => ended,
+                () = drain.cancelled() => {
+                    slot.finish().await;
+                    Ended::Drained
+                }
+            };
+            // running deliveries end with the slot, and are repeated unless they were of erased events
+            if ended != Ended::Stale {
+                return ended;
             }
         }
     }
@@ -104,7 +112,7 @@ impl Slot {
             buckets,
             consumer,
             number,
-            replays: 0,
+            signals: ledger.signals,
             deliveries: JoinSet::new(),
             subjects: HashMap::new(),
             changed: None,
@@ -115,15 +123,26 @@ impl Slot {
         Some(slot)
     }
 
-    async fn run(&mut self, mut follower: Follower, mut replays: watch::Receiver<u64>) -> Ended {
+    async fn run(
+        &mut self,
+        mut follower: Follower,
+        mut signals: watch::Receiver<LedgerSignals>,
+    ) -> Ended {
         let mut outage = Outage::new("reading the log of events for a consumer");
         loop {
             self.start_deliveries();
             self.oldest.note(self.backlog.oldest_ms());
             if !self.commit_if_due().await {
-                return Ended::Lost;
+                return match self.is_stale().await {
+                    true => Ended::Stale,
+                    false => Ended::Lost,
+                };
             }
-            if *replays.borrow_and_update() > self.replays {
+            let known = *signals.borrow_and_update();
+            if known.erasures > self.signals.erasures {
+                return Ended::Stale;
+            }
+            if known.replays > self.signals.replays {
                 if !self.reload().await {
                     return Ended::Missing;
                 }
@@ -142,7 +161,7 @@ impl Slot {
             tokio::select! {
                 Some(ended) = self.deliveries.join_next_with_id() => self.settle(ended),
                 true = follower.moved(), if self.backlog.room() > 0 => {}
-                Ok(()) = replays.changed() => {}
+                Ok(()) = signals.changed() => {}
                 () = sleep(pause) => {}
             }
             self.settle_ended();
@@ -343,8 +362,15 @@ impl Slot {
             consumer: &self.consumer.name,
             slot: self.number,
             holder: &self.consumer.holder,
+            erasures: self.signals.erasures,
         };
         self.consumer.backend.commit(&holding, change).await
+    }
+
+    /// Whether an erasure was the reason that nothing could be written down.
+    async fn is_stale(&self) -> bool {
+        let signals = self.consumer.backend.signals(&self.consumer.name).await;
+        signals.is_ok_and(|signals| signals.erasures > self.signals.erasures)
     }
 
     /// Reads the pending events again, after a replay. Returns false if the consumer does not
@@ -360,7 +386,7 @@ impl Slot {
     }
 
     fn take_pending(&mut self, ledger: Ledger) {
-        self.replays = ledger.replays;
+        self.signals.replays = ledger.signals.replays;
         let mut records: Vec<_> = ledger
             .pending
             .into_iter()

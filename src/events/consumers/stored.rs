@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::domain::scope::ScopeId;
-use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life};
+use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life, Origin};
 
 /// An event as JSON. Keys stand in it as their own text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub(super) struct StoredEvent<'a> {
     #[serde(default, skip_serializing_if = "is_false")]
     expired: bool,
     #[serde(default, skip_serializing_if = "is_false")]
+    erased: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
     state_lost: bool,
     /// The new id of a thread that was rotated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,6 +43,8 @@ pub(super) struct StoredEvent<'a> {
     /// The places of the first and of the last appended item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     appended: Option<(u64, u64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<StoredOrigin<'a>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,6 +52,12 @@ struct StoredCompletion<'a> {
     id: Cow<'a, str>,
     status: u16,
     duration_ms: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredOrigin<'a> {
+    id: Cow<'a, str>,
+    version: u64,
 }
 
 impl<'a> From<&'a Event> for StoredEvent<'a> {
@@ -65,10 +75,12 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             restored: false,
             metadata: false,
             expired: false,
+            erased: false,
             state_lost: false,
             to: None,
             session: None,
             appended: None,
+            origin: None,
         };
         match &event.kind {
             EventKind::Created { keys, restored } => Self {
@@ -83,6 +95,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             },
             EventKind::Destroyed { reason, state_lost } => Self {
                 expired: *reason == EndReason::Expired,
+                erased: *reason == EndReason::Erased,
                 state_lost: *state_lost,
                 ..base
             },
@@ -100,6 +113,13 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
                 last_seq,
             } => Self {
                 appended: Some((*first_seq, *last_seq)),
+                ..base
+            },
+            EventKind::Forked { origin } => Self {
+                origin: Some(StoredOrigin {
+                    id: origin.id.as_str().into(),
+                    version: origin.version,
+                }),
                 ..base
             },
             EventKind::Completed(completed) => Self {
@@ -131,9 +151,10 @@ impl StoredEvent<'_> {
                 metadata: self.metadata,
             },
             EventType::ThreadDestroyed => EventKind::Destroyed {
-                reason: match self.expired {
-                    true => EndReason::Expired,
-                    false => EndReason::Destroyed,
+                reason: match (self.expired, self.erased) {
+                    (true, _) => EndReason::Expired,
+                    (false, true) => EndReason::Erased,
+                    (false, false) => EndReason::Destroyed,
                 },
                 state_lost: self.state_lost,
             },
@@ -147,6 +168,15 @@ impl StoredEvent<'_> {
                 EventKind::HistoryAppended {
                     first_seq,
                     last_seq,
+                }
+            }
+            EventType::ThreadForked => {
+                let origin = self.origin?;
+                EventKind::Forked {
+                    origin: Origin {
+                        id: origin.id.parse().ok()?,
+                        version: origin.version,
+                    },
                 }
             }
             EventType::SessionCompleted => {

@@ -14,7 +14,7 @@ use super::{heartbeat, open};
 use crate::events::outage::Outage;
 use crate::events::tail::Tail;
 use crate::events::watcher::{WATCH_AGAIN, WATCH_LASTS};
-use crate::store::Leases;
+use crate::store::{Leases, LedgerSignals};
 
 /// Renewals for which a ledger may be missing before it is created again.
 const MISSING_MAX: u32 = 3;
@@ -25,7 +25,7 @@ struct Slots(HashMap<u16, JoinHandle<Ended>>);
 
 impl Consumer {
     /// Works until `stop`, then finishes running deliveries and gives the slots back. `poke` makes
-    /// it look for replays at once.
+    /// it look for replays and erasures at once.
     pub(super) async fn run(
         self: Arc<Self>,
         tail: Tail,
@@ -38,13 +38,13 @@ impl Consumer {
         let leases: Arc<dyn Leases> = Arc::clone(&self.backend) as _;
         let holder = Arc::clone(&self.holder);
         let hold = self.pool().hold(leases, holder, told, release.clone());
-        let (replay, replays) = watch::channel(0);
+        let (signal, signals) = watch::channel(LedgerSignals::default());
         let work = async {
             tokio::select! {
-                () = self.watch_replays(replay, &poke) => {}
+                () = self.watch_signals(signal, &poke) => {}
                 () = heartbeat::go_on(&*self.backend, &self.name) => {}
                 () = self.keep_watch() => {}
-                () = Arc::clone(&self).work(tail, held, replays, stop) => {}
+                () = Arc::clone(&self).work(tail, held, signals, stop) => {}
             }
             release.cancel();
         };
@@ -56,7 +56,7 @@ impl Consumer {
         self: Arc<Self>,
         tail: Tail,
         mut held: watch::Receiver<Vec<u16>>,
-        replays: watch::Receiver<u64>,
+        signals: watch::Receiver<LedgerSignals>,
         stop: CancellationToken,
     ) {
         let mut slots = Slots::default();
@@ -75,7 +75,7 @@ impl Consumer {
                         Arc::clone(&self),
                         number,
                         tail.follow(),
-                        replays.clone(),
+                        signals.clone(),
                         stop.clone(),
                     ))
                 });
@@ -113,13 +113,13 @@ impl Consumer {
         }
     }
 
-    async fn watch_replays(&self, replay: watch::Sender<u64>, poke: &Notify) {
-        let mut outage = Outage::new("looking for requested replays");
+    async fn watch_signals(&self, signal: watch::Sender<LedgerSignals>, poke: &Notify) {
+        let mut outage = Outage::new("looking for requested replays and erasures");
         loop {
-            let pause = match self.backend.replays(&self.name).await {
-                Ok(count) => {
+            let pause = match self.backend.signals(&self.name).await {
+                Ok(signals) => {
                     outage.is_over();
-                    replay.send_if_modified(|known| std::mem::replace(known, count) != count);
+                    signal.send_if_modified(|known| std::mem::replace(known, signals) != signals);
                     self.timing.renew
                 }
                 Err(error) => outage.goes_on(&error),

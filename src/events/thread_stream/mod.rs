@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::counters::{Count, EventCounters};
 use super::listeners::{Heard, Listener};
 use super::size::bytes_named;
-use crate::domain::{Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
+use crate::domain::{EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
 use crate::store::{Backend, StoreError, Watched};
 
 /// Events of the log that are read at once to catch up.
@@ -337,15 +337,20 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
         EventKind::Created { .. } => !is_living,
         EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
         // an expired thread is absent before its event arrives; the version of a lost one is
-        // unknown
-        EventKind::Destroyed { state_lost, .. } => {
-            !is_living || state_lost || is_of_life && event.version == known_version
+        // unknown; the changes of an erased one have left the log
+        EventKind::Destroyed { reason, state_lost } => {
+            !is_living
+                || state_lost
+                || is_of_life && (event.version == known_version || reason == EndReason::Erased)
         }
         EventKind::HistoryAppended { first_seq, .. } => {
             is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)
         }
         EventKind::Rotated { .. } => is_of_life && event.version == known_version,
-        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => true,
+        EventKind::Completed(_)
+        | EventKind::KvUpdated { .. }
+        | EventKind::TaskListUpdated
+        | EventKind::Forked { .. } => true,
     }
 }
 
@@ -358,10 +363,14 @@ fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
     let position = event.id.position;
     let known = ThreadCursor { position, ..known };
     match event.kind {
-        // a history comes back with its thread
+        // a history comes back with its thread, or along with an imported one
         EventKind::Created { restored, .. } => ThreadCursor {
             stamp,
-            next_seq: if restored { 0 } else { 1 },
+            next_seq: u64::from(!restored && event.version == 1),
+            ..known
+        },
+        EventKind::Forked { .. } => ThreadCursor {
+            next_seq: 0,
             ..known
         },
         EventKind::Updated { .. } => ThreadCursor { stamp, ..known },

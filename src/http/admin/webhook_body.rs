@@ -24,7 +24,7 @@ pub(super) struct NewWebhookBody<'a> {
     /// http or https, without user and password. Private addresses need `webhook_allow_private`.
     #[schema(max_length = 2048)]
     url: String,
-    #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 7)]
+    #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 9)]
     events: TypeNames,
     /// `whsec_` and base64 of 24 to 64 bytes. By default the server creates one.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
@@ -38,7 +38,7 @@ pub(super) struct NewWebhookBody<'a> {
 pub(super) struct WebhookPatchBody<'a> {
     #[schema(nullable = false, max_length = 2048)]
     url: Option<String>,
-    #[schema(nullable = false, value_type = Option<Vec<EventTypeName>>, min_items = 1, max_items = 7)]
+    #[schema(nullable = false, value_type = Option<Vec<EventTypeName>>, min_items = 1, max_items = 9)]
     events: Option<TypeNames>,
     /// The new secret; null has the server create one. The old one also signs for another 24 hours.
     #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]

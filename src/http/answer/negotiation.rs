@@ -13,6 +13,17 @@ const JSON: &str = "application/json";
 /// The type of streams.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
+/// The type of JSON documents, one per line.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
+/// Checks that the client takes JSON documents, one per line.
+///
+/// # Errors
+/// [`ApiError::NotAcceptable`].
+pub(crate) fn accepts_ndjson(request: &HttpRequest) -> Result<(), ApiError> {
+    accepts(request, NDJSON)
+}
+
 /// Checks that the client takes JSON.
 ///
 /// # Errors

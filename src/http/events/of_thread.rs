@@ -6,7 +6,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::feed;
 use super::feed::{Frame, Source};
-use super::query::{LastEvent, Resume};
+use super::query::{LastEvent, OfThread, Resume};
 use crate::domain::{Access, Completed, Event, EventKind, Stamp, ThreadId};
 use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
 use crate::http::Api;
@@ -25,6 +25,7 @@ struct ThreadFeed {
     id: ThreadId,
     access: Access,
     stream: ThreadStream,
+    with_values: bool,
     _session: Option<Session>,
 }
 
@@ -40,13 +41,15 @@ struct Session {
 ///
 /// Server-sent events. A client that reconnects with its last cursor misses no event that the log still holds; otherwise
 /// a `reset` event says that it has to read the thread again. `thread.rotated` is the last event of an id; its cursor
-/// is one of the stream of the new id. The server sends a comment every 15 seconds. A stream does not extend the life
+/// is one of the stream of the new id. With `values`, an event has the new values of its keys, unless the thread has changed
+/// again since or they have over 64 KiB; a key without a value was deleted. The server sends a comment every 15 seconds. A stream does not extend the life
 /// of the thread.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/events",
     tag = "events",
     params(
+        ("values" = Option<bool>, Query, description = "Whether events have new values. False by default."),
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),
         ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers. The header takes precedence."),
     ),
@@ -58,11 +61,11 @@ struct Session {
 pub(crate) async fn get_thread_events(
     request: HttpRequest,
     Listened(target): Listened,
-    Query(resume): Query<Resume>,
+    Query(query): Query<OfThread>,
     last: LastEvent,
 ) -> Result<HttpResponse, ApiError> {
     let Listener { api, id, access } = target.listener().await?;
-    let after = cursor_of(&api, &id, &last, &resume)?;
+    let after = cursor_of(&api, &id, &last, &query.resume)?;
     let stream = api.events.thread_stream(&id, after).await;
     let stream = stream.map_err(ServiceError::Store)?;
     let session = Session::of(&request, &api, id);
@@ -73,6 +76,7 @@ pub(crate) async fn get_thread_events(
         id,
         access,
         stream,
+        with_values: query.wants_values(),
         _session: session,
     };
     Ok(feed::respond(feed, &events))
@@ -81,11 +85,11 @@ pub(crate) async fn get_thread_events(
 /// The headers of the stream alone.
 pub(crate) async fn head_thread_events(
     Listened(target): Listened,
-    Query(resume): Query<Resume>,
+    Query(query): Query<OfThread>,
     last: LastEvent,
 ) -> Result<HttpResponse, ApiError> {
     let Listener { api, id, .. } = target.listener().await?;
-    cursor_of(&api, &id, &last, &resume)?;
+    cursor_of(&api, &id, &last, &query.resume)?;
     Ok(feed::head())
 }
 
@@ -164,7 +168,10 @@ impl Source for ThreadFeed {
                     Some(id) => seal(&self.api, id, &moved(&event)),
                     None => self.seal(&cursor),
                 },
-                data: self.api.events.render(&event).await?,
+                data: match self.with_values {
+                    true => self.api.events.render_with_values(&event).await?,
+                    false => self.api.events.render(&event).await?,
+                },
             },
             ThreadItem::Reset { version, cursor } => Frame {
                 event: "reset",

@@ -17,6 +17,13 @@ pub(crate) struct Resume {
     last_event_id: Option<String>,
 }
 
+/// `?values=true`, and `?last_event_id=`.
+#[derive(Debug, Default)]
+pub(crate) struct OfThread {
+    values: Option<bool>,
+    pub(super) resume: Resume,
+}
+
 /// `?type=a&type=b`, and `?last_event_id=`.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
@@ -44,6 +51,25 @@ impl Parameters for Resume {
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         let text = Some(value.to_owned());
         set_once(&mut self.last_event_id, text, name, "must be given once")
+    }
+}
+
+impl OfThread {
+    /// Whether events are to have new values.
+    pub(crate) fn wants_values(&self) -> bool {
+        self.values == Some(true)
+    }
+}
+
+impl Parameters for OfThread {
+    const NAMES: &'static [&'static str] = &["values", "last_event_id"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "values" {
+            return self.resume.take(name, value);
+        }
+        let value = value.parse().ok();
+        set_once(&mut self.values, value, name, "must be true or false, once")
     }
 }
 

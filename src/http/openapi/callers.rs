@@ -34,7 +34,9 @@ impl Modify for Callers {
             };
             by_id.push((format!("{BY_ID}{rest}"), named(item.clone())));
             for (_, operation) in operations(item) {
-                operation.security = Some(any_of(&["thread_id", "cookie", ""]));
+                if !takes_key(operation) {
+                    operation.security = Some(any_of(&["thread_id", "cookie", ""]));
+                }
             }
         }
         document.paths.paths.extend(by_id);
@@ -77,7 +79,9 @@ fn schemes() -> [(&'static str, SecurityScheme); 3] {
 
 fn named(mut item: PathItem) -> PathItem {
     for (_, operation) in operations(&mut item) {
-        operation.security = Some(any_of(&["api_key", "thread_id"]));
+        if !takes_key(operation) {
+            operation.security = Some(any_of(&["api_key", "thread_id"]));
+        }
         if let Some(id) = &mut operation.operation_id {
             id.push_str("_by_id");
         }

@@ -55,7 +55,10 @@ struct EventData {
     metadata_changed: Option<bool>,
     /// True if the thread was restored from its archive. In `thread.created`.
     restored: Option<bool>,
-    /// `expired` or `destroyed`. In `thread.destroyed`, like the five members below.
+    /// The thread and the version that this thread is a copy of. In `thread.forked`, which follows `thread.created`.
+    forked_from: Option<Origin>,
+    /// `expired`, `destroyed` or `erased`. In `thread.destroyed`, like the five members below. An erased thread leaves no
+    /// metadata, state or history.
     reason: Option<String>,
     /// The final metadata.
     metadata: Option<BTreeMap<String, Value>>,
@@ -79,6 +82,14 @@ struct EventData {
     first_seq: Option<u64>,
     /// The place of the last item that was appended.
     last_seq: Option<u64>,
+}
+
+/// A thread, and a version of it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its shape is used")]
+struct Origin {
+    thread_id: String,
+    version: u64,
 }
 
 impl Modify for EventSchemas {

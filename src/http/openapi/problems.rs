@@ -24,8 +24,9 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
     (
         "403",
         "Forbidden",
-        "A cookie came from an origin that is not in `cors_origins` (`origin_not_allowed`), or the API key lacks the \
-         right that `x-right` names (`right_missing`, with `right`).",
+        "A cookie came from an origin that is not in `cors_origins` (`origin_not_allowed`), the API key lacks the right \
+         that `x-right` names (`right_missing`, with `right`), or only callers with an API key may write that key \
+         (`key_reserved`, with the index of the `operation`).",
     ),
     (
         "404",
@@ -112,6 +113,8 @@ problems! {
     BackEndProblems = "400" "401" "403" "406" "503";
     /// Refusals of any operation on an entry or a namespace.
     EntryProblems = "400" "401" "403" "503";
+    /// Refusals of an import, besides those of its body and of any operation for back ends.
+    ImportProblems = "409" "410" "422" "429";
     /// Refusals of a body.
     BodyProblems = "413" "415";
     /// Refusals of a request that needs no credential and no store.

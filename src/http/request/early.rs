@@ -11,6 +11,7 @@ use super::body::{Body, announced_bytes};
 use super::context::RequestContext;
 use super::decode::path_part;
 use super::target::caller;
+use crate::domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 use crate::http::Api;
 
 /// Bodies up to this size are read without checking the sender: the check costs as much as keeping them.
@@ -19,7 +20,7 @@ const SMALL_BYTES: u64 = 16_384;
 /// The part of the path that names a thread: `/v1/threads/{id}`.
 const THREAD_PART: usize = 3;
 /// Paths that are for back ends alone.
-const FOR_BACK_ENDS: [&str; 7] = [
+const FOR_BACK_ENDS: [&str; 9] = [
     "/v1/api-keys/current",
     "/v1/kv",
     "/v1/owners",
@@ -27,7 +28,13 @@ const FOR_BACK_ENDS: [&str; 7] = [
     "/v1/mcp-urls",
     "/v1/archives",
     "/v1/events",
+    "/v1/export",
+    IMPORT,
 ];
+/// The path that takes a whole thread.
+const IMPORT: &str = "/v1/threads/import";
+/// The path below a thread that is for back ends alone.
+const EXPORT: &str = "export";
 
 /// The limit of the body of a request to the API. For entries it is a setting.
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
@@ -35,6 +42,7 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     match request.app_data::<web::Data<Api>>() {
         Some(api) if will_be_refused(api, request, path) => 0,
         Some(api) if is_entry(request.method(), path) => api.namespaces.policy().max_bytes,
+        Some(api) if path == IMPORT => import_limit_bytes(api),
         _ => Body::LIMIT_BYTES,
     }
 }
@@ -53,10 +61,23 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
 }
 
 fn is_for_back_ends(path: &str) -> bool {
-    FOR_BACK_ENDS.into_iter().any(|root| {
+    let is_below = FOR_BACK_ENDS.into_iter().any(|root| {
         let rest = path.strip_prefix(root);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    });
+    let below_thread = path.strip_prefix("/v1/threads/");
+    let part = below_thread.and_then(|below| below.split_once('/'));
+    is_below || part.is_some_and(|(_, part)| part == EXPORT)
+}
+
+/// The size of the document of the largest thread: its state and metadata, its checkpoints, its history, whose small items
+/// take up to twice the bytes that they count for, and 2 MiB for keys and tasks, whose texts are escaped.
+fn import_limit_bytes(api: &Api) -> u64 {
+    const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
+    let (policy, scopes) = (api.service.policy(), api.images.scope_policies());
+    let history = scopes.history.max_bytes.saturating_mul(2);
+    let state = policy.max_bytes + 2 * METADATA_MAX_BYTES;
+    history.saturating_add(state + CHECKPOINTS_MAX_BYTES + KEYS_AND_TASKS)
 }
 
 /// Whether the body is that of an entry, which is stored unchanged. Bodies of several entries are JSON.
@@ -109,6 +130,11 @@ mod tests {
                 assert_eq!(is_kept, takes_bytes(operation), "{method} {path}");
             }
         }
+    }
+
+    #[test]
+    fn a_key_may_have_the_name_of_an_export() {
+        assert!(!is_for_back_ends("/v1/threads/current/state/export"));
     }
 
     #[test]

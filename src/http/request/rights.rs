@@ -11,8 +11,9 @@ use crate::identity::{ApiKey, Right};
 type Row = (&'static str, Right, Right);
 
 /// Calls that are not listed need no right. The last seven rows are other protocols.
-static TABLE: [Row; 18] = [
+static TABLE: [Row; 19] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
+    ("/v1/export", Right::ThreadsRead, Right::Threads),
     ("/v1/archives", Right::ThreadsRead, Right::Threads),
     ("/v1/scopes", Right::Scopes, Right::Scopes),
     ("/v1/tools", Right::Scopes, Right::Scopes),

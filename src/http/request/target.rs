@@ -23,6 +23,8 @@ use crate::web::ApiError;
 pub(crate) struct Target {
     api: web::Data<Api>,
     behalf: Behalf,
+    /// Whether some keys are reserved for others.
+    reserves_keys: bool,
     pub(crate) id: ThreadId,
     pub(crate) source: Source,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Listened(pub(crate) Target);
 impl Target {
     /// The threads as the caller may use them.
     pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
-        self.api.threads_for(&self.behalf)
+        threads_for(&self.api, &self.behalf, self.reserves_keys)
     }
 
     /// The same; a new thread gets this TTL.
@@ -134,9 +136,11 @@ impl Target {
         let (id, source) = (caller.id, caller.source);
         request.extensions_mut().insert(caller);
         accepts(request)?;
+        let reserves_keys = source != Source::ApiKey && reserves_keys(&api, request);
         Ok(Self {
             api,
             behalf,
+            reserves_keys,
             id,
             source,
         })
@@ -151,6 +155,24 @@ pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> Result<Behalf, ApiErro
     match api.identity.asks_for_owners() && key_for(request, api).is_err() {
         true => Ok(api.identity.behalf(request)?),
         false => Ok(Behalf::Anyone),
+    }
+}
+
+/// Whether the caller of a request may not write all keys.
+pub(crate) fn reserves_keys(api: &Api, request: &HttpRequest) -> bool {
+    !api.reserved_keys.is_empty() && key_for(request, api).is_err()
+}
+
+/// The threads that a caller may use, with the keys that it may write.
+pub(crate) fn threads_for<'a>(
+    api: &'a Api,
+    behalf: &Behalf,
+    reserves_keys: bool,
+) -> Cow<'a, ThreadService> {
+    let threads = api.threads_for(behalf);
+    match reserves_keys {
+        true => Cow::Owned(threads.reserving(api.reserved_keys.clone())),
+        false => threads,
     }
 }
 

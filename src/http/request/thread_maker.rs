@@ -60,18 +60,53 @@ impl ThreadMaker {
         let Some(key) = key else {
             return Ok(ThreadId::random());
         };
-        let (kind, name) = match self {
-            Self::BackEnd(name) => ("key", name.to_string()),
-            Self::Caller(caller) => ("thread", caller.id.to_string()),
-            Self::Stranger if key.len() >= RANDOM_KEY_BYTES => {
-                let client = api.identity.proxies().client(request);
-                let name = client.map_or_else(String::new, |client| client.to_string());
-                ("stranger", name)
-            }
-            Self::Stranger => return Err(no_key(request, &api.identity)),
-        };
+        let (kind, name) = self.named(request, api, key)?;
         let parts = [kind.as_bytes(), name.as_bytes(), key.as_bytes()];
         let ring = api.identity.ring();
         Ok(ring.derive("threadkeep idempotent create", &parts))
+    }
+
+    /// The id of a copy of a thread, made in the same way, in the bucket of the thread if possible.
+    pub(crate) fn id_near(
+        &self,
+        request: &HttpRequest,
+        api: &Api,
+        key: Option<&HeaderValue>,
+        source: &ThreadId,
+    ) -> Result<ThreadId, ApiError> {
+        let Some(key) = key else {
+            return Ok(api.images.id_near(source, |_| ThreadId::random()));
+        };
+        let (kind, name) = self.named(request, api, key)?;
+        let ring = api.identity.ring();
+        Ok(api.images.id_near(source, |number| {
+            let parts: [&[u8]; 5] = [
+                kind.as_bytes(),
+                name.as_bytes(),
+                key.as_bytes(),
+                source.as_bytes(),
+                &number.to_be_bytes(),
+            ];
+            ring.derive("threadkeep idempotent fork", &parts)
+        }))
+    }
+
+    /// The caller within which an idempotency key counts.
+    fn named(
+        &self,
+        request: &HttpRequest,
+        api: &Api,
+        key: &HeaderValue,
+    ) -> Result<(&'static str, String), ApiError> {
+        match self {
+            Self::BackEnd(name) => Ok(("key", name.to_string())),
+            Self::Caller(caller) => Ok(("thread", caller.id.to_string())),
+            Self::Stranger if key.len() >= RANDOM_KEY_BYTES => {
+                let client = api.identity.proxies().client(request);
+                let name = client.map_or_else(String::new, |client| client.to_string());
+                Ok(("stranger", name))
+            }
+            Self::Stranger => Err(no_key(request, &api.identity)),
+        }
     }
 }

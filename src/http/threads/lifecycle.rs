@@ -16,7 +16,7 @@ use crate::http::request::conditions::{ReadConditions, WriteConditions};
 use crate::http::request::context::{About, Successor};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, OfNew, Query};
-use crate::http::request::target::{Target, behalf};
+use crate::http::request::target::{Target, behalf, reserves_keys, threads_for};
 use crate::http::request::thread_maker::ThreadMaker;
 use crate::http::schemas::{OfNewParam, WriteHeaders};
 use crate::identity::THREAD_ID;
@@ -59,18 +59,13 @@ pub(crate) async fn create_thread(
         None => maker.made_id(&request, &api, conditions.key.as_ref())?,
     };
     request.extensions_mut().insert(About(id));
-    let threads = api.threads_for(&behalf(&api, &request)?);
+    let threads = threads_for(
+        &api,
+        &behalf(&api, &request)?,
+        reserves_keys(&api, &request),
+    );
     let written = threads.create(&id, new, conditions.options).await?;
-    let signed_id = api.identity.signed_id(&id);
-    let object =
-        object(threads.policy(), &id, &written).signed(signed_id.to_str().unwrap_or_default());
-    let mut response = respond(StatusCode::CREATED, &written, object.to_json());
-    let headers = response.headers_mut();
-    headers.insert(THREAD_ID, signed_id);
-    if let Ok(location) = format!("/v1/threads/{id}").try_into() {
-        headers.insert(LOCATION, location);
-    }
-    Ok(response)
+    Ok(created(&api, &id, &written))
 }
 
 /// Read a thread without its state
@@ -178,6 +173,20 @@ pub(crate) async fn delete_thread(
     builder.insert_header((ETAG, etag(Stamp::default())));
     mark_replay(&mut builder, destroyed.replayed);
     Ok(builder.finish())
+}
+
+/// The answer with a new thread.
+pub(super) fn created(api: &Api, id: &ThreadId, written: &Written) -> HttpResponse {
+    let signed_id = api.identity.signed_id(id);
+    let object = object(api.service.policy(), id, written);
+    let object = object.signed(signed_id.to_str().unwrap_or_default());
+    let mut response = respond(StatusCode::CREATED, written, object.to_json());
+    let headers = response.headers_mut();
+    headers.insert(THREAD_ID, signed_id);
+    if let Ok(location) = format!("/v1/threads/{id}").try_into() {
+        headers.insert(LOCATION, location);
+    }
+    response
 }
 
 /// The object of a thread that was written to.

@@ -1,4 +1,4 @@
-//! Handlers of lists of threads, and of their owners.
+//! Handlers of lists of threads.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
@@ -6,22 +6,18 @@ use utoipa::ToSchema;
 
 use super::list_query::ThreadListing;
 use super::object::ThreadObject;
-use crate::domain::{Owner, Refusal, Thread, ThreadId};
+use crate::domain::{Refusal, Thread, ThreadId};
 use crate::http::Api;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
-use crate::http::openapi::problems::{BackEndProblems, ReadProblems};
-use crate::http::request::back_end::{BackEnd, key_for};
+use crate::http::openapi::problems::ReadProblems;
+use crate::http::request::back_end::key_for;
 use crate::http::request::cursor::{self, Cursor};
-use crate::http::request::decode::path_part;
-use crate::http::request::query::{Nothing, Query};
+use crate::http::request::query::Query;
 use crate::identity::Behalf;
 use crate::service::ServiceError;
 use crate::store::ThreadPage;
 use crate::web::ApiError;
-
-/// The part of `/v1/owners/{owner}` that names the owner.
-const OWNER_PLACE: usize = 3;
 
 /// A page of threads.
 #[derive(Debug, Serialize, ToSchema)]
@@ -30,16 +26,6 @@ pub(super) struct ThreadList {
     threads: Vec<ThreadObject>,
     /// The cursor of the next page; null on the last page.
     next_cursor: Option<String>,
-}
-
-/// The threads of an owner as a whole.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct OwnerObject {
-    owner: String,
-    /// Number of living threads.
-    threads: u64,
-    /// Bytes of their states.
-    size_bytes: u64,
 }
 
 /// List threads
@@ -93,48 +79,6 @@ pub(crate) async fn list_threads(
             Ok(respond(&api, &listing, page, |id| id))
         }
     }
-}
-
-/// Count an owner's threads
-///
-/// Takes time in proportion to their number.
-#[utoipa::path(
-    get,
-    path = "/v1/owners/{owner}",
-    tag = "owners",
-    params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
-    responses(
-        (status = 200, description = "The owner's threads as a whole; zeros for an unknown owner.", body = OwnerObject),
-        BackEndProblems,
-    ),
-    security(("api_key" = [])),
-)]
-pub(crate) async fn get_owner(
-    request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
-    _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
-    accepts_json(&request)?;
-    let owner = owner_of(&request)?;
-    let owned = api.owners.measure(&owner).await?;
-    Ok(json(
-        HttpResponse::Ok(),
-        &OwnerObject {
-            owner: owner.as_str().to_owned(),
-            threads: owned.threads,
-            size_bytes: owned.size_bytes,
-        },
-    ))
-}
-
-/// The owner that the path names.
-fn owner_of(request: &HttpRequest) -> Result<Owner, ApiError> {
-    let text = path_part(request, OWNER_PLACE);
-    let owner = text.as_deref().map(Owner::new);
-    owner.and_then(Result::ok).ok_or_else(|| {
-        let detail = "The owner must have 1 to 256 bytes of UTF-8 without control characters";
-        ApiError::InvalidParameter(detail.into())
-    })
 }
 
 fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> Result<Option<P>, ApiError> {

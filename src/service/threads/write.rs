@@ -70,7 +70,7 @@ impl ThreadService {
             history,
             ..self.plain(options)
         };
-        Ok(self.store.write(id, &write).await?)
+        self.commit(id, &write).await
     }
 
     /// Runs operations and sets the metadata as a whole, in one step.
@@ -244,12 +244,14 @@ impl ThreadService {
         Ok(self.store.destroy(id, &destroy).await?)
     }
 
-    /// Does a write, unless it would give an owner more threads than an owner may have.
+    /// Does a write, unless it would give an owner more threads than an owner may have, or writes a key that the
+    /// caller may not write.
     pub(crate) async fn commit(
         &self,
         id: &ThreadId,
         write: &Write<'_>,
     ) -> Result<Written, ServiceError> {
+        self.reserved_keys.check(write.operations)?;
         // most writes are to threads that have their owner already
         let unplaced = Write {
             has_place: false,
@@ -260,6 +262,11 @@ impl ThreadService {
             self.store.write(id, write).await
         })
         .await
+    }
+
+    /// Whether the caller may replace a state as a whole.
+    pub(crate) fn may_replace(&self) -> Result<(), Refusal> {
+        self.reserved_keys.check(&[Operation::Clear])
     }
 
     /// Does a write with a place for its thread, if it is refused without one.
@@ -277,6 +284,26 @@ impl ThreadService {
                 limit.with_place(owner.tag(), placed).await
             }
             written => Ok(written?),
+        }
+    }
+
+    /// Whether owners may have a limited number of threads.
+    pub(crate) fn limits_owners(&self) -> bool {
+        self.owner_limit.is_some()
+    }
+
+    /// Makes a whole thread of that owner, if there is a place for it.
+    pub(crate) async fn with_place<T>(
+        &self,
+        owner: Option<&Owner>,
+        making: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, ServiceError> {
+        match (&self.owner_limit, owner) {
+            (Some(limit), Some(owner)) => {
+                let limit = limit.for_whole_threads();
+                limit.with_place(owner.tag(), making).await
+            }
+            _ => Ok(making.await?),
         }
     }
 

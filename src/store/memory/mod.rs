@@ -255,7 +255,7 @@ fn state(living: &Living) -> Bytes {
     out.into()
 }
 
-fn json(value: &Value) -> Bytes {
+pub(super) fn json(value: &Value) -> Bytes {
     let mut out = Vec::with_capacity(value.json_bytes());
     value.write_json(&mut out);
     out.into()

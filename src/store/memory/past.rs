@@ -1,13 +1,15 @@
 //! The archives and events of a shard.
 
+use std::collections::BTreeMap;
+
 use super::log::of_shard::Log;
 use super::threads::finals::{Final, Finals};
 use super::threads::living::Living;
-use crate::domain::heap::Heap;
+use crate::domain::heap::{self, Heap};
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Completed, EndReason, Event, EventId, EventKind, Life, Policy, Position, Retention, Stamp,
-    ThreadId,
+    Completed, EndReason, Event, EventId, EventKind, Life, OwnerTag, Policy, Position, Retention,
+    Stamp, ThreadId,
 };
 use crate::store::held_scope::{ScopeDone, appended};
 use crate::store::millis;
@@ -19,6 +21,8 @@ pub(super) struct Past {
     pub(super) retention: Retention,
     pub(super) log: Log,
     pub(super) finals: Finals,
+    /// Lives that were erased, with the times of their first writes, while the log may name their keys.
+    pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
     /// Since when and until when all changes are logged.
     all_watched: (u64, u64),
 }
@@ -45,6 +49,7 @@ impl Past {
             retention,
             log: Log::default(),
             finals: Finals::default(),
+            erased: BTreeMap::new(),
             all_watched: (0, 0),
         }
     }
@@ -85,6 +90,17 @@ impl Past {
             };
             self.log.append(event, now_ms);
         }
+    }
+
+    /// Notes a life whose events, under that id, are to leave the log.
+    pub(super) fn note_erased(
+        &mut self,
+        owner: OwnerTag,
+        id: &ThreadId,
+        life: Life,
+        created_ms: u64,
+    ) {
+        self.erased.insert((owner, *id, life), created_ms);
     }
 
     fn event(&self, subject: ScopeId, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {
@@ -179,7 +195,9 @@ impl Past {
 
 impl Heap for Past {
     fn heap_bytes(&self) -> u64 {
-        self.log.heap_bytes() + self.finals.heap_bytes()
+        self.log.heap_bytes()
+            + self.finals.heap_bytes()
+            + heap::tree::<((OwnerTag, ThreadId, Life), u64)>(self.erased.len())
     }
 }
 
@@ -220,6 +238,16 @@ impl Step<'_> {
         let event = self.log_as_of(ended_ms, &mut living, kind);
         let last = Final::new(living, reason, ended_ms, self.now_ms, event);
         self.past.finals.add(self.id, last);
+    }
+
+    /// Logs the end of a life that is erased.
+    pub(super) fn log_erased(&mut self, living: &mut Living) {
+        let kind = EventKind::Destroyed {
+            reason: EndReason::Erased,
+            state_lost: false,
+        };
+        let ended_ms = living.expires_ms().min(self.now_ms);
+        self.log_as_of(ended_ms, living, kind);
     }
 
     fn log_as_of(&mut self, time_ms: u64, living: &mut Living, kind: EventKind) -> Position {

@@ -1,20 +1,26 @@
 //! A share of the ids behind one lock.
 
+use std::time::Duration;
+
 use super::budget::Part;
 use super::past::{Past, Step};
 use super::scopes::entry::ScopeEntry;
 use super::slots::Slots;
 use super::threads::entry::Entry;
-use super::threads::listed::Listed;
+use super::threads::listed::{Listed, Place};
 use super::threads::living::Living;
+use super::threads::moves::Moves;
 use crate::domain::heap::Heap;
+use crate::domain::idempotency::LONGEST;
 use crate::domain::scope::{ScopeId, ScopeWrite};
 use crate::domain::{
     Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
     ThreadId, Write, Written,
 };
 use crate::store::held_scope::HeldScope;
-use crate::store::{Destroy, Destroyed, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched};
+use crate::store::{
+    Destroy, Destroyed, Erased, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched, millis,
+};
 
 /// Threads, their events and archives, and scopes without threads.
 #[derive(Debug)]
@@ -22,6 +28,7 @@ pub(super) struct Shard {
     slots: Slots<ThreadId, Entry>,
     scopes: Slots<ScopeId, ScopeEntry>,
     listed: Listed,
+    moves: Moves,
     pub(super) past: Past,
 }
 
@@ -31,6 +38,7 @@ impl Shard {
             slots: Slots::default(),
             scopes: Slots::default(),
             listed: Listed::default(),
+            moves: Moves::default(),
             past: Past::new(bucket, retention),
         }
     }
@@ -88,6 +96,15 @@ impl Shard {
         let (rotated, moved) =
             self.change(id, now_ms, |entry, step| entry.rotate(to, rotate, step))?;
         if let Some(moved) = moved {
+            if let Some(living) = moved.held() {
+                let Retention { archive, .. } = self.past.retention;
+                let kept = archive
+                    .max(self.past.retention.log_at_most())
+                    .max(2 * LONGEST);
+                let oldest_ms = now_ms.saturating_sub(millis(kept));
+                let life = living.stamp.life;
+                self.moves.note(life, (id, to), now_ms, oldest_ms);
+            }
             self.change(to, now_ms, |entry, _| *entry = moved);
         }
         Ok(rotated)
@@ -135,7 +152,14 @@ impl Shard {
         self.slots.change(id, |entry| {
             let before = entry.place();
             let changed = change(entry, &mut step);
-            listed.relist(id, before, entry.place());
+            let after = entry.place();
+            if let Some(Place { owner, .. }) = before
+                && let Some(living) = entry.held()
+                && after.is_none_or(|after| after.owner != owner)
+            {
+                listed.note_former((*id, living.stamp.life), owner, now_ms);
+            }
+            listed.relist(id, before, after);
             changed
         })
     }
@@ -148,6 +172,73 @@ impl Shard {
         place: Option<OwnedPlace>,
     ) -> impl Iterator<Item = OwnedPlace> {
         self.listed.before(owner, order, place)
+    }
+
+    /// Erases up to `limit` threads of an owner, then of its archives. Their content goes into `gone`, to be freed after
+    /// the lock is released. None if there was nothing.
+    pub(super) fn erase_owned(
+        &mut self,
+        owner: OwnerTag,
+        tombstone: Duration,
+        limit: usize,
+        now_ms: u64,
+        gone: &mut Vec<Living>,
+    ) -> Option<Erased> {
+        let former = self.listed.take_former(owner, limit);
+        for (id, life) in &former {
+            for id in self.moves.ids(*life).into_iter().chain([*id]) {
+                self.change(&id, now_ms, |entry, _| entry.forget_answers());
+            }
+        }
+        let owned = self.owned_before(owner, ThreadOrder::Created, None);
+        let ids: Vec<_> = owned.take(limit).map(|(_, id)| id).collect();
+        let ended = self.past.finals.of_owner(owner);
+        let ended: Vec<_> = ended.take(limit - ids.len()).collect();
+        if ids.is_empty() && ended.is_empty() && former.is_empty() {
+            return None;
+        }
+        let mut erased = Erased::default();
+        let erase_former_ids = |shard: &mut Self, life, created_ms| {
+            let former = shard.moves.take(life, limit);
+            for id in &former {
+                shard.past.note_erased(owner, id, life, created_ms);
+                shard.change(id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+            }
+            former.len() < limit
+        };
+        for id in ids {
+            let Some(living) = self.slots.get(&id).and_then(Entry::held) else {
+                continue;
+            };
+            let (life, created_ms) = (living.stamp.life, living.created_ms());
+            if !erase_former_ids(self, life, created_ms) {
+                return Some(erased);
+            }
+            self.past.note_erased(owner, &id, life, created_ms);
+            gone.extend(self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step)));
+            erased.threads += 1;
+        }
+        for (id, life) in ended {
+            let Some(last) = self.past.finals.get(&id, Some(life)) else {
+                continue;
+            };
+            let created_ms = last.living.created_ms();
+            if !erase_former_ids(self, life, created_ms) {
+                return Some(erased);
+            }
+            self.past.note_erased(owner, &id, life, created_ms);
+            if let Some(last) = self.past.finals.remove(&id, life) {
+                erased.archives += u64::from(!last.is_restored);
+                gone.push(last.living);
+            }
+            self.change(&id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+        }
+        Some(erased)
+    }
+
+    /// All that is known of an id.
+    pub(super) fn entry(&self, id: &ThreadId) -> Option<&Entry> {
+        self.slots.get(id)
     }
 
     /// The entries of the ids behind that one, in order.
@@ -288,6 +379,7 @@ impl Heap for Shard {
         self.slots.heap_bytes()
             + self.scopes.heap_bytes()
             + self.listed.heap_bytes()
+            + self.moves.heap_bytes()
             + self.past.heap_bytes()
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Bucket {
     pub(super) log: String,
     /// Up to where events have been deleted from the log.
     pub(super) horizon: String,
+    /// A copy of the log that is being made, and the name of its maker.
+    pub(super) log_copy: [String; 2],
     /// The archives.
     pub(super) archives: String,
     /// Entries of namespaces: their heads, order, ends and counts.
@@ -248,6 +250,7 @@ impl Bucket {
             ids: format!("{start}:n"),
             log: format!("{start}:e"),
             horizon: format!("{start}:h"),
+            log_copy: [":ec", ":eb"].map(|kind| format!("{start}{kind}")),
             archives: format!("{start}:x"),
             entry_heads: format!("{start}:kh"),
             entry_members: format!("{start}:kn"),
@@ -289,6 +292,21 @@ impl Bucket {
             ThreadOrder::Updated => ":o:",
         };
         format!("{}{kind}{owner}", self.start)
+    }
+
+    /// Lives of an owner's threads that have ended, or have another owner now.
+    pub(super) fn ended(&self, owner: OwnerTag) -> String {
+        format!("{}:oa:{owner}", self.start)
+    }
+
+    /// Lives of an owner's threads that were erased, until their events are purged.
+    pub(super) fn erased(&self, owner: OwnerTag) -> String {
+        format!("{}:oe:{owner}", self.start)
+    }
+
+    /// The beginning of the names of what an import prepares.
+    pub(super) fn prepared(&self, import: [u8; 16]) -> String {
+        [&self.start, ":m:", &hex::encode(import)].concat()
     }
 
     /// There while a thread is watched.

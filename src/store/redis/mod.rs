@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 use super::{
     Backend, Clock, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, Store, StoreError,
@@ -101,6 +102,8 @@ pub struct RedisStore {
     retention: Retention,
     clock: Clock,
     ended_turns: EndedTurns,
+    /// Forks that hold a whole thread in the memory of this process.
+    forking: Arc<Semaphore>,
     unconfirmed: Arc<AtomicU64>,
     unreadable: Arc<Unreadable>,
 }
@@ -130,6 +133,7 @@ impl RedisStore {
             retention: settings.retention,
             clock,
             ended_turns: EndedTurns::default(),
+            forking: Arc::new(Semaphore::new(threads::images::FORKING)),
             unconfirmed,
             unreadable: Arc::default(),
         })
@@ -406,7 +410,8 @@ impl Store for RedisStore {
             .arg(bucket.thread(&to))
             .arg(bucket.answers(&to));
         self.add_conditions(&mut cmd, conditions);
-        cmd.arg(threads::arguments::bounded_ms(rotate.tombstone));
+        cmd.arg(threads::arguments::bounded_ms(rotate.tombstone))
+            .arg(threads::arguments::archive_ms(&self.retention));
         threads::replies::rotated(self.link.calls().write(cmd).await?)
     }
 

@@ -132,6 +132,7 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
         "turn_lost" => Refusal::TurnLost,
         "not_the_owner" => Refusal::NotTheOwner,
         "owner_required" => Refusal::OwnerRequired,
+        "thread_exists" => Refusal::ThreadExists,
         "thread_destroyed" => Refusal::Destroyed,
         "scope_not_found" => Refusal::ScopeNotFound,
         "scope_exists" => Refusal::ScopeExists,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::store::{
-    Archives, Checkpoints, EventLog, Leases, Ledgers, Listings, Namespaces, Owners, Rates,
-    Registry, Scopes, Store, Turns, Upkeep,
+    Archives, Checkpoints, Erasure, EventLog, Images, Leases, Ledgers, Listings, Namespaces,
+    Owners, Rates, Registry, Scopes, Store, Turns, Upkeep,
 };
 
 /// All parts of a store. Each part is a trait of its own, for callers that need only that one.
@@ -13,6 +13,7 @@ pub trait Backend:
     + EventLog
     + Archives
     + Checkpoints
+    + Erasure
     + Upkeep
     + Leases
     + Ledgers
@@ -23,6 +24,7 @@ pub trait Backend:
     + Owners
     + Rates
     + Turns
+    + Images
 {
     /// The back end as one worker thread should use it: one with connections gives each worker its
     /// own, made on the worker's runtime, which saves a wake-up of another thread for each request. All

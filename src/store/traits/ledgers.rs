@@ -21,8 +21,17 @@ pub struct Ledger {
     pub pending: Vec<(EventId, Bytes)>,
     /// A record of the consumer as a whole.
     pub note: Option<Bytes>,
-    /// Counts the replays that were asked for.
+    /// Its signals when it was read.
+    pub signals: LedgerSignals,
+}
+
+/// Counts of others' changes to a ledger, which the holders of its leases watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LedgerSignals {
+    /// Replays that were asked for.
     pub replays: u64,
+    /// Erasures of events in it, or in the log.
+    pub erasures: u64,
 }
 
 /// Changes of a ledger, stored in one step.
@@ -49,6 +58,8 @@ pub struct Holding<'a> {
     pub slot: u16,
     /// The holder.
     pub holder: &'a str,
+    /// The count of erasures when the holder began: events that it read before a later one may be erased.
+    pub erasures: u64,
 }
 
 /// The ledgers of durable consumers, which are named like pools of leases.
@@ -84,7 +95,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
 
-    /// Writes a change down whole, if that lease is still held; else nothing, and answers false.
+    /// Writes a change down whole, if that lease is still held and the ledger has seen no later erasure; else nothing,
+    /// and answers false.
     /// Doing the same again changes nothing. Past 100,000 parked events the oldest are given up,
     /// which is logged as an error.
     ///
@@ -96,11 +108,22 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         change: &LedgerChange,
     ) -> Result<bool, StoreError>;
 
-    /// The number of requested replays, which the holder of the lease watches.
+    /// The signals for the holders of leases.
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn replays(&self, consumer: &str) -> Result<u64, StoreError>;
+    async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError>;
+
+    /// Forgets these events, pending or parked, in one step, or replaces their records where one is given, and counts an
+    /// erasure, so that no holder of a lease that knows them writes them down again. Does nothing without such a consumer.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn forget_events(
+        &self,
+        consumer: &str,
+        events: &[(EventId, Option<Bytes>)],
+    ) -> Result<(), StoreError>;
 
     /// Up to `limit` parked events after that one, by position and then bucket.
     ///

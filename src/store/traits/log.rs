@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
-use crate::domain::{Completed, Event, Position, Stamp, ThreadId};
+use crate::domain::{Completed, Event, Key, Position, Stamp, ThreadId};
 use crate::store::StoreError;
 
 /// Where the logs of all buckets end.
@@ -77,6 +78,19 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`StoreError`].
     async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
+
+    /// The values of keys as they are at a version, if that is still the version of the thread, and they have at most
+    /// this number of bytes. Moves no expiry.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn values_at(
+        &self,
+        id: &ThreadId,
+        at: Stamp,
+        keys: &[Key],
+        most_bytes: u64,
+    ) -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
 
     /// Has the changes of all threads logged for so long. Answers since when that has been so
     /// without a break, in the terms of [`Position::ms`]; this may lie a few seconds ahead, since

@@ -4,6 +4,8 @@ pub(super) mod answered;
 pub(super) mod archives;
 pub(super) mod backend;
 pub(super) mod checkpoints;
+pub(super) mod erasure;
+pub(super) mod images;
 pub(super) mod kv;
 pub(super) mod leases;
 pub(super) mod ledgers;

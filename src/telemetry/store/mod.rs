@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 
 use super::threads::ThreadMetrics;
 use crate::domain::Written;
-use crate::store::{Backend, Destroyed, WriteError};
+use crate::store::{Backend, Destroyed, Imported, WriteError};
 use call::Families;
 
 /// Latency and errors of a store by operation, and what became of threads.
@@ -26,7 +26,9 @@ struct StoreMetrics {
     listings: parts::listings::Calls,
     kv: parts::kv::Calls,
     rates: parts::rates::Calls,
+    erasure: parts::erasure::Calls,
     owners: parts::owners::Calls,
+    images: parts::images::Calls,
     turns: parts::turns::Calls,
     checkpoints: parts::checkpoints::Calls,
     outcomes: ThreadMetrics,
@@ -54,7 +56,9 @@ impl StoreMetrics {
             listings: parts::listings::Calls::new(families),
             kv: parts::kv::Calls::new(families),
             rates: parts::rates::Calls::new(families),
+            erasure: parts::erasure::Calls::new(families),
             owners: parts::owners::Calls::new(families),
+            images: parts::images::Calls::new(families),
             turns: parts::turns::Calls::new(families),
             checkpoints: parts::checkpoints::Calls::new(families),
             outcomes: ThreadMetrics::register(registry),
@@ -63,6 +67,12 @@ impl StoreMetrics {
 
     fn written(&self, answer: &Result<Written, WriteError>) {
         if let Ok(written) = answer {
+            self.outcomes.written(written);
+        }
+    }
+
+    fn imported(&self, answer: &Result<Imported, WriteError>) {
+        if let Ok(Imported::Made(written)) = answer {
             self.outcomes.written(written);
         }
     }

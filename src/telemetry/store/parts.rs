@@ -13,19 +13,20 @@ use super::ObservedStore;
 use super::call::{Call, Families};
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
-    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, IdempotencyKey, Key,
-    Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName, Slice, TakeTurn,
-    Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
+    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
+    Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
+    Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
     CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed, Due, Entry,
-    EntryHead, EntryPage, EntryRange, EntryTerms, EventLog, Found, Heads, Heard, HistoryFrom,
-    HistoryPage, Holding, Leases, Ledger, LedgerChange, Ledgers, Links, Listing, Listings,
-    MemoryUse, NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces,
-    NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry,
-    Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
-    ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found,
+    Heads, Heard, HistoryFrom, HistoryPage, Holding, Images, Imported, Leases, Ledger,
+    LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
+    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
+    Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, Rotate, Rotated, ScopeEnd,
+    ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Turns, Upkeep,
+    Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -97,6 +98,8 @@ measured! {
         log_horizons(buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
         log_completed(id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
         watch(ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
+        values_at(id: &ThreadId, at: Stamp, keys: &[Key], most_bytes: u64)
+            -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
         watch_all(lasts: Duration) -> Result<u64, StoreError>;
     } {
         fn buckets(&self) -> u16 { self.backend.buckets() }
@@ -150,6 +153,24 @@ measured! {
 }
 
 measured! {
+    Erasure as erasure {
+        erase_owned(owner: OwnerTag, tombstone: Duration) -> Result<Option<Erased>, StoreError>;
+        erased_lives(owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
+        purge_log(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
+        forget_lives(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
+    }
+}
+
+measured! {
+    Images as images {
+        export(id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError>;
+        import(id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> => imported;
+        fork(source: &ThreadId, id: &ThreadId, fork: &Fork<'_>)
+            -> Result<Written, WriteError> => written;
+    }
+}
+
+measured! {
     Owners as owners {
         list_owned(owner: OwnerTag, order: ThreadOrder, after: Option<&OwnedPlace>, limit: usize)
             -> Result<ThreadPage<OwnedPlace>, StoreError>;
@@ -182,7 +203,9 @@ measured! {
         load_ledger(consumer: &str) -> Result<Option<Ledger>, StoreError>;
         load_cursors(consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
         commit(holding: &Holding<'_>, change: &LedgerChange) -> Result<bool, StoreError>;
-        replays(consumer: &str) -> Result<u64, StoreError>;
+        signals(consumer: &str) -> Result<LedgerSignals, StoreError>;
+        forget_events(consumer: &str, events: &[(EventId, Option<Bytes>)])
+            -> Result<(), StoreError>;
         parked(consumer: &str, after: Option<EventId>, limit: usize)
             -> Result<Vec<(EventId, Bytes)>, StoreError>;
         replay(consumer: &str, records: &[(EventId, Bytes)]) -> Result<u64, StoreError>;

@@ -242,6 +242,10 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::TooManyThreads { limit_threads } => {
             row(StatusCode::CONFLICT, "too_many_threads").with("limit_threads", limit_threads)
         }
+        Refusal::KeyReserved { operation } => {
+            row(StatusCode::FORBIDDEN, "key_reserved").with("operation", operation)
+        }
+        Refusal::ThreadExists => ServiceError::ThreadExists.problem(),
         Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
         Refusal::ThreadNotFound => Problem::new(
             StatusCode::NOT_FOUND,

@@ -4,6 +4,8 @@
 
 mod answers;
 mod bodies;
+#[cfg(feature = "redis")]
+mod exports;
 mod idle;
 mod mcp;
 mod merge_patches;

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
+use reqwest::Method;
 
 use crate::support::busy::Busy;
 use crate::support::client::OwnThread;
@@ -224,6 +225,39 @@ async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
 }
 
 #[tokio::test]
+async fn an_erasure_holds_redis_for_moments() {
+    const THREADS: usize = 400;
+    let scene = Scene::start();
+    let client = scene.server.client();
+    let body = format!(r#"{{"owner":"ann","state":{{"list":{}}}}}"#, ones(20_000));
+    let create = async |_: usize| {
+        let create = client.post("/v1/threads").bearer(API_SECRET).json(&body);
+        let made = create.ok().await.json();
+        let thread = client.thread_of(made["id"].as_str().unwrap());
+        thread.post("checkpoints", "{}").ok().await;
+        thread.post("rotate", "").ok().await;
+    };
+    let below = Duration::from_millis(4);
+
+    scene
+        .redis
+        .assert_each_below(
+            below,
+            async || {
+                stream::iter(0..THREADS)
+                    .for_each_concurrent(32, create)
+                    .await;
+            },
+            async |()| {
+                let erase = client.request(Method::DELETE, "/v1/owners/ann");
+                let erased = erase.bearer(API_SECRET).ok().await.json();
+                assert_eq!(erased["threads"], THREADS);
+            },
+        )
+        .await;
+}
+
+#[tokio::test]
 async fn a_page_of_an_owners_threads_costs_redis_little_and_holds_it_for_moments() {
     const THREADS: usize = 1_000;
     let scene = Scene::start();
@@ -260,5 +294,45 @@ async fn a_page_of_an_owners_threads_costs_redis_little_and_holds_it_for_moments
             .redis
             .assert_each_below(below, async || (), page(path))
             .await;
+    }
+}
+
+#[tokio::test]
+async fn forks_exports_and_imports_of_large_threads_hold_redis_for_moments() {
+    const ITEMS: usize = 5_000;
+    let scene = Scene::start();
+    let thread = scene.thread(&object("k", KEYS, "0")).await;
+    for first in (0..ITEMS).step_by(1_000) {
+        let item = |id| format!(r#"{{"id":"{id}","value":1}}"#);
+        let items: Vec<_> = (first..first + 1_000).map(item).collect();
+        let items = format!(r#"{{"items":[{}]}}"#, items.join(","));
+        thread.post("history", &items).ok().await;
+    }
+    for _ in 0..30 {
+        thread.post("checkpoints", "{}").ok().await;
+    }
+    let large = scene.thread(&format!(r#"{{"k":{}}}"#, ones(500_000))).await;
+    for _ in 0..4 {
+        large.post("checkpoints", "{}").ok().await;
+    }
+    let client = scene.server.client();
+
+    for thread in [&thread, &large] {
+        let path = format!("/v1/threads/{}/export", thread.id);
+        let document = client.get(&path).bearer(API_SECRET).ok().await.text();
+        let export = async |(): &()| {
+            client.get(&path).bearer(API_SECRET).ok().await;
+        };
+        let fork = async |(): &()| {
+            thread.post("fork", "{}").ok().await;
+        };
+        let import = async |(): &()| {
+            let import = client.post("/v1/threads/import?if_exists=replace");
+            import.bearer(API_SECRET).json(&document).ok().await;
+        };
+        let redis = &scene.redis;
+        redis.assert_each_below(MOST, async || (), export).await;
+        redis.assert_each_below(MOST, async || (), fork).await;
+        redis.assert_each_below(MOST, async || (), import).await;
     }
 }

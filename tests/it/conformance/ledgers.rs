@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use threadkeep::domain::{EventId, Position};
-use threadkeep::store::{Holding, Ledger, LedgerChange};
+use threadkeep::store::{Holding, Ledger, LedgerChange, LedgerSignals};
 
 use super::room::Room;
 
@@ -14,6 +14,7 @@ const SLOT: Holding<'_> = Holding {
     consumer: CONSUMER,
     slot: 1,
     holder: "me",
+    erasures: 0,
 };
 
 fn position(ms: u64, seq: u64) -> Position {
@@ -56,6 +57,10 @@ async fn load(room: &Room) -> Ledger {
 
 async fn parked(room: &Room) -> Vec<(EventId, Bytes)> {
     room.backend.parked(CONSUMER, None, 100).await.unwrap()
+}
+
+async fn signals(room: &Room) -> LedgerSignals {
+    room.backend.signals(CONSUMER).await.unwrap()
 }
 
 async fn consumers(room: &Room) -> Vec<String> {
@@ -106,7 +111,7 @@ async fn who_is_not_known_has_no_ledger(room: Room) {
 
     assert_eq!(backend.load_ledger(CONSUMER).await.unwrap(), None);
     assert_eq!(backend.load_cursors(CONSUMER).await.unwrap(), None);
-    assert_eq!(backend.replays(CONSUMER).await.unwrap(), 0);
+    assert_eq!(backend.signals(CONSUMER).await.unwrap().replays, 0);
     assert!(parked(&room).await.is_empty());
     assert!(consumers(&room).await.is_empty());
     backend.drop_ledger(CONSUMER).await.unwrap();
@@ -135,7 +140,7 @@ async fn a_change_is_written_down_whole(room: Room) {
         cursors,
         pending,
         note: Some(record("note")),
-        replays: 0,
+        signals: LedgerSignals::default(),
     };
     assert_eq!(load(&room).await, expected);
     assert_eq!(parked(&room).await, change().parked);
@@ -350,7 +355,7 @@ async fn replayed_events_are_pending_again_and_counted(room: Room) {
     };
 
     let first = replay(&[ids[0], ids[2], event(7, 7, 7)]).await;
-    let counted = room.backend.replays(CONSUMER).await.unwrap();
+    let counted = signals(&room).await.replays;
     let again = replay(&[ids[0]]).await;
 
     let pending = [ids[0], ids[2]].map(|id| (id, record("again")));
@@ -359,11 +364,66 @@ async fn replayed_events_are_pending_again_and_counted(room: Room) {
     assert_eq!(ledger.pending, pending);
     assert_eq!(parked(&room).await, [(ids[1], record("given up"))]);
     assert_eq!(replay(&[ids[1]]).await, 1);
-    assert_eq!(
-        room.backend.replays(CONSUMER).await.unwrap(),
-        ledger.replays + 1
-    );
+    assert_eq!(signals(&room).await.replays, ledger.signals.replays + 1);
     assert_eq!(room.backend.replay("unknown", &pending).await.unwrap(), 0);
+}
+
+async fn forgotten_events_are_neither_pending_nor_parked(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    let ids = [1, 2, 3, 4, 5].map(|ms| event(0, ms, 0));
+    let change = LedgerChange {
+        pending: vec![(ids[0], record("a")), (ids[1], record("b"))],
+        parked: vec![(ids[2], record("c")), (ids[3], record("d"))],
+        ..LedgerChange::default()
+    };
+    commit(&room, &change).await;
+
+    let new = |id| (id, Some(record("new")));
+    let events = [
+        (ids[0], None),
+        new(ids[1]),
+        (ids[2], None),
+        new(ids[3]),
+        new(ids[4]),
+    ];
+    let forgotten = room.backend.forget_events(CONSUMER, &events).await;
+
+    forgotten.unwrap();
+    assert_eq!(load(&room).await.pending, [(ids[1], record("new"))]);
+    assert_eq!(parked(&room).await, [(ids[3], record("new"))]);
+    let again = [(ids[2], record("again"))];
+    assert_eq!(room.backend.replay(CONSUMER, &again).await.unwrap(), 0);
+    room.backend
+        .forget_events("unknown", &events)
+        .await
+        .unwrap();
+    assert_eq!(consumers(&room).await, [CONSUMER]);
+}
+
+async fn a_holder_from_before_an_erasure_writes_nothing(room: Room) {
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    assert!(commit(&room, &change()).await);
+    let before = load(&room).await;
+    assert_eq!(before.signals.erasures, 0);
+
+    let forgotten = room.backend.forget_events(CONSUMER, &[]).await;
+
+    forgotten.unwrap();
+    let late = LedgerChange {
+        pending: vec![(event(3, 9_000, 1), record("read before"))],
+        ..LedgerChange::default()
+    };
+    assert!(!commit(&room, &late).await);
+    let after = load(&room).await;
+    assert_eq!(after.pending, before.pending);
+    assert_eq!(after.signals, signals(&room).await);
+    let anew = Holding {
+        erasures: after.signals.erasures,
+        ..SLOT
+    };
+    assert!(room.backend.commit(&anew, &late).await.unwrap());
 }
 
 async fn consumers_are_apart(room: Room) {
@@ -400,5 +460,7 @@ super::over_every_store! {
     parked_events_are_listed_by_position_and_then_bucket,
     of_too_many_parked_events_the_oldest_are_given_up,
     replayed_events_are_pending_again_and_counted,
+    forgotten_events_are_neither_pending_nor_parked,
+    a_holder_from_before_an_erasure_writes_nothing,
     consumers_are_apart,
 }

@@ -11,15 +11,15 @@ use futures_util::stream;
 use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{
     Access, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
-    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, Retention, SigningKey,
-    Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
+    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
+    SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
 };
 use threadkeep::events::Events;
 use threadkeep::http::{Api, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
-    ArchiveService, CheckpointService, NamespaceService, OwnerService, ScopeService, ThreadService,
-    TurnService,
+    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
+    ThreadService, TurnService,
 };
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
@@ -87,6 +87,23 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
         _servers: server,
     };
     redis_keeping(deployment, clock, Retention::DEFAULT).await
+}
+
+/// The Redis store at that URL, under that prefix, which others use too.
+#[cfg(feature = "redis")]
+pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
+    let settings = RedisSettings {
+        key_prefix: key_prefix.into(),
+        ..RedisSettings::new(url)
+    };
+    let clock = Clock::system();
+    let store = RedisStore::connect(settings, clock.clone()).await.unwrap();
+    Room {
+        store: Arc::new(store.clone()),
+        backend: Arc::new(store),
+        clock,
+        redis: None,
+    }
 }
 
 /// The Redis store on the shared cluster, under a prefix of its own.
@@ -170,6 +187,12 @@ impl Room {
         (threads, scopes)
     }
 
+    /// Threads as a whole.
+    pub(crate) fn images(&self) -> ImageService {
+        let (images, buckets) = (Arc::clone(&self.backend), Arc::clone(&self.backend));
+        ImageService::new(images as _, buckets as _, ScopePolicies::DEFAULT)
+    }
+
     /// The API over the store, with the api key `secret`.
     pub(crate) fn api(&self, events: Events, webhooks: WebhookSettings) -> Api {
         let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
@@ -183,9 +206,11 @@ impl Room {
             checkpoints: CheckpointService::new(Arc::clone(&self.backend) as _, service.clone()),
             service,
             scopes,
+            images: self.images(),
             owners: OwnerService::new(Arc::clone(&self.backend) as _),
             archives: ArchiveService::new(Arc::clone(&self.backend) as _, Policy::THREAD),
             namespaces: NamespaceService::new(Arc::clone(&self.backend) as _, EntryPolicy::DEFAULT),
+            reserved_keys: ReservedKeys::default(),
             webhooks: Webhooks::start(events.clone(), webhooks),
             events,
             identity: Identity::new(ring, CookieSettings::default()),

@@ -126,6 +126,7 @@ pub(crate) fn words(event: &Event) -> String {
             first_seq,
             last_seq,
         } => format!("appended {first_seq}-{last_seq}"),
+        EventKind::Forked { origin } => format!("forked {} v{}", origin.id, origin.version),
     };
     format!("#{} v{} {what}", event.sequence, event.version)
 }

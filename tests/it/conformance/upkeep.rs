@@ -162,6 +162,7 @@ async fn handle(room: &Room, consumer: &str, bucket: u16, to: Position) {
         consumer,
         slot: 0,
         holder: "me",
+        erasures: 0,
     };
     let change = LedgerChange {
         cursors: vec![(bucket, to)],

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Position, Stamp, Write};
+use bytes::Bytes;
+use threadkeep::domain::{Life, Position, Stamp, Write};
 
-use super::room::{Room, in_parallel, push, set};
+use super::room::{Room, in_parallel, key, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -206,6 +207,43 @@ async fn every_change_from_the_time_that_is_told_is_logged(room: Room) {
     assert!(due.iter().all(|(version, _)| is_logged(*version)));
 }
 
+async fn values_are_read_at_a_version_as_long_as_it_is_the_threads(room: Room) {
+    let thread = room.subject();
+    // larger than a chunk
+    let long = format!("\"{}\"", "x".repeat(20_000));
+    let first = thread
+        .merge(&[set("k", "1.0"), push("list", "{}"), push("list", &long)])
+        .await
+        .stamp;
+    let keys = [key("list"), key("absent"), key("k")];
+    let values = async |at, most| {
+        let found = room.backend.values_at(&thread.id, at, &keys, most).await;
+        let text =
+            |value: Option<Bytes>| value.map(|value| String::from_utf8(value.into()).unwrap());
+        found
+            .unwrap()
+            .map(|values| values.into_iter().map(text).collect::<Vec<_>>())
+    };
+    let list = format!("[{{}},{long}]");
+
+    let all = Some(vec![Some(list), None, Some("1.0".into())]);
+    assert_eq!(values(first, 65_536).await, all);
+    assert_eq!(values(first, 19_000).await, None);
+    let other_life = Stamp {
+        life: Life(first.life.0 ^ 1),
+        ..first
+    };
+    assert_eq!(values(other_life, 65_536).await, None);
+    room.advance(thread.policy.ttl - SECOND);
+    assert_eq!(values(first, 65_536).await, all);
+    room.advance(2 * SECOND);
+    assert_eq!(values(first, 65_536).await, None);
+
+    let again = thread.merge(&[set("k", "2")]).await.stamp;
+    thread.merge(&[set("k", "3")]).await;
+    assert_eq!(values(again, 65_536).await, None);
+}
+
 super::over_every_store! {
     a_thread_can_be_watched_before_it_exists,
     to_watch_tells_the_thread_and_where_its_changes_are_logged_from,
@@ -217,4 +255,5 @@ super::over_every_store! {
     watching_outlasts_the_lives_of_a_thread,
     all_changes_are_logged_while_all_are_watched,
     every_change_from_the_time_that_is_told_is_logged,
+    values_are_read_at_a_version_as_long_as_it_is_the_threads,
 }

@@ -1,6 +1,6 @@
 //! The commands that ask a running server.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -16,11 +16,16 @@ over_both_stores![
     what_is_over_is_got_listed_and_restored,
     a_refusal_is_told_in_the_words_of_the_server,
     threads_are_listed_and_shown_as_tables_or_json,
+    an_owner_is_erased_once_that_is_confirmed,
+    an_import_stops_at_the_line_that_is_refused,
+    a_thread_is_forked_by_a_command,
 ];
 
 with_own_servers![
     a_tail_prints_events_as_they_come,
     endpoints_are_listed_and_replayed,
+    a_service_is_moved_by_an_export_and_an_import,
+    an_interrupted_export_goes_on,
 ];
 
 /// How long an event may take to be printed, on a busy machine.
@@ -139,6 +144,34 @@ async fn threads_are_listed_and_shown_as_tables_or_json(server: &Server) {
     assert!(table.ends_with("5 [1.5]\n"), "{table}");
 }
 
+async fn an_owner_is_erased_once_that_is_confirmed(server: &Server) {
+    let client = server.client();
+    let owner = format!("{}/ \u{e9}", new_id());
+    for _ in 0..3 {
+        let body = json!({"owner": owner, "state": {"k": 1}});
+        let create = client.post("/v1/threads").bearer(API_SECRET);
+        create.json(&body.to_string()).ok().await;
+    }
+    let list = ["threads", "list", "--owner", &owner, "--json"];
+
+    let refused = run(command(server, &["threads", "erase", &owner])).await;
+
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("--yes"), "{error}");
+    assert_eq!(lines(server, &list).await.len(), 3);
+
+    let erase = ["threads", "erase", &owner, "--yes"];
+    let erased = lines(server, &[&erase[..], &["--json"]].concat()).await;
+    let all = json!({"owner": owner, "threads": 3, "archives": 0, "complete": true});
+    assert_eq!(erased, [all]);
+    assert!(lines(server, &list).await.is_empty());
+    let again = run(command(server, &erase)).await;
+    let text = String::from_utf8(again.stdout).unwrap();
+    let nothing = format!("erased 0 threads and 0 archives of {owner}\n");
+    assert_eq!(text, nothing);
+}
+
 /// A command that goes on, and the objects that it prints. It is killed when the value goes.
 struct Tail {
     child: Child,
@@ -255,4 +288,172 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
         assert_eq!(lines(server, args).await, [json!({"replayed": 0})]);
     }
     assert!(lines(server, &["webhooks", "failed", id]).await.is_empty());
+}
+
+/// The output of a command with that input.
+async fn run_with(mut command: Command, input: Vec<u8>) -> Output {
+    let run = move || {
+        let pipe = Stdio::piped;
+        command.stdin(pipe()).stdout(pipe()).stderr(pipe());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // a command that has failed stops reading
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        output
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+async fn export(server: &Server, args: &[&str]) -> Vec<u8> {
+    let output = run(command(server, &[&["export"], args].concat())).await;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.is_empty(), "{errors}");
+    output.stdout
+}
+
+async fn some_threads(client: &Client, count: usize) {
+    for number in 0..count {
+        let thread = client.thread();
+        let value = json!(["x".repeat(number * 100)]).to_string();
+        thread.put("state/k", &value).ok().await;
+        let owner = json!({"owner": format!("user-{}", number % 2)}).to_string();
+        let owned = thread.by_api_key(reqwest::Method::PATCH, "");
+        owned.json(&owner).ok().await;
+    }
+}
+
+async fn a_service_is_moved_by_an_export_and_an_import(backend: Backend) {
+    let from = Server::start(backend);
+    some_threads(&from.client(), 30).await;
+    let exported = export(&from, &[]).await;
+    assert_eq!(exported.split(|byte| *byte == b'\n').count(), 32);
+    assert!(exported.ends_with(b"\n{\"complete\":true}\n"));
+    let owned = export(&from, &["--owner", "user-1"]).await;
+    assert_eq!(owned.split(|byte| *byte == b'\n').count(), 17);
+
+    let to = Server::start(Backend::Memory);
+    let imported = |args: &[&str]| run_with(command(&to, args), exported.clone());
+    let first = imported(&["import", "--json"]).await;
+    assert!(first.status.success(), "{first:?}");
+    let told: Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(
+        told,
+        json!({"imported": 30, "skipped": 0, "complete": true})
+    );
+    let again = imported(&["threads", "import", "--json", "--if-exists", "skip"]).await;
+    let told: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(
+        told,
+        json!({"imported": 0, "skipped": 30, "complete": true})
+    );
+    let replaced = imported(&["import", "--if-exists", "replace"]).await;
+    let told = String::from_utf8(replaced.stdout).unwrap();
+    assert_eq!(
+        told,
+        "imported       30\nskipped        0\ncomplete       true\n"
+    );
+
+    let ids = |text: &[u8]| {
+        let lines = text
+            .split(|byte| *byte == b'\n')
+            .filter(|line| line.starts_with(b"{\"format"));
+        let ids = lines
+            .map(|line| serde_json::from_slice::<Value>(line).unwrap()["thread"]["id"].clone());
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&export(&to, &[]).await), ids(&exported));
+}
+
+async fn a_thread_is_forked_by_a_command(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    thread
+        .post("checkpoints", r#"{"name":"before"}"#)
+        .ok()
+        .await;
+    thread.put("state/k", "2").ok().await;
+    let id = new_id();
+    let fork = ["threads", "fork", &thread.id];
+    let options = ["--id", &id, "--owner", "ann", "--checkpoint", "1", "--json"];
+
+    let told = lines(server, &[&fork[..], &options].concat()).await;
+
+    assert_eq!(
+        (&told[0]["id"], &told[0]["owner"]),
+        (&json!(id), &json!("ann"))
+    );
+    let copy = server.client().thread_of(&id);
+    let state = copy.by_api_key(reqwest::Method::GET, "state").ok().await;
+    assert_eq!(state.text(), r#"{"k":1}"#);
+    let options = ["--metadata", r#"{"a":1}"#, "--include", "history"];
+    let output = run(command(server, &[&fork[..], &options].concat())).await;
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        table.contains("\nkeys           0\n") && table.contains(r#"{"a":1,"forked_from""#),
+        "{table}"
+    );
+    let output = run(command(server, &[&fork[..], &["--metadata", "{"]].concat())).await;
+    assert_eq!(output.status.code(), Some(2));
+}
+
+async fn an_interrupted_export_goes_on(backend: Backend) {
+    let server = Server::start(backend);
+    some_threads(&server.client(), 20).await;
+    for owner in [&[][..], &["--owner", "user-1"]] {
+        let whole = export(&server, owner).await;
+        let lines = whole.split(|byte| *byte == b'\n').map(<[u8]>::len);
+        let lines: Vec<_> = lines.collect();
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("export-{}", server.address().port()));
+        let resumed = ["--resume", path.to_str().unwrap()];
+        let half: usize = lines[..5].iter().map(|bytes| bytes + 1).sum();
+        for cut in [0, 10, half, half + 10, whole.len() - 1, whole.len()] {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+
+            let printed = export(&server, &[owner, &resumed].concat()).await;
+
+            assert!(printed.is_empty());
+            let found = std::fs::read(&path).unwrap();
+            assert!(found == whole, "{}", String::from_utf8_lossy(&found));
+        }
+        // as a client leaves it that keeps all lines
+        let cursor = [&whole[..half], b"{\"cursor\":\"x\"}\n{\"format"].concat();
+        std::fs::write(&path, cursor).unwrap();
+        export(&server, &[owner, &resumed].concat()).await;
+        assert!(std::fs::read(&path).unwrap() == whole);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+async fn an_import_stops_at_the_line_that_is_refused(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    thread.put("state/k", "1").ok().await;
+    let document = thread
+        .by_api_key(reqwest::Method::GET, "export")
+        .ok()
+        .await
+        .text();
+    for (input, words) in [
+        (
+            format!("{document}\n"),
+            "line 1 was not imported: the server answered 409 thread_exists",
+        ),
+        (
+            format!("\n{{\"format\":2}}\n{document}\n"),
+            "400 invalid_parameter",
+        ),
+        ("{\"a\":1}\n".into(), "this is no export"),
+        ("no json".into(), "line 1 was not imported"),
+    ] {
+        let output = run_with(command(server, &["import"]), input.into_bytes()).await;
+
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(words), "{error}");
+        assert!(output.stdout.is_empty());
+    }
 }

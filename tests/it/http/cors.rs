@@ -256,6 +256,55 @@ async fn reads_and_header_writes_need_no_origin_under_a_cross_site_cookie(backen
     assert!(cookie.contains("; Secure"), "{cookie}");
 }
 
+async fn a_page_of_another_site_gets_a_cookie_only_where_its_browser_keeps_one(backend: Backend) {
+    let path = "/v1/threads/current/state/k";
+    let first = |server: &Server, origin: &'static str| {
+        let write = server.client().request(Method::PUT, path).json("1");
+        write
+            .header("origin", origin)
+            .header("sec-fetch-site", "cross-site")
+    };
+    let server = cross_site(backend);
+    let kept = first(&server, APP).ok().await;
+    assert!(kept.header("set-cookie").is_some());
+    let strange = first(&server, OTHER).ok().await;
+    assert_eq!(strange.header("set-cookie"), None);
+
+    let server = allowing(backend, APP);
+    let withheld = first(&server, APP).ok().await;
+    assert_eq!(withheld.header("set-cookie"), None);
+}
+
+async fn a_write_of_another_origin_without_a_cookie_is_counted_and_logged_once(backend: Backend) {
+    let server = allowing(backend, APP);
+    let client = server.client();
+    let put = |path: &str| client.request(Method::PUT, path).json("1");
+    let path = "/v1/threads/current/state/k";
+    let own = format!("http://{}", server.address());
+    put(path).ok().await;
+    put(path).header("origin", &own).ok().await;
+    by_cookie(&server, Method::PUT, &new_id())
+        .header("origin", APP)
+        .ok()
+        .await;
+    client
+        .get("/v1/threads/current")
+        .header("origin", APP)
+        .ok()
+        .await;
+    let counted = "threadkeep_foreign_writes_without_cookie_total";
+    assert_eq!(server.metric(counted).await, 0);
+
+    for _ in 0..3 {
+        put(path).header("origin", APP).ok().await;
+    }
+
+    assert_eq!(server.metric(counted).await, 3);
+    let said = "wrote without a cookie";
+    server.await_log(|line| line.contains(said));
+    assert_eq!(server.log().matches(said).count(), 1);
+}
+
 async fn a_write_by_cookie_has_to_come_from_a_page_of_the_host(server: &Server) {
     let id = new_id();
     let own = format!("http://{}", server.address());
@@ -418,6 +467,8 @@ with_own_servers!(
     a_star_lets_everybody_read_without_credentials,
     a_write_by_a_cross_site_cookie_needs_an_origin_of_the_list,
     reads_and_header_writes_need_no_origin_under_a_cross_site_cookie,
+    a_page_of_another_site_gets_a_cookie_only_where_its_browser_keeps_one,
+    a_write_of_another_origin_without_a_cookie_is_counted_and_logged_once,
     an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of,
     a_star_lets_nobody_write_by_cookie,
     a_page_of_the_public_url_is_the_hosts_own,

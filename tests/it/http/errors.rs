@@ -45,6 +45,10 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Serv
         ("/v1/threads/{}/state/k/push", &["POST"]),
         ("/v1/threads/{}/state/k/increment", &["POST"]),
         ("/v1/threads/{}/keys", &["GET", "HEAD"]),
+        ("/v1/threads/{}/fork", &["POST"]),
+        ("/v1/threads/{}/export", &["GET", "HEAD"]),
+        ("/v1/threads/import", &["POST"]),
+        ("/v1/export", &["GET", "HEAD"]),
         // as operations, and as the id of an item or the keys of entries
         ("/v1/threads/{}/history/take", &["POST", "DELETE"]),
         ("/v1/kv/ns/get", &["GET", "HEAD", "POST", "PUT", "DELETE"]),

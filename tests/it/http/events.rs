@@ -375,7 +375,34 @@ async fn a_replica_without_the_key_of_a_cursor_refuses_it(backend: Backend) {
     request.refused(400, "invalid_cursor").await;
 }
 
+async fn an_event_has_the_new_values_if_they_are_asked_for_and_small(server: &Server) {
+    let thread = server.client().thread();
+    let mut plain = thread.get("events").listen().await;
+    let mut events = thread.get("events?values=true").listen().await;
+
+    thread.put("state", r#"{"a":1.0,"b":[]}"#).ok().await;
+    let created = events.next().await;
+    let values = r#""keys":["a","b"],"values":{"a":1.0,"b":[]}}}"#;
+    assert!(created.text.ends_with(values), "{}", created.text);
+    let merge = r#"[{"op":"delete","key":"a"},{"op":"push","key":"b","value":null}]"#;
+    thread.merge(merge).ok().await;
+    assert_eq!(events.next().await.about()["values"], json!({"b": [null]}));
+
+    let large = format!("\"{}\"", "x".repeat(65_535));
+    thread.put("state/large", &large).ok().await;
+    let updated = events.next().await;
+    assert_eq!(updated.about()["keys"], json!(["large"]));
+    assert_eq!(updated.about().get("values"), None);
+    thread.delete("state").ok().await;
+    assert_eq!(events.next().await.about()["values"], json!({}));
+
+    assert_eq!(plain.next().await.about().get("values"), None);
+    let strange = thread.get("events?values=yes");
+    strange.refused(400, "invalid_parameter").await;
+}
+
 over_both_stores!(
+    an_event_has_the_new_values_if_they_are_asked_for_and_small,
     the_life_of_a_thread_is_told_in_order,
     an_event_is_a_cloud_event,
     the_answer_is_a_stream_that_nobody_stores_or_holds_back,

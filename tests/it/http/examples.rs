@@ -1,6 +1,7 @@
 //! The examples of the OpenAPI document, sent to a server one after another: each is answered as the document shows.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use reqwest::Method;
 use serde_json::{Map, Value};
@@ -28,6 +29,15 @@ fn operations(document: &Value) -> HashMap<String, (Method, Value)> {
 fn exchanges() -> Vec<Map<String, Value>> {
     let text = include_str!("../../../src/http/openapi/examples.json");
     serde_json::from_str(text).unwrap()
+}
+
+/// The signed id that the first answer has.
+fn signed_of_the_caller() -> &'static str {
+    static SIGNED: LazyLock<String> = LazyLock::new(|| {
+        let signed = exchanges()[0]["answer"]["signed_id"].clone();
+        signed.as_str().unwrap().to_owned()
+    });
+    &SIGNED
 }
 
 /// The words of this run for those of the example.
@@ -90,7 +100,8 @@ fn request(
     is_by_id: bool,
 ) -> Request {
     let mut path = words.translate(exchange["path"].as_str().unwrap());
-    let signed = words.0.iter().find(|(word, _)| word.contains(';'));
+    // that of the caller; other threads are forked from it
+    let signed = words.0.get_key_value(signed_of_the_caller());
     if is_by_id && let Some((_, signed)) = signed {
         let id = signed.split(';').next().unwrap();
         path = path.replacen("/threads/current", &format!("/threads/{id}"), 1);

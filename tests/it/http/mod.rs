@@ -71,6 +71,7 @@ mod events;
 mod exactness;
 mod examples;
 mod expiry;
+mod forks;
 mod headers;
 mod history;
 mod history_changes;
@@ -80,6 +81,7 @@ mod jwks;
 mod limits;
 mod logs;
 mod many_streams;
+mod moving;
 mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
@@ -89,6 +91,7 @@ mod providers;
 mod rates;
 #[cfg(feature = "redis")]
 mod replicas;
+mod reserved_keys;
 mod rights;
 mod rotations;
 mod scopes;

@@ -636,6 +636,17 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     unbound.put("state/k", "1").ok().await;
     let bind = unbound.put("state/k", "2").header("x-user", &ann);
     bind.refused(409, "too_many_threads").await;
+    for operation in [
+        json!({"op": "set", "key": "k", "value": 2}),
+        json!({"op": "append", "id": "one", "value": 2}),
+    ] {
+        let body = json!({"operations": [operation]}).to_string();
+        let bind = unbound.patch("state", &body).header("x-user", &ann);
+        bind.refused(409, "too_many_threads").await;
+    }
+    let append = r#"{"items":[{"id":"one","value":2}]}"#;
+    let bind = unbound.post("history", append).header("x-user", &ann);
+    bind.refused(409, "too_many_threads").await;
     let id = &unbound.id;
     let give = by_key(&client, Method::PATCH, &format!("/v1/threads/{id}"));
     let give = give.json(&json!({"owner": ann}).to_string());
@@ -651,6 +662,88 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     bind.ok().await;
 }
 
+async fn an_erased_owner_is_gone_and_its_ids_refuse_writes(backend: Backend) {
+    let server = by_owner_header(backend);
+    let client = server.client();
+    let (ann, bob) = (unique(), unique());
+    let thread = thread_of(&client, Some(&ann)).await;
+    let archived = thread_of(&client, Some(&ann)).await;
+    let other = thread_of(&client, Some(&bob)).await;
+    let path = |thread: &Value| format!("/v1/threads/{}", thread["id"].as_str().unwrap());
+    by_key(&client, Method::DELETE, &path(&archived)).ok().await;
+    let signed = thread["signed_id"].as_str().unwrap();
+    let write = |key: &str| {
+        let path = format!("/v1/threads/current/state/{key}");
+        let write = client.request(Method::PUT, &path).header("x-user", &ann);
+        write.header("x-thread-id", signed).json("1")
+    };
+    write("k").ok().await;
+    let erase = || by_key(&client, Method::DELETE, &format!("/v1/owners/{ann}"));
+
+    let erased = erase().ok().await;
+
+    assert_eq!(erased.status, 200);
+    let expected = json!({"threads": 1, "archives": 1, "complete": true});
+    assert_eq!(erased.json(), expected);
+    write("k").refused(410, "thread_destroyed").await;
+    let read = by_key(&client, Method::GET, &path(&thread)).ok().await;
+    assert_eq!(read.json()["exists"], false);
+    let archive = format!("/v1/archives/{}", archived["id"].as_str().unwrap());
+    let archive = by_key(&client, Method::GET, &archive);
+    archive.refused(404, "not_found").await;
+    let owned = by_key(&client, Method::GET, &format!("/v1/owners/{ann}"));
+    let none = json!({"owner": ann, "threads": 0, "size_bytes": 0});
+    assert_eq!(owned.ok().await.json(), none);
+    let read = by_key(&client, Method::GET, &path(&other)).ok().await;
+    assert_eq!(read.json()["owner"], bob);
+    let nothing = json!({"threads": 0, "archives": 0, "complete": true});
+    assert_eq!(erase().ok().await.json(), nothing);
+}
+
+async fn the_stream_of_an_erased_thread_ends_it_without_a_reset(backend: Backend) {
+    let server = by_owner_header(backend);
+    let client = server.client();
+    let ann = unique();
+    let thread = thread_of(&client, Some(&ann)).await;
+    let path = format!("/v1/threads/{}", thread["id"].as_str().unwrap());
+    let mut events = by_key(&client, Method::GET, &format!("{path}/events"))
+        .listen()
+        .await;
+    let put = by_key(&client, Method::PUT, &format!("{path}/state/later"));
+    put.json("1").ok().await;
+    assert_eq!(events.next().await.event, "thread.updated");
+
+    let erase = by_key(&client, Method::DELETE, &format!("/v1/owners/{ann}"));
+    erase.ok().await;
+
+    let end = events.next().await;
+    assert_eq!(end.event, "thread.destroyed");
+    let data = end.about();
+    assert_eq!(data["reason"], "erased");
+    assert_eq!(data["metadata"], Value::Null);
+    for name in ["state", "state_lost", "history_url"] {
+        assert_eq!(data.get(name), None, "{data}");
+    }
+}
+
+async fn back_ends_alone_erase_owners(backend: Backend) {
+    let server = by_owner_header(backend);
+    let client = server.client();
+    let ann = unique();
+    let path = format!("/v1/owners/{ann}");
+    let own = client.request(Method::DELETE, &path).header("x-user", &ann);
+    own.refused(401, "api_key_required").await;
+    let long = format!("/v1/owners/{}", "x".repeat(257));
+    for path in ["/v1/owners/a%0Ab", &long] {
+        let erase = by_key(&client, Method::DELETE, path);
+        erase.refused(400, "invalid_parameter").await;
+    }
+    let unknown = by_key(&client, Method::DELETE, &format!("{path}?now=1"));
+    unknown.refused(400, "invalid_parameter").await;
+    let post = by_key(&client, Method::POST, &path).json("{}");
+    post.refused(405, "method_not_allowed").await;
+}
+
 super::with_own_servers! {
     an_owner_may_have_a_limited_number_of_threads,
     each_door_asks_for_the_owner_under_each_setting,
@@ -659,4 +752,7 @@ super::with_own_servers! {
     owners_are_set_by_back_ends_alone,
     a_header_of_a_stranger_names_no_owner,
     a_stream_ends_when_the_thread_gets_another_owner,
+    an_erased_owner_is_gone_and_its_ids_refuse_writes,
+    the_stream_of_an_erased_thread_ends_it_without_a_reset,
+    back_ends_alone_erase_owners,
 }

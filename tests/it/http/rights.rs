@@ -75,7 +75,7 @@ async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Back
                 .replace("{namespace}", "a")
                 .replace("{owner}", "user-42")
                 .replace("{name}", "kv_read");
-            let concrete = concrete.replace("{key}", "k");
+            let concrete = concrete.replace("{key}", "k").replace("{owner}", "ann");
             let needed = needed.replace("{namespace}", "a");
             // a stream would not end, and the right is the same
             let method = match &**method {
@@ -216,6 +216,12 @@ async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend
     get(&secret_of("kv")).refused(403, "right_missing").await;
     get("wrong").refused(401, "invalid_api_key").await;
     client.get("/v1/kv").bearer(&secret_of("kv")).ok().await;
+    let owner = |method| {
+        let path = "/v1/owners/an-owner%20to-hide";
+        client.request(method, path).bearer(&secret_of("owners"))
+    };
+    owner(Method::GET).ok().await;
+    owner(Method::DELETE).ok().await;
     assert!(server.stop().success());
 
     let log = server.log();
@@ -230,11 +236,17 @@ async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend
             .map(|line| line[name].clone())
             .collect::<Vec<_>>()
     };
-    assert_eq!(told("api_key"), ["webhooks", "kv"], "{log}");
-    assert_eq!(told("status"), [404, 403]);
-    assert_eq!(told("code"), ["not_found", "right_missing"]);
-    assert_eq!(told("route"), ["/v1/webhooks/{id}", "/v1/webhooks/{id}"]);
-    assert!(lines[0]["parts"].as_str().unwrap().starts_with("id=#"));
+    let keys = ["webhooks", "kv", "owners", "owners"];
+    assert_eq!(told("api_key"), keys, "{log}");
+    assert_eq!(told("status"), [404, 403, 200, 200]);
+    assert_eq!(told("code")[..2], ["not_found", "right_missing"]);
+    assert_eq!(told("method")[2..], ["GET", "DELETE"]);
+    let routes = ["/v1/webhooks/{id}", "/v1/owners/{owner}"].map(|route| [route; 2]);
+    assert_eq!(told("route"), routes.concat());
+    for (line, part) in lines.iter().zip(["id", "id", "owner", "owner"]) {
+        let parts = line["parts"].as_str().unwrap();
+        assert!(parts.starts_with(&format!("{part}=#")), "{parts}");
+    }
     assert!(!log.contains("to-hide"), "{log}");
 }
 

@@ -9,6 +9,7 @@ mod callbacks;
 mod commands;
 mod cost;
 mod counting;
+mod forks;
 mod keeping;
 mod life;
 mod owners;

@@ -82,6 +82,7 @@ impl History {
                 EventKind::Rotated { .. } => "rotated",
                 EventKind::TaskListUpdated => "tasks",
                 EventKind::HistoryAppended { .. } => "appended",
+                EventKind::Forked { .. } => "forked",
             };
             (event.sequence, ((event.version, *life), word))
         });

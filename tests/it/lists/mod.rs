@@ -53,6 +53,8 @@ pub(crate) enum Step {
     },
     /// Moves the thread to another id, if it exists.
     Rotate,
+    /// Makes a copy of the thread under another id, looks at it, and leaves it.
+    Copy(CopyStep, Caller),
     /// Does an earlier step again, counted from the start modulo what there is.
     Again(usize),
     Read(ReadStep, Caller),
@@ -127,6 +129,22 @@ pub(crate) enum CheckpointStep {
     Get(u32),
     Restore(u32),
     Delete(u32),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum CopyStep {
+    /// A fork: of the state, of keys and tasks, and of the history, as they are wanted.
+    Fork {
+        checkpoint: Option<u32>,
+        parts: [bool; 3],
+        metadata: Option<&'static str>,
+        precondition: Option<Wanted>,
+        turn: Option<u8>,
+        /// Whether both have the same bucket.
+        is_near: bool,
+    },
+    /// The import of an export.
+    Import,
 }
 
 #[derive(Debug, Clone)]

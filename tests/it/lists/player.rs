@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::domain::scope::{HistoryLimit, ScopeId};
+use threadkeep::domain::scope::{HistoryLimit, Kept, ScopeId};
 use threadkeep::domain::{
-    Access, Answer, Conditions, Expected, Fingerprint, Guard, IdempotencyKey, Life, MetadataChange,
-    Operation, Owner, OwnerChange, Policy, Position, Precondition, Refusal, Stamp, TakeTurn,
-    Thread, ThreadId, Tombstone, TurnToken, Write, Written,
+    Access, Answer, Conditions, Document, Expected, Fingerprint, Fork, Guard, IdempotencyKey,
+    IfExists, Image, Import, Included, Life, MetadataChange, Operation, Owner, OwnerChange, Policy,
+    Position, Precondition, Refusal, Stamp, TakeTurn, Thread, ThreadId, Tombstone, TurnToken,
+    Write, Written,
 };
 use threadkeep::store::{
     Archive, Backend, CheckpointDeleted, CheckpointHead, CheckpointSaved, Clock, Destroy,
@@ -16,8 +17,8 @@ use threadkeep::store::{
 
 use super::history::{History, WATCHED};
 use super::{
-    Caller, CheckpointStep, Expects, Heed, List, Mark, Op, OwnerStep, ReadStep, Step, Wanted,
-    WriteStep,
+    Caller, CheckpointStep, CopyStep, Expects, Heed, List, Mark, Op, OwnerStep, ReadStep, Step,
+    Wanted, WriteStep,
 };
 use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
 use crate::conformance::scope_room::item;
@@ -59,6 +60,8 @@ pub(crate) enum Outcome {
     Granted {
         replayed: bool,
     },
+    /// All that a copy has.
+    Copied(String),
     /// A checkpoint was saved or deleted: the thread, the checkpoint, and whether this is a repeat.
     Checkpoint(Mark, String, bool),
     Nothing,
@@ -119,6 +122,10 @@ impl Player {
                 idempotency,
             } => self.checkpoint(*what, *precondition, *idempotency).await,
             Step::Rotate => self.rotate().await,
+            Step::Copy(copy, caller) => match self.copy(copy, access(*caller)).await {
+                Ok(found) => found.map_or(Outcome::Nothing, Outcome::Copied),
+                Err(error) => self.failed(error),
+            },
             Step::Again(place) if number > 0 => Box::pin(self.play(list, place % number)).await,
             Step::Read(step, caller) => {
                 let read = self.read(step, access(*caller)).await;
@@ -239,6 +246,66 @@ impl Player {
             })),
             Err(error) => self.failed(error),
         }
+    }
+
+    /// Copies the thread, and looks at the copy; none without a thread to export.
+    async fn copy(&self, copy: &CopyStep, access: Access) -> Result<Option<String>, WriteError> {
+        let source = self.subject.id;
+        let policy = &self.subject.policy;
+        let id = match copy {
+            CopyStep::Import => {
+                let Some(image) = self.backend.export(&source, access).await? else {
+                    return Ok(None);
+                };
+                let id = ThreadId::random();
+                let import = Import {
+                    image: &image,
+                    origin: None,
+                    if_exists: IfExists::Fail,
+                    has_place: true,
+                    turn: None,
+                    idempotency: None,
+                    policy,
+                };
+                self.backend.import(&id, &import).await?;
+                id
+            }
+            CopyStep::Fork {
+                checkpoint,
+                parts: [state, scope, history],
+                metadata,
+                precondition,
+                turn,
+                is_near,
+            } => {
+                let bucket = self.backend.bucket_of(&source);
+                let is_fit = |id: &ThreadId| (self.backend.bucket_of(id) == bucket) == *is_near;
+                let mut ids = std::iter::repeat_with(ThreadId::random);
+                let id = ids.find(is_fit).unwrap();
+                let metadata = metadata.map(json);
+                let fork = Fork {
+                    included: Included {
+                        state: *state,
+                        scope: *scope,
+                        history: *history,
+                    },
+                    checkpoint: *checkpoint,
+                    metadata: metadata.as_ref(),
+                    owner: None,
+                    has_place: true,
+                    ttl: None,
+                    access,
+                    precondition: precondition.map(|wanted| self.precondition(wanted)),
+                    turn: turn.map(token),
+                    idempotency: None,
+                    policy,
+                };
+                self.backend.fork(&source, &id, &fork).await?;
+                id
+            }
+        };
+        let image = self.backend.export(&id, Access::All).await?;
+        Ok(image.map(|image| all_of(&image).replace(source.as_str(), "the source")))
     }
 
     async fn checkpoint(
@@ -628,6 +695,42 @@ fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),
         request: Fingerprint::of(&[format!("{request:?}").as_bytes()]),
     }
+}
+
+/// All that an image has, without lives and times.
+fn all_of(image: &Image) -> String {
+    let Image {
+        thread,
+        state,
+        scope,
+        checkpoints,
+    } = image;
+    let of_state = |state: &Document| {
+        let mut json = Vec::new();
+        state.write_json(&mut json);
+        String::from_utf8(json).unwrap()
+    };
+    let scope = scope.as_ref().map(|scope| {
+        let item = |item: &Kept| format!("{} {} {}", item.seq, item.id, item.value.as_str());
+        let items: Vec<_> = scope.items.iter().map(item).collect();
+        (scope.version, scope.history(), items)
+    });
+    let saved = checkpoints.saved.iter().map(|saved| {
+        let (metadata, state) = (saved.metadata.as_str(), of_state(&saved.state));
+        format!("{} v{} {metadata} {state}", saved.number, saved.version)
+    });
+    format!(
+        "v{} {} {} {} {:?} {:?} {} {scope:?} {} {:?}",
+        thread.stamp.version,
+        thread.size_bytes,
+        thread.keys,
+        thread.metadata.as_str(),
+        thread.ttl,
+        thread.owner,
+        of_state(state),
+        checkpoints.last,
+        saved.collect::<Vec<_>>(),
+    )
 }
 
 fn shown(head: &CheckpointHead) -> String {

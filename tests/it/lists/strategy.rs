@@ -9,7 +9,8 @@ use proptest::sample::select;
 use threadkeep::domain::{Mismatch, Owner, Policy, Slice};
 
 use super::{
-    Caller, CheckpointStep, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted, WriteStep,
+    Caller, CheckpointStep, CopyStep, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted,
+    WriteStep,
 };
 
 /// Few, so that steps meet; each could be taken for something else.
@@ -119,6 +120,7 @@ fn step() -> impl Strategy<Value = Step> {
             Step::Checkpoint { what, precondition, idempotency }
         }),
         1 => Just(Step::Rotate),
+        2 => (copy(), caller()).prop_map(|(copy, caller)| Step::Copy(copy, caller)),
         3 => any::<usize>().prop_map(Step::Again),
         5 => (read(), caller()).prop_map(|(read, caller)| Step::Read(read, caller)),
         3 => pause().prop_map(Step::Advance),
@@ -195,6 +197,23 @@ fn checkpoint() -> impl Strategy<Value = CheckpointStep> {
         2 => (1u32..4).prop_map(CheckpointStep::Get),
         3 => (1u32..4).prop_map(CheckpointStep::Restore),
         1 => (1u32..4).prop_map(CheckpointStep::Delete),
+    ]
+}
+
+fn copy() -> impl Strategy<Value = CopyStep> {
+    let fork = (
+        option::weighted(0.3, 1u32..4),
+        any::<[bool; 3]>(),
+        option::weighted(0.3, select(&OBJECTS[..])),
+        option::weighted(0.2, wanted()),
+        a_turn(),
+        any::<bool>(),
+    );
+    prop_oneof![
+        3 => fork.prop_map(|(checkpoint, parts, metadata, precondition, turn, is_near)| {
+            CopyStep::Fork { checkpoint, parts, metadata, precondition, turn, is_near }
+        }),
+        1 => Just(CopyStep::Import),
     ]
 }
 

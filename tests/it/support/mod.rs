@@ -5,6 +5,8 @@ pub(crate) mod busy;
 pub(crate) mod client;
 #[cfg(feature = "redis")]
 pub(crate) mod cluster;
+#[cfg(feature = "redis")]
+pub(crate) mod cutting;
 pub(crate) mod heartbeat;
 pub(crate) mod listening;
 #[cfg(feature = "redis")]

@@ -15,6 +15,7 @@ export const connectAll =
 export function connectThread({ settings, identity }: Sending, query: Query): Connect {
   const { id, signedId } = identity;
   return async (cursor, signal) => {
+    (await identity.enter(signal))(); // not after a lost cookie
     const sender = await identity.sender();
     if (identity.id === id) {
       const response = await receive(settings, sender, sender.path + "/events", query, cursor, signal);

@@ -31,6 +31,7 @@ type ServerErrorCode =
   | "invalid_webhook_url"
   | "item_id_reused"
   | "key_not_found"
+  | "key_reserved"
   | "kv_too_large"
   | "metadata_too_large"
   | "method_not_allowed"

@@ -19,7 +19,7 @@ export async function prepare(
       headers.set(name, value);
     } catch {
       // the platform's own error would show the value
-      throw new TypeError(`The value for the header ${name} has characters that a header cannot carry.`);
+      throw new TypeError(`The header ${name} cannot carry this value.`);
     }
   }
   return [

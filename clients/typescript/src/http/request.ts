@@ -23,7 +23,7 @@ export interface ServerRequest {
 
 /** A segment of a path. A URL cannot carry some of them: they would name another path. */
 export function segment(text: string | number): string {
-  if (/^\.{0,2}$/.test(text + "")) throw new TypeError("An empty name, \".\" and \"..\" cannot be part of a URL.");
+  if (/^\.{0,2}$/.test(text + "")) throw new TypeError("A URL cannot carry this name.");
   return encodeURIComponent(text);
 }
 

@@ -71,7 +71,7 @@ function parsed(text: string, status: number, format: JsonFormat): unknown {
     return text && format.parse(text);
   } catch {
     // the cause would show a part of the text
-    throw new ThreadkeepError("unknown", "unknown: The response is not JSON. Does `baseUrl` lead to threadkeep?", {
+    throw new ThreadkeepError("unknown", "unknown: The response is not JSON.", {
       status,
     });
   }

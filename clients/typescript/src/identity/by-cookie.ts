@@ -5,8 +5,8 @@ import { type Identity, idOf, type Sender } from "./identity.js";
 import { acquire, locks } from "./lock.js";
 
 const LOST =
-  "cookie_lost: The browser does not return the cookie, so each write would start a new thread. Serve threadkeep from " +
-  'the site of the page, or set cookie_same_site = "none" and credentials: "include", or use identity: "header".';
+  "cookie_lost: The browser does not return the cookie. Serve threadkeep from the site of the page, or set " +
+  'cookie_same_site = "none" and credentials: "include", or use identity: "header".';
 
 /** The caller's own thread, named by a cookie that only the browser sees. */
 export class ByCookie implements Identity {

@@ -1,4 +1,5 @@
 import { listen } from "../events/listen.js";
+import { camel } from "../http/camel.js";
 import { NotFoundError } from "../http/errors.js";
 import { exactIntegers, integer } from "../http/integers.js";
 import type { Sending } from "../http/send.js";
@@ -160,6 +161,10 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
     async turn(o = {}) {
       return takeTurn(calls, o, (token) => threadOf(sending, schema, byId, token));
+    },
+
+    async turnState(o) {
+      return camel((await calls.read("/turn", o)).body);
     },
 
     async fork({ id, owner, metadata, fromCheckpoint, include, ...o } = {}) {

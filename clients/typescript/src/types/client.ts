@@ -43,7 +43,7 @@ export interface Client {
   /** A thread by its ID, for back ends. */
   thread<S extends object = AnyState>(id: string, o?: ThreadOptions<S>): Thread<S>;
   create<S extends object = AnyState>(
-    init?: NewThread<S>,
+    init?: NewThread<NoInfer<S>>,
     o?: Omit<WriteOptions, "ifMatch" | "ttlSeconds"> & ThreadOptions<S>,
   ): Promise<Thread<S>>;
   /** A page of the list of threads: those of an owner, or all. */

@@ -16,6 +16,8 @@ interface EventOfThread {
 export interface ThreadChangedEvent extends EventOfThread {
   type: "thread.created" | "thread.updated";
   version: number;
+  /** The life of the thread, as in its ETag. */
+  life: string;
   /** The keys that changed. */
   keys: string[];
   metadataChanged?: boolean;

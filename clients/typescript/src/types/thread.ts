@@ -6,7 +6,7 @@ import type { Operation, OperationResult } from "./operation.js";
 import type { CallOptions, WriteOptions } from "./options.js";
 import type { Receipt, Snapshot, ThreadInfo } from "./receipt.js";
 import type { AnyState, ArrayKey, CounterKey, Element, Key, Value } from "./state.js";
-import type { Turn, TurnOptions } from "./turn.js";
+import type { Turn, TurnOptions, TurnState } from "./turn.js";
 
 type Part = { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined };
 
@@ -73,6 +73,7 @@ export interface Thread<S extends object = AnyState> {
   destroy(o?: ExistingWriteOptions): Promise<void>;
   /** Waits for the writes before it, and takes the turn. */
   turn(o?: TurnOptions): Promise<Turn<S>>;
+  turnState(o?: CallOptions): Promise<TurnState>;
   /** Copies the thread as it is at one moment. */
   fork<T extends object = S>(o?: ForkOptions): Promise<Thread<T>>;
   /** Moves the thread to a new ID, and this object with it. */

@@ -13,6 +13,13 @@ export interface TurnOptions extends CallOptions {
   idempotencyKey?: string | undefined;
 }
 
+/** Whether someone holds a turn. */
+export interface TurnState {
+  held: boolean;
+  expiresAt?: string;
+  exclusive?: boolean;
+}
+
 /** A lease on a thread. `await using` gives it back. */
 export interface Turn<S extends object = AnyState> extends AsyncDisposable {
   readonly token: string;

@@ -20,7 +20,7 @@ pub(crate) use fault::BodyFault;
 use reader::Reader;
 pub(crate) use types::{
     ByOp, CheckpointNameText, List, NewOwner, OwnerText, RawJson, RawObject, Seconds, ThreadTtl,
-    Version, Whole,
+    Time, Version, Whole,
 };
 
 /// Checks a body that must be an object, with `around` levels outside of its values.

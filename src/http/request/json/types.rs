@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::ser::{self, Serialize, Serializer};
+use serde_json::value::RawValue;
 
-use crate::domain::{CheckpointName, KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN};
+use crate::domain::{CheckpointName, KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN, parse_rfc3339, rfc3339};
 
 /// The name by which the reader recognizes [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";
@@ -37,6 +39,9 @@ pub(crate) struct NewOwner(pub(crate) Option<Owner>);
 /// The name of a checkpoint.
 #[derive(Debug)]
 pub(crate) struct CheckpointNameText(pub(crate) CheckpointName);
+/// A moment, in milliseconds of the Unix epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Time(pub(crate) u64);
 /// The expected version of a scope.
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
@@ -48,6 +53,12 @@ pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<
 /// reader reads every enum with members in this form.
 #[derive(Debug)]
 pub(crate) struct ByOp<T>(PhantomData<T>);
+
+impl<T, const LEAST: usize, const MOST: usize> Default for List<T, LEAST, MOST> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -76,6 +87,59 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
         is_object
             .then_some(Self(text))
             .ok_or_else(|| D::Error::custom("an object"))
+    }
+}
+
+impl Serialize for RawJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: &RawValue = serde_json::from_str(self.0).map_err(ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl Serialize for RawObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawJson(self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RawJson(text) = RawJson::deserialize(deserializer)?;
+        let text = serde_json::from_str::<Cow<'_, str>>(text).ok();
+        text.and_then(|text| parse_rfc3339(&text))
+            .map(Self)
+            .ok_or_else(|| D::Error::custom("a time as in RFC 3339"))
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        rfc3339(self.0).serialize(serializer)
+    }
+}
+
+impl Serialize for CheckpointNameText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_str().serialize(serializer)
+    }
+}
+
+impl Serialize for OwnerText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_str().serialize(serializer)
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> Serialize for Whole<LEAST, MOST> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<T: Serialize, const LEAST: usize, const MOST: usize> Serialize for List<T, LEAST, MOST> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::store::memory::budget::Part;
 use crate::store::memory::deployment::leases::Pool;
 use crate::store::memory::{MemoryStore, SHARDS};
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
-use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
+use crate::store::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, StoreError};
 
 /// The shared work and its progress, behind one lock, so that only the holder of the lease stores progress.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct Book {
     pending: Records,
     parked: Records,
     note: Option<Bytes>,
-    replays: u64,
+    signals: LedgerSignals,
 }
 
 /// Records of events, by position and then bucket.
@@ -53,14 +53,14 @@ impl Work {
         cursors.min()
     }
 
-    /// Writes a change down, if the lease is held. How many parked events were given up for it.
+    /// Writes a change down, if the lease is held and nothing was erased since. How many parked events were given up for it.
     fn commit(&mut self, holding: &Holding<'_>, change: &LedgerChange, now_ms: u64) -> Option<u64> {
         let pool = self.pools.get(holding.consumer)?;
         if !pool.is_held(holding.slot, holding.holder, now_ms) {
             return None;
         }
         let book = self.books.get_mut(holding.consumer)?;
-        Some(book.commit(change))
+        (book.signals.erasures == holding.erasures).then(|| book.commit(change))
     }
 }
 
@@ -97,7 +97,7 @@ impl Book {
             cursors: self.cursors.clone(),
             pending: self.pending.by_place.iter().map(listed).collect(),
             note: self.note.clone(),
-            replays: self.replays,
+            signals: self.signals,
         }
     }
 
@@ -110,7 +110,7 @@ impl Book {
                 replayed += 1;
             }
         }
-        self.replays += u64::from(replayed > 0);
+        self.signals.replays += u64::from(replayed > 0);
         replayed
     }
 }
@@ -207,9 +207,30 @@ impl Ledgers for MemoryStore {
         Ok(given_up.is_some())
     }
 
-    async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {
+    async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError> {
         let work = self.0.work();
-        Ok(work.books.get(consumer).map_or(0, |book| book.replays))
+        let book = work.books.get(consumer);
+        Ok(book.map(|book| book.signals).unwrap_or_default())
+    }
+
+    async fn forget_events(
+        &self,
+        consumer: &str,
+        events: &[(EventId, Option<Bytes>)],
+    ) -> Result<(), StoreError> {
+        if let Some(book) = self.0.work().books.get_mut(consumer) {
+            for (event, record) in events {
+                for records in [&mut book.pending, &mut book.parked] {
+                    if records.remove(event)
+                        && let Some(record) = record
+                    {
+                        records.insert(event, record);
+                    }
+                }
+            }
+            book.signals.erasures += 1;
+        }
+        Ok(())
     }
 
     async fn parked(

@@ -86,6 +86,33 @@ impl Log {
         false
     }
 
+    /// Looks at up to `limit` events after a place, and deletes some of them. Returns the last one's place; none at the
+    /// end. The horizon stays: nobody misses the deleted events.
+    pub(crate) fn purge(
+        &mut self,
+        after: Position,
+        limit: usize,
+        is_unwanted: impl Fn(&Event) -> bool,
+    ) -> Option<Position> {
+        let from = self
+            .events
+            .partition_point(|event| event.id.position <= after);
+        let end = self.events.len().min(from.saturating_add(limit));
+        let (mut kept, mut last) = (from, None);
+        for place in from..end {
+            let event = &self.events[place];
+            last = Some(event.id.position);
+            if is_unwanted(event) {
+                self.heap_bytes -= held_bytes(event);
+            } else {
+                self.events.swap(kept, place);
+                kept += 1;
+            }
+        }
+        self.events.drain(kept..end);
+        last
+    }
+
     /// When the oldest event was logged.
     pub(crate) fn oldest_ms(&self) -> Option<u64> {
         self.events.front().map(|event| event.id.position.ms)

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
-use crate::domain::{Completed, Event, Position, ThreadId};
-use crate::store::memory::{MemoryStore, SHARDS};
+use crate::domain::{Completed, Event, Key, Position, Stamp, ThreadId, Value};
+use crate::store::memory::{MemoryStore, SHARDS, json};
 use crate::store::{EventLog, Heads, StoreError, Watched, millis};
 
 #[async_trait]
@@ -66,6 +67,26 @@ impl EventLog for MemoryStore {
             Ok(shard.watch(id, now_ms.saturating_add(millis(lasts)), now_ms))
         };
         ids.iter().map(watch).collect()
+    }
+
+    async fn values_at(
+        &self,
+        id: &ThreadId,
+        at: Stamp,
+        keys: &[Key],
+        most_bytes: u64,
+    ) -> Result<Option<Vec<Option<Bytes>>>, StoreError> {
+        let shard = self.0.of(id);
+        let living = shard.living(id, self.0.clock.now_ms());
+        let Some(living) = living.filter(|living| living.stamp == at) else {
+            return Ok(None);
+        };
+        let values = || keys.iter().map(|key| living.document.get(key));
+        let bytes: usize = values().flatten().map(Value::json_bytes).sum();
+        if bytes as u64 > most_bytes {
+            return Ok(None);
+        }
+        Ok(Some(values().map(|value| value.map(json)).collect()))
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::saved::read_state;
 use crate::domain::{
     Access, CheckpointName, Conditions, Document, Life, Refusal, ThreadId, Write, Written,
 };
@@ -10,8 +11,6 @@ use crate::store::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Found, StoreError,
     WriteError,
 };
-
-const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 
 #[async_trait]
 impl Checkpoints for MemoryStore {
@@ -116,8 +115,6 @@ impl MemoryStore {
         let Some((life, state)) = found else {
             return Ok(None);
         };
-        let text = str::from_utf8(&state).map_err(|_| CORRUPT)?;
-        let document = Document::parse(text).map_err(|_| CORRUPT)?;
-        Ok(Some((life, document)))
+        Ok(Some((life, read_state(&state)?)))
     }
 }

@@ -9,18 +9,20 @@ use super::answered::{Answered, Packed, ScopeAnswered};
 use super::listed::Place;
 use super::living::Living;
 use super::records::Records;
+use super::saved::SavedStates;
 use crate::domain::heap::Heap;
 use crate::domain::scope::{HistorySummary, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
 use crate::domain::{
-    Access, Answer, Completed, EndReason, EventKind, IdempotencyKey, Life, Policy, Precondition,
-    Refusal, Stamp, TakeTurn, Thread, Tombstone, TurnGranted, TurnToken, Write, Written, heap,
+    Access, Answer, Completed, EndReason, EventKind, Fork, IdempotencyKey, IfExists, Image, Import,
+    Life, Policy, Precondition, Refusal, Stamp, TakeTurn, Thread, Tombstone, TurnGranted,
+    TurnToken, Write, Written, heap,
 };
 use crate::store::held_scope::{HeldScope, appended, check_version};
 use crate::store::memory::log::names;
 use crate::store::memory::past::Step;
 use crate::store::memory::slots::Due;
-use crate::store::{self, Destroy, Destroyed, ScopeEnd, millis};
+use crate::store::{self, Destroy, Destroyed, Imported, ScopeEnd, millis};
 
 /// A thread, its tombstone, the answers that are remembered with it, and whether its changes are
 /// logged.
@@ -63,6 +65,11 @@ impl Entry {
     /// Where it stands in the lists of owners.
     pub(crate) fn place(&self) -> Option<Place> {
         self.living.as_ref()?.place()
+    }
+
+    /// The thread, or one whose end is still to be logged.
+    pub(crate) fn held(&self) -> Option<&Living> {
+        self.living.as_ref()
     }
 
     /// Whether the caller may use the thread.
@@ -137,12 +144,10 @@ impl Entry {
         let now_ms = step.now_ms;
         self.sweep(step);
         self.check_access(write.access, now_ms)?;
-        if let Some(key) = write.idempotency {
-            match self.records.find(key, now_ms)? {
-                Some(Answered::Written(first)) => return Ok(first.replay()),
-                Some(_) => return Err(Refusal::IdempotencyKeyReused),
-                None => {}
-            }
+        if let Some(key) = write.idempotency
+            && let Some(first) = self.find(key, now_ms)?
+        {
+            return Ok(first);
         }
         if self.is_late(write.tombstone, now_ms) {
             return Err(Refusal::Destroyed);
@@ -235,6 +240,30 @@ impl Entry {
         Ok(destroyed)
     }
 
+    /// Takes the thread out without leaving it to the archive, logs its end, and has the id refuse writes.
+    pub(crate) fn erase(&mut self, tombstone: Duration, step: &mut Step<'_>) -> Option<Living> {
+        let mut living = self.living.take()?;
+        step.log_erased(&mut living);
+        self.entomb(tombstone, step.now_ms);
+        Some(living)
+    }
+
+    /// Forgets all answers, and has the id refuse writes if it has no thread.
+    pub(crate) fn entomb(&mut self, tombstone: Duration, now_ms: u64) {
+        self.forget_answers();
+        if self.living.is_none() {
+            let ends_ms = now_ms.saturating_add(millis(tombstone));
+            self.tombstone_ends_ms = self.tombstone_ends_ms.max(ends_ms);
+            self.late_until_ms = self.late_until_ms.max(ends_ms);
+        }
+    }
+
+    /// Forgets the answers that the id has given.
+    pub(crate) fn forget_answers(&mut self) {
+        self.records = Records::default();
+        self.scope_records = None;
+    }
+
     /// Brings a life back from the archive, or the last one that ended.
     pub(crate) fn restore(
         &mut self,
@@ -259,6 +288,101 @@ impl Entry {
         self.tombstone_ends_ms = 0;
         self.late_until_ms = 0;
         Ok(Some(self.living.insert(living).describe()))
+    }
+
+    /// The answer that was given before to a write with that key.
+    pub(crate) fn find(
+        &self,
+        key: IdempotencyKey,
+        now_ms: u64,
+    ) -> Result<Option<Written>, Refusal> {
+        match self.records.find(key, now_ms)? {
+            Some(Answered::Written(first)) => Ok(Some(first.replay())),
+            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            None => Ok(None),
+        }
+    }
+
+    /// Begins a life that was made of an image.
+    pub(crate) fn import(
+        &mut self,
+        import: &Import<'_>,
+        mut new: Living,
+        step: &mut Step<'_>,
+    ) -> Result<Imported, Refusal> {
+        let now_ms = step.now_ms;
+        self.sweep(step);
+        if let Some(key) = import.idempotency
+            && let Some(first) = self.find(key, now_ms)?
+        {
+            return Ok(Imported::Made(first));
+        }
+        if self.is_late(Tombstone::Heeded, now_ms) {
+            return Err(Refusal::Destroyed);
+        }
+        if let Some(living) = &self.living {
+            match import.if_exists {
+                IfExists::Fail => return Err(Refusal::ThreadExists),
+                IfExists::Skip => return Ok(Imported::Skipped(living.describe())),
+                IfExists::Replace => living.check_turn(import.turn, now_ms)?,
+            }
+        }
+        let is_one_more = |owner| {
+            !self
+                .living
+                .as_ref()
+                .is_some_and(|old| old.belongs_to(owner))
+        };
+        if !import.has_place && import.image.thread.owner.as_ref().is_some_and(is_one_more) {
+            return Err(Refusal::NoPlace);
+        }
+        if let Some(replaced) = self.living.take() {
+            step.end(replaced, EndReason::Destroyed, now_ms);
+            self.records.end_soon(now_ms, now_ms);
+            if let Some(records) = &mut self.scope_records {
+                records.end_soon(now_ms, now_ms);
+            }
+        }
+        new.begin(import, step.past.finals.sequence(step.id), now_ms);
+        let kind = EventKind::Created {
+            keys: names::of_document(&new.document),
+            restored: false,
+        };
+        step.log(&mut new, kind);
+        if let Some(origin) = import.origin {
+            step.log(&mut new, EventKind::Forked { origin });
+        }
+        self.tombstone_ends_ms = 0;
+        let thread = new.describe();
+        let written = Written {
+            stamp: thread.stamp,
+            size_bytes: thread.size_bytes,
+            answers: Vec::new(),
+            thread: Some(thread),
+            replayed: false,
+        };
+        self.living = Some(new);
+        if let Some(key) = import.idempotency {
+            let answer = Answered::Written(Packed::new(written.clone()));
+            self.records.add(key, answer, now_ms, self.due_ms());
+        }
+        Ok(Imported::Made(written))
+    }
+
+    /// The image of the thread for a fork of it, which is a use.
+    pub(crate) fn source(
+        &mut self,
+        fork: &Fork<'_>,
+        now_ms: u64,
+    ) -> Result<(Image, Option<SavedStates>), Refusal> {
+        self.check_access(fork.access, now_ms)?;
+        if fork.turn.is_some() {
+            self.check_turn(fork.turn, now_ms)?;
+        }
+        check(fork.precondition, self.stamp(now_ms))?;
+        let living = self.living_at(now_ms).ok_or(Refusal::ThreadNotFound)?;
+        living.slide(now_ms);
+        Ok(living.image(now_ms))
     }
 
     /// Does a write to the thread's scope. One that could be done if there were a thread is refused

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use super::living::Living;
 use crate::domain::heap::Heap;
 use crate::domain::scope::HistorySummary;
-use crate::domain::{EndReason, Life, Position, ThreadId, heap};
+use crate::domain::{EndReason, Life, OwnerTag, Position, ThreadId, heap};
 use crate::store::{Archive, ArchiveHead, ArchivePlace};
 
 /// Final states by id and life.
@@ -16,6 +16,8 @@ pub(crate) struct Finals {
     /// The lives of each id, numbered in the order in which they ended: an id may have left many.
     ended: BTreeMap<(ThreadId, u64), Life>,
     places: BTreeSet<ArchivePlace>,
+    /// Those of threads with an owner.
+    owned: BTreeSet<(OwnerTag, ThreadId, Life)>,
     /// The number of the life that ends next.
     next: u64,
     /// Heap bytes of the final states.
@@ -106,6 +108,9 @@ impl Finals {
             archived_ms: last.archived_ms,
             archive: Some((*id, life)),
         });
+        if let Some(owner) = last.living.owner_tag() {
+            self.owned.insert((owner, *id, life));
+        }
         last.number = self.next;
         self.ended.insert((*id, last.number), life);
         self.next += 1;
@@ -153,10 +158,29 @@ impl Finals {
         if place.archived_ms > too_old_ms || last.event > horizon {
             return None;
         }
-        self.places.remove(&place);
-        self.ended.remove(&(id, last.number));
+        self.remove(&id, life)
+    }
+
+    /// Takes one out.
+    pub(crate) fn remove(&mut self, id: &ThreadId, life: Life) -> Option<Final> {
+        let last = self.by_life.remove(&(*id, life))?;
+        self.places.remove(&ArchivePlace {
+            archived_ms: last.archived_ms,
+            archive: Some((*id, life)),
+        });
+        if let Some(owner) = last.living.owner_tag() {
+            self.owned.remove(&(owner, *id, life));
+        }
+        self.ended.remove(&(*id, last.number));
         self.heap_bytes -= last.heap_bytes;
-        self.by_life.remove(&(id, life)).map(|last| *last)
+        Some(*last)
+    }
+
+    /// The lives that an owner's threads have left, be they restored or not.
+    pub(crate) fn of_owner(&self, owner: OwnerTag) -> impl Iterator<Item = (ThreadId, Life)> {
+        let from = self.owned.range((owner, ThreadId::MIN, Life(0))..);
+        let of_owner = from.take_while(move |(other, ..)| *other == owner);
+        of_owner.map(|(_, id, life)| (*id, *life))
     }
 
     pub(crate) fn shrink(&mut self) {
@@ -171,6 +195,7 @@ impl Heap for Finals {
         heap::table::<((ThreadId, Life), Box<Final>)>(self.by_life.capacity())
             + heap::tree::<((ThreadId, u64), Life)>(self.ended.len())
             + heap::tree::<ArchivePlace>(self.places.len())
+            + heap::tree::<(OwnerTag, ThreadId, Life)>(self.owned.len())
             + self.heap_bytes
     }
 }

@@ -1,10 +1,11 @@
 //! The threads of each owner, by their times.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::domain::heap::{self, Heap};
-use crate::domain::{OwnerTag, ThreadId};
-use crate::store::{OwnedPlace, ThreadOrder};
+use crate::domain::idempotency::LONGEST;
+use crate::domain::{Life, OwnerTag, ThreadId};
+use crate::store::{OwnedPlace, ThreadOrder, millis};
 
 /// Where a thread with an owner stands in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,14 @@ pub(crate) struct Place {
 pub(crate) struct Listed {
     updated: BTreeSet<(OwnerTag, OwnedPlace)>,
     created: BTreeSet<(OwnerTag, OwnedPlace)>,
+    /// Threads that had another owner, and until when, for as long as their remembered answers may name it.
+    former: BTreeSet<Former>,
+    /// The same, the oldest first.
+    former_by_age: VecDeque<Former>,
 }
+
+/// A former owner, until when it was that, and its thread.
+type Former = (OwnerTag, u64, ThreadId, Life);
 
 impl Listed {
     /// Moves a thread from one place to another; no place if it has no owner, or does not exist.
@@ -47,6 +55,35 @@ impl Listed {
         }
     }
 
+    /// Notes that a thread that goes on had another owner until now.
+    pub(crate) fn note_former(
+        &mut self,
+        (id, life): (ThreadId, Life),
+        owner: OwnerTag,
+        now_ms: u64,
+    ) {
+        // an answer is remembered until the first one that is given after more than a day, or for a day after the last
+        let oldest_ms = now_ms.saturating_sub(millis(2 * LONGEST));
+        let is_old = |former: &mut Former| former.1 < oldest_ms;
+        while let Some(former) = self.former_by_age.pop_front_if(is_old) {
+            self.former.remove(&former);
+        }
+        self.former.insert((owner, now_ms, id, life));
+        self.former_by_age.push_back((owner, now_ms, id, life));
+    }
+
+    /// Takes out up to `limit` threads that were an owner's.
+    pub(crate) fn take_former(&mut self, owner: OwnerTag, limit: usize) -> Vec<(ThreadId, Life)> {
+        let from = (owner, 0, ThreadId::MIN, Life(0));
+        let its = self.former.range(from..);
+        let its = its.take_while(|(other, ..)| *other == owner).take(limit);
+        let its: Vec<_> = its.copied().collect();
+        for former in &its {
+            self.former.remove(former);
+        }
+        its.into_iter().map(|(.., id, life)| (id, life)).collect()
+    }
+
     /// The places of an owner's threads that are older than that one, the newest first.
     pub(crate) fn before(
         &self,
@@ -67,5 +104,7 @@ impl Listed {
 impl Heap for Listed {
     fn heap_bytes(&self) -> u64 {
         2 * heap::tree::<(OwnerTag, OwnedPlace)>(self.updated.len())
+            + heap::tree::<Former>(self.former.len())
+            + heap::array::<Former>(self.former_by_age.capacity())
     }
 }

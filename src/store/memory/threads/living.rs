@@ -8,8 +8,8 @@ use crate::domain::heap::Heap;
 use crate::domain::scope::{ScopePolicy, ScopeWrite};
 use crate::domain::threads::turn::{LastTurn, check_turn};
 use crate::domain::{
-    Answer, CheckpointName, Document, Json, Life, Owner, OwnerTag, Policy, Refusal, Stamp, Thread,
-    TurnToken, Write, Written, appends, heap,
+    Answer, CheckpointImages, CheckpointName, Document, Image, Import, Json, Life, Owner, OwnerTag,
+    Policy, Refusal, Stamp, Thread, TurnToken, Write, Written, appends, heap,
 };
 use crate::store::held_scope::{HeldScope, ScopeDone};
 use crate::store::{Checkpoint, CheckpointHead, Whole, millis};
@@ -84,6 +84,63 @@ impl Living {
         revived
     }
 
+    pub(crate) fn created_ms(&self) -> u64 {
+        self.created_ms
+    }
+
+    /// A life with the content of an image, which begins when it is [begun](Self::begin).
+    pub(crate) fn of_image(import: &Import<'_>) -> Self {
+        let Image {
+            thread,
+            state,
+            scope,
+            checkpoints,
+        } = import.image;
+        let life = Life::random();
+        let scope = scope.as_ref();
+        Self {
+            stamp: Stamp {
+                version: thread.stamp.version,
+                life,
+            },
+            document: state.clone(),
+            scope: scope.map(|scope| Box::new(HeldScope::of_image(scope, life))),
+            turn: None,
+            saved: SavedStates::of_image(checkpoints).map(Box::new),
+            sequence: 0,
+            metadata: Some(thread.metadata.clone()),
+            owner: thread.owner.clone(),
+            created_ms: thread.created_ms,
+            updated_ms: thread.updated_ms,
+            ttl: thread.ttl,
+            ends_ms: 0,
+            expires_ms: 0,
+        }
+    }
+
+    /// Begins the life after the number of the last event before it.
+    pub(crate) fn begin(&mut self, import: &Import<'_>, sequence: u64, now_ms: u64) {
+        if import.origin.is_some() {
+            self.created_ms = now_ms;
+            self.updated_ms = now_ms;
+        }
+        self.sequence = sequence;
+        self.ends_ms = ends_ms(import.policy, now_ms);
+        self.slide(now_ms);
+    }
+
+    /// All that it has. The checkpoints are still to be [read](SavedStates::image).
+    pub(crate) fn image(&self, now_ms: u64) -> (Image, Option<SavedStates>) {
+        let scope = self.scope.as_ref();
+        let image = Image {
+            thread: self.describe(),
+            state: self.document.clone(),
+            scope: scope.map(|scope| scope.image(now_ms)),
+            checkpoints: CheckpointImages::default(),
+        };
+        (image, self.saved.as_deref().cloned())
+    }
+
     pub(crate) fn expires_ms(&self) -> u64 {
         self.expires_ms
     }
@@ -113,6 +170,11 @@ impl Living {
             true => Ok(()),
             false => Err(Refusal::NoPlace),
         }
+    }
+
+    /// Whether it has that owner.
+    pub(crate) fn belongs_to(&self, owner: &Owner) -> bool {
+        self.owner.as_ref() == Some(owner)
     }
 
     /// Notes what any write that was done changes, and answers it.

@@ -78,17 +78,14 @@ impl<A: Remembered> Records<A> {
         Ok(())
     }
 
-    /// Remembers an answer of what ends then, and forgets, of those past the newest, the two oldest
-    /// whose minute is over: more than come in.
+    /// Remembers an answer of what ends then, and forgets, of the oldest, those from more than a day ago, and past the
+    /// newest two whose minute is over: more than come in.
     pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
-        for _ in 0..2 {
+        for step in 0..NEWEST {
+            let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;
+            let lasts = if is_needed { LONGEST } else { REMEMBERED };
             match self.order.front() {
-                Some((added_ms, _))
-                    if self.order.len() as u64 >= NEWEST
-                        && added_ms + millis(REMEMBERED) <= now_ms =>
-                {
-                    self.forget_oldest();
-                }
+                Some((added_ms, _)) if added_ms + millis(lasts) <= now_ms => self.forget_oldest(),
                 _ => break,
             }
         }

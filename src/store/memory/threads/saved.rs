@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 
 use crate::domain::heap::{self, Heap};
-use crate::domain::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Refusal};
-use crate::store::{Checkpoint, CheckpointHead, Whole};
+use crate::domain::{
+    CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointImage, CheckpointImages, CheckpointName,
+    Document, Refusal,
+};
+use crate::store::{Checkpoint, CheckpointHead, StoreError, Whole};
+
+const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 
 /// Checkpoints by their numbers. Each holds its state as text, which is freed as one block: a thread that ends drops
 /// all of them under the lock.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SavedStates {
     by_number: BTreeMap<u32, Checkpoint>,
     /// The number of the newest one so far.
@@ -49,6 +54,60 @@ impl SavedStates {
         Ok(head)
     }
 
+    /// Those of an image; none if there never was one.
+    pub(crate) fn of_image(image: &CheckpointImages) -> Option<Self> {
+        let saved = image.saved.iter().map(|saved| {
+            let mut state = Vec::with_capacity(saved.state.size_bytes() as usize);
+            saved.state.write_json(&mut state);
+            let checkpoint = Checkpoint {
+                head: CheckpointHead {
+                    number: saved.number,
+                    name: saved.name.clone(),
+                    version: saved.version,
+                    size_bytes: saved.state.size_bytes(),
+                    created_ms: saved.created_ms,
+                },
+                content: Whole {
+                    state: state.into(),
+                    metadata: saved.metadata.clone(),
+                },
+            };
+            (saved.number, checkpoint)
+        });
+        (image.last > 0).then(|| Self {
+            by_number: saved.collect(),
+            last: image.last,
+        })
+    }
+
+    /// The one of that number, if it is there.
+    pub(crate) fn only(mut self, number: u32) -> Self {
+        self.by_number.retain(|each, _| *each == number);
+        self
+    }
+
+    /// Their image. Reads each state, so call it without a lock.
+    pub(crate) fn image(&self) -> Result<CheckpointImages, StoreError> {
+        let read = |saved: &Checkpoint| {
+            Ok(CheckpointImage {
+                number: saved.head.number,
+                name: saved.head.name.clone(),
+                version: saved.head.version,
+                created_ms: saved.head.created_ms,
+                metadata: saved.content.metadata.clone(),
+                state: read_state(&saved.content.state)?,
+            })
+        };
+        Ok(CheckpointImages {
+            last: self.last,
+            saved: self
+                .by_number
+                .values()
+                .map(read)
+                .collect::<Result<_, StoreError>>()?,
+        })
+    }
+
     pub(crate) fn get(&self, number: u32) -> Option<&Checkpoint> {
         self.by_number.get(&number)
     }
@@ -62,6 +121,12 @@ impl SavedStates {
     pub(crate) fn heads(&self) -> impl DoubleEndedIterator<Item = &CheckpointHead> {
         self.by_number.values().map(|saved| &saved.head)
     }
+}
+
+/// The state of a checkpoint.
+pub(crate) fn read_state(state: &[u8]) -> Result<Document, StoreError> {
+    let text = str::from_utf8(state).map_err(|_| CORRUPT)?;
+    Document::parse(text).map_err(|_| CORRUPT)
 }
 
 /// Its share of the limit.

@@ -335,7 +335,7 @@ impl RedisStore {
     }
 
     /// Waits, if writes do, until replicas have all that was written to any bucket.
-    async fn confirm_all(&self) -> Result<(), StoreError> {
+    pub(crate) async fn confirm_all(&self) -> Result<(), StoreError> {
         let calls = self.link.calls();
         let calls = &calls;
         // one server has all of them

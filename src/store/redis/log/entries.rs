@@ -4,7 +4,7 @@ use redis::Value;
 
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Position, ThreadId,
+    Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Origin, Position, ThreadId,
 };
 use crate::store::StoreError;
 use crate::store::redis::threads::meta::take;
@@ -88,12 +88,12 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
                 keys: names(more)?,
                 metadata: flags == 1,
             },
-            (3, 1) => EventKind::Destroyed {
-                reason: EndReason::Destroyed,
-                state_lost: false,
-            },
             (3, flags) => EventKind::Destroyed {
-                reason: EndReason::Expired,
+                reason: match flags {
+                    1 => EndReason::Destroyed,
+                    3 => EndReason::Erased,
+                    _ => EndReason::Expired,
+                },
                 state_lost: flags == 2,
             },
             (4, _) => EventKind::Completed(read_completed(more)?),
@@ -110,6 +110,9 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
             }
             (8, _) => EventKind::Rotated {
                 to: more.parse().map_err(|_| CORRUPT)?,
+            },
+            (9, _) => EventKind::Forked {
+                origin: read_origin(more)?,
             },
             _ => return Err(CORRUPT),
         },
@@ -155,6 +158,15 @@ fn read_completed(text: &str) -> Result<Completed, StoreError> {
         status: next()?.parse().map_err(|_| CORRUPT)?,
         duration_ms: next()?.parse().map_err(|_| CORRUPT)?,
         session: next()?.to_owned(),
+    })
+}
+
+/// The source of a fork, as the scripts write it into the log.
+fn read_origin(text: &str) -> Result<Origin, StoreError> {
+    let (id, version) = text.split_once(' ').ok_or(CORRUPT)?;
+    Ok(Origin {
+        id: id.parse().map_err(|_| CORRUPT)?,
+        version: version.parse().map_err(|_| CORRUPT)?,
     })
 }
 

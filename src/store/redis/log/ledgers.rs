@@ -13,7 +13,7 @@ use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, integer, text};
 use crate::store::redis::unreadable::Unreadable;
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
-use crate::store::{Holding, Ledger, LedgerChange, Ledgers, StoreError};
+use crate::store::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, StoreError};
 
 #[async_trait]
 impl Ledgers for RedisStore {
@@ -69,14 +69,11 @@ impl Ledgers for RedisStore {
         let keys = self.names.consumer(consumer);
         let mut pending = command("HGETALL");
         pending.arg(&keys.pending);
-        let cmds = [cursors(&keys), rest(&keys), pending];
-        let [cursors, rest, pending] = self.background.calls().read_all(cmds).await?;
+        // the signals first: all that is read after them is at least as new
+        let cmds = [signals(&keys), cursors(&keys), note(&keys), pending];
+        let [signals, cursors, note, pending] = self.background.calls().read_all(cmds).await?;
         let Some(cursors) = positions(cursors)? else {
             return Ok(None);
-        };
-        let rest = array(rest)?;
-        let [note, replays] = &rest[..] else {
-            return Err(UNKNOWN);
         };
         Ok(Some(Ledger {
             cursors,
@@ -84,10 +81,10 @@ impl Ledgers for RedisStore {
             note: match note {
                 Value::Nil => None,
                 note => Some(Bytes::copy_from_slice(
-                    crate::store::redis::transport::replies::bytes(note)?,
+                    crate::store::redis::transport::replies::bytes(&note)?,
                 )),
             },
-            replays: count(replays)?,
+            signals: counts(signals)?,
         }))
     }
 
@@ -111,6 +108,7 @@ impl Ledgers for RedisStore {
             .arg(self.ahead())
             .arg(holding.slot)
             .arg(holding.holder)
+            .arg(holding.erasures)
             .arg(MOST_PARKED);
         for (bucket, position) in &change.cursors {
             cmd.arg("c").arg(*bucket).arg(position.to_string());
@@ -136,10 +134,28 @@ impl Ledgers for RedisStore {
         Ok(integer(done)? == 1)
     }
 
-    async fn replays(&self, consumer: &str) -> Result<u64, StoreError> {
-        let mut cmd = command("HGET");
-        cmd.arg(self.names.consumer(consumer).ledger).arg("replays");
-        count(&self.background.calls().read(cmd).await?)
+    async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError> {
+        let keys = self.names.consumer(consumer);
+        counts(self.background.calls().read(signals(&keys)).await?)
+    }
+
+    async fn forget_events(
+        &self,
+        consumer: &str,
+        events: &[(EventId, Option<Bytes>)],
+    ) -> Result<(), StoreError> {
+        let keys = self.names.consumer(consumer);
+        let mut cmd = Script::ForgetEvents.call(4);
+        cmd.arg(&keys.ledger)
+            .arg(&keys.pending)
+            .arg(&keys.parked)
+            .arg(&keys.parked_order);
+        for (event, record) in events {
+            cmd.arg(name(event))
+                .arg(record.as_deref().unwrap_or_default());
+        }
+        // a repeat is one more erasure, which changes nothing for the holders of leases
+        self.link.calls().write_idempotent(cmd).await.map(drop)
     }
 
     async fn parked(
@@ -196,10 +212,26 @@ fn cursors(keys: &ConsumerKeys) -> Command {
     cmd
 }
 
-fn rest(keys: &ConsumerKeys) -> Command {
-    let mut cmd = command("HMGET");
-    cmd.arg(&keys.ledger).arg("note").arg("replays");
+fn note(keys: &ConsumerKeys) -> Command {
+    let mut cmd = command("HGET");
+    cmd.arg(&keys.ledger).arg("note");
     cmd
+}
+
+fn signals(keys: &ConsumerKeys) -> Command {
+    let mut cmd = command("HMGET");
+    cmd.arg(&keys.ledger).arg("replays").arg("erasures");
+    cmd
+}
+
+fn counts(reply: Value) -> Result<LedgerSignals, StoreError> {
+    match &array(reply)?[..] {
+        [replays, erasures] => Ok(LedgerSignals {
+            replays: count(replays)?,
+            erasures: count(erasures)?,
+        }),
+        _ => Err(UNKNOWN),
+    }
 }
 
 /// The cursors, if there are any.

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use redis::Value;
 
 use super::{entries, interest};
 use crate::domain::scope::{HistorySummary, ScopeId};
-use crate::domain::{Completed, Event, Life, Position, Stamp, ThreadId};
+use crate::domain::{Completed, Event, Key, Life, Position, Stamp, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, bucket_number};
 use crate::store::redis::scopes::replies as scope_replies;
 use crate::store::redis::scripts::Script;
+use crate::store::redis::threads;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{EventLog, Heads, StoreError, Watched, millis};
@@ -107,6 +109,26 @@ impl EventLog for RedisStore {
         let cmds = ids.iter().map(|id| self.watch_one(id, lasts));
         let replies = self.background.calls().read_many(cmds).await?;
         replies.into_iter().map(watched).collect()
+    }
+
+    async fn values_at(
+        &self,
+        id: &ThreadId,
+        at: Stamp,
+        keys: &[Key],
+        most_bytes: u64,
+    ) -> Result<Option<Vec<Option<Bytes>>>, StoreError> {
+        let stamp = [&at.life.0.to_be_bytes()[..], &at.version.to_be_bytes()[2..]].concat();
+        let mut cmd = Script::ValuesAt.call(1);
+        cmd.arg(self.names.bucket_of(id).thread(id))
+            .arg(self.ahead())
+            .arg(stamp)
+            .arg(most_bytes);
+        for key in keys {
+            cmd.arg(threads::member::field(key));
+        }
+        let found = threads::state::values(&self.background.calls().read(cmd).await?)?;
+        Ok(found.map(|found| found.content))
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {

@@ -15,24 +15,24 @@ use crate::store::{Answered, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
 /// The number of empty places in the history, which follows if there are any.
-const GAPS_BYTES: usize = 6;
+pub(super) const GAPS_BYTES: usize = 6;
 const SEALED: u64 = 1;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 
 /// The field `M` of a scope.
-struct Meta {
+pub(super) struct Meta {
     flags: u64,
-    stamp: Stamp,
+    pub(super) stamp: Stamp,
     kv_bytes: u64,
     keys: u32,
-    created_ms: u64,
-    updated_ms: u64,
-    tasks_version: u64,
-    history: HistorySummary,
+    pub(super) created_ms: u64,
+    pub(super) updated_ms: u64,
+    pub(super) tasks_version: u64,
+    pub(super) history: HistorySummary,
 }
 
 impl Meta {
-    fn read(packed: &[u8]) -> Result<Self, StoreError> {
+    pub(super) fn read(packed: &[u8]) -> Result<Self, StoreError> {
         let gaps_bytes = packed.len().checked_sub(META_BYTES).ok_or(CORRUPT)?;
         if gaps_bytes != 0 && gaps_bytes != GAPS_BYTES {
             return Err(CORRUPT);

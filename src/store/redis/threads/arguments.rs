@@ -145,12 +145,12 @@ pub(crate) fn bounded_ms(time: Duration) -> u64 {
     millis(time).min(LONGEST_MS)
 }
 
-fn ttl_ms(ttl: Duration) -> u64 {
+pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
     millis(ttl).min(LONGEST_TTL_MS)
 }
 
 /// Seconds, rounded up: a short grace is not none.
-fn whole_seconds(time: Duration) -> u64 {
+pub(crate) fn whole_seconds(time: Duration) -> u64 {
     millis(time).div_ceil(1_000)
 }
 
@@ -206,14 +206,23 @@ pub(crate) fn who(access: Access) -> String {
 }
 
 pub(crate) fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
-    let place = if has_place { '+' } else { '-' };
-    let with = |kind, owner: &Owner| format!("{kind}{place}{}{}", owner.tag(), owner.as_str());
+    let with = |kind, owner| format!("{kind}{}", tagged(owner, has_place));
     match change {
         OwnerChange::None => String::new(),
         OwnerChange::Bind(owner) => with("B", owner),
         OwnerChange::Set(owner) => with("S", owner),
         OwnerChange::Clear => "C".into(),
     }
+}
+
+/// Whether a place is reserved, then the tag and the text of an owner.
+pub(crate) fn tagged(owner: &Owner, has_place: bool) -> String {
+    format!("{}{}{}", place(has_place), owner.tag(), owner.as_str())
+}
+
+/// Whether a place is reserved for another thread of an owner.
+pub(crate) fn place(has_place: bool) -> &'static str {
+    if has_place { "+" } else { "-" }
 }
 
 /// The token of a turn, or nothing.

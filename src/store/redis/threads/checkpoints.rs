@@ -176,7 +176,7 @@ fn heads(reply: &[Value]) -> Result<Found<Vec<CheckpointHead>>, StoreError> {
     })
 }
 
-fn read_head(number: &str, packed: &[u8]) -> Result<CheckpointHead, StoreError> {
+pub(super) fn read_head(number: &str, packed: &[u8]) -> Result<CheckpointHead, StoreError> {
     let (mut head, name) = packed.split_at_checked(HEAD_BYTES).ok_or(CORRUPT)?;
     let name = str::from_utf8(name).map_err(|_| CORRUPT)?;
     let version = take(&mut head, 6);

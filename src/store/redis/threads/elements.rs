@@ -1,7 +1,8 @@
 //! How arrays lie in fields, as `lua/shared/prelude.lua` has it.
 
+use super::arguments::put;
 use super::meta::take;
-use crate::domain::close_array;
+use crate::domain::{Array, close_array};
 use crate::store::StoreError;
 
 const HEADER_BYTES: usize = 41;
@@ -44,6 +45,24 @@ impl Header {
             skip,
             bytes,
         })
+    }
+
+    /// The packed header of an array that lies whole in chunks from 0 on, of which the last one has that many bytes.
+    pub(crate) fn of(array: &Array, id: u64, tail: u64, tail_bytes: usize) -> Vec<u8> {
+        let mut packed = vec![b'A'];
+        for (number, bytes) in [
+            (id, 4),
+            (0, 6),
+            (tail, 6),
+            (0, 6),
+            (array.len() as u64, 6),
+            (1, 4),
+            (tail_bytes as u64, 4),
+            (array.json_bytes() as u64 - 1, 4),
+        ] {
+            put(&mut packed, number, bytes);
+        }
+        packed
     }
 
     /// Number of elements.

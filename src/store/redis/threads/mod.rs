@@ -5,6 +5,8 @@ pub(super) mod arguments;
 mod checkpoints;
 pub(super) mod elements;
 pub(super) mod ended_turns;
+mod erasure;
+pub(super) mod images;
 pub(super) mod member;
 pub(super) mod meta;
 mod operations;

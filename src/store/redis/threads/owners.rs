@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::meta::owner_tag;
-use super::replies;
+use super::{arguments, replies};
 use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::merged::{Run, merge};
 use crate::store::redis::RedisStore;
@@ -219,7 +219,9 @@ impl RedisStore {
                 for place in places {
                     cmd.arg(self.names.thread(&ids[*place]));
                 }
-                cmd.arg(self.ahead()).arg(&tag);
+                cmd.arg(self.ahead())
+                    .arg(&tag)
+                    .arg(arguments::archive_ms(&self.retention));
                 cmd
             })
             .collect();

@@ -111,8 +111,23 @@ pub(crate) fn restored(reply: Value, policy: &Policy) -> Result<Option<Thread>, 
     Ok(thread(Value::Array(accepted(array(reply)?, policy)?))?)
 }
 
+/// The reply of a script that describes a thread as the list script does, without operations.
+pub(super) fn described(reply: &[Value]) -> Result<Written, StoreError> {
+    let [_, replayed, packed, _, description @ ..] = reply else {
+        return Err(UNKNOWN);
+    };
+    let meta = Meta::read(bytes(packed)?)?;
+    Ok(Written {
+        stamp: meta.stamp,
+        size_bytes: meta.size_bytes,
+        answers: Vec::new(),
+        thread: describe(&meta, description)?,
+        replayed: integer(replayed)? == 1,
+    })
+}
+
 /// Metadata, milliseconds to live, now and perhaps an owner make a meta whole.
-fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreError> {
+pub(super) fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreError> {
     let [metadata, left_ms, now_ms, owner @ ..] = description else {
         return Ok(None);
     };

@@ -1,11 +1,11 @@
--- Writes down what a consumer did, if its lease is still held.
+-- Writes down what a consumer did, if its lease is still held and nothing was erased since its holder began.
 -- KEYS: 1 pool of leases, 2 ledger, 3 pending, 4 parked, 5 parked in order.
--- ARGV: 1 ahead, 2 slot, 3 holder, 4 how many are parked at most, then `c` bucket position, `p` event record, `d` event,
---       `k` event record, `n` record.
--- Reply: 1 and how many parked events were given up, or 0 when the lease or the consumer is gone.
+-- ARGV: 1 ahead, 2 slot, 3 holder, 4 count of erasures, 5 how many are parked at most, then `c` bucket position,
+--       `p` event record, `d` event, `k` event record, `n` record.
+-- Reply: 1 and how many parked events were given up, or 0 when the lease or the consumer is gone, or it is stale.
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
 if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
-if call('EXISTS', KEYS[2]) == 0 then return {0, 0} end
+if call('EXISTS', KEYS[2]) == 0 or (call('HGET', KEYS[2], 'erasures') or '0') ~= ARGV[4] then return {0, 0} end
 -- what a consumer has handled can leave the log
 write_even_when_full(KEYS[2])
 -- Whether a position is after another one. A late commit, after a timeout, moves no cursor back.
@@ -17,7 +17,7 @@ local function is_past(position, other)
   return ms > other_ms or ms == other_ms and tonumber(n) > tonumber(other_n)
 end
 
-local i = 5
+local i = 6
 while ARGV[i] do
   local code, event = ARGV[i], ARGV[i + 1]
   if code == 'c' then
@@ -41,7 +41,7 @@ while ARGV[i] do
     i = i + 2
   end
 end
-local over = call('ZCARD', KEYS[5]) - tonumber(ARGV[4])
+local over = call('ZCARD', KEYS[5]) - tonumber(ARGV[5])
 if over > 0 then
   local oldest = call('ZRANGE', KEYS[5], 0, over - 1)
   in_slices('HDEL', KEYS[4], oldest)

@@ -1,13 +1,13 @@
 -- Shared by the scripts that log events, and those that end threads.
-local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED = 1, 2, 3, 4, 5, 6, 7, 8
-local EXPIRED, DESTROYED_BY_HAND, LOST = 0, 1, 2
+local CREATED, UPDATED, DESTROYED, COMPLETED, KV, TASKS, APPENDED, ROTATED, FORKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
 -- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or other data of the
--- type. The last is the text of the scope, if it has no thread.
+-- type. The last is the text of the scope, if it has no thread. Of a fork `k` has id and version of the source.
 -- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed, 2 expired and its data
--- lost.
+-- lost, 3 erased.
 -- Returns the time of its place in the log, which does not go back when the clock does.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
   local wanted = ahead == 0 and '*' or fmt('%.0f-*', now(ahead))
@@ -119,6 +119,34 @@ local function archive_scope(thread, archive, life, archive_ms)
   end
 end
 
+-- The archive of a life, of which the last one of that id has the name `last`: its name and meta, if it is there.
+local function archive_of(last, life)
+  local m = call('HGET', last, 'M')
+  if m and hex(sub(m, LIFE_AT, LIFE_END)) == life then return last, m end
+  last = last .. ':' .. life
+  return last, call('HGET', last, 'M')
+end
+
+-- How long something can be left of a life, given how long its archive is kept: answers of a thread that goes on are
+-- forgotten within two days.
+local function remains_ms(archive_ms) return math.max(archive_ms, 172800000) end
+
+-- Notes that a life of an owner's thread has ended, or has another owner or id now, so that an erasure finds all remains
+-- of it: its archive, remembered answers, names of its keys in the log. The list lives as long as they can. Each addition
+-- forgets up to two lives whose archives are gone.
+local function list_ended(thread, id, life, tag, ahead, archive_ms)
+  archive_ms = remains_ms(archive_ms)
+  local list = owned_key(thread, ':oa:', tag)
+  local old = call('ZRANGEBYSCORE', list, '-inf', now(ahead) - archive_ms, 'LIMIT', 0, 2)
+  for _, member in ipairs(old) do
+    local its_id, its_life = string.match(member, '^(.*)%-(%x+)$')
+    local _, m = archive_of(owned_key(thread, ':a:', its_id), its_life)
+    if not m then call('ZREM', list, member) end
+  end
+  call('ZADD', list, now(ahead), id .. '-' .. hex(life))
+  if call('PTTL', list) < archive_ms + ahead then call('PEXPIRE', list, archive_ms + ahead) end
+end
+
 -- The ids of a bucket in order, next to its deadlines.
 local function ids_of(k)
   return sub(k.deadlines, 1, -2) .. 'n'
@@ -126,13 +154,17 @@ end
 
 -- Moves the hash of a thread into the archive and logs its end. `k` has the keys of thread, log, archive, archives and
 -- deadlines. An archive of an earlier life makes room. It has the time of its event's place, so the beginning of the
--- log tells which archives it needs.
+-- log tells which archives it needs. A thread that is erased leaves no archive.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)
   call('ZREM', k.deadlines, id)
   call('ZREM', ids_of(k), id)
-  if #m > META_BYTES then unlist_owned(k.thread, id, sub(m, META_BYTES + 1)) end
+  if #m > META_BYTES then
+    local tag = sub(m, META_BYTES + 1)
+    if flags ~= ERASED then list_ended(k.thread, id, life, tag, ahead, archive_ms) end
+    unlist_owned(k.thread, id, tag)
+  end
   if call('PTTL', k.thread) <= ahead then
     -- only by the clock that tests put ahead: else the key were gone
     call('UNLINK', k.thread)
@@ -142,6 +174,10 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   end
   local sequence = unpack_('>I4', m, EVENTS_AT) + 1
   local archived = log_event(k.log, DESTROYED, flags, ended, version, sequence, life, id, '', ahead)
+  if flags == ERASED then
+    call('UNLINK', k.thread)
+    return drop_scope(k.thread)
+  end
   local earlier, stops = unpack(call('HMGET', k.archive, 'M', 'T'))
   if earlier then call('RENAME', k.archive, k.archive .. ':' .. hex(sub(earlier, LIFE_AT, LIFE_END))) end
   call('RENAME', k.thread, k.archive)

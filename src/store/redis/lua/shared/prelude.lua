@@ -29,7 +29,14 @@
 --   :d         deadlines: ids by the time of their next check, which not every use moves
 --   :n         the same ids, in their order
 --   :o:TAG     the threads of an owner, by their last write, and :c:TAG, by their first
+--   :oa:TAG    lives of an owner's threads that have ended, or got another owner, as ID-LIFE by that time: see
+--              log.lua
+--   :v:LIFE    the ids of a life that has moved, by when it left them, while something can be left under them; the one
+--              that it has now is the last
+--   :oe:TAG    lives that were erased, by the time of their first write, while the log may name their keys; life 0
+--              is one whose data was lost until then
 --   :e         the log, a stream of entries as log_event in log.lua writes them
+--   :ec :eb    a copy of the log without erased lives, while one is made, and the name of its maker
 --   :h         the newest position that was deleted from the log
 --   :a:ID      the archive of the last life of a thread: its hash, with E
 --   :a:ID:LIFE that of an earlier life
@@ -38,6 +45,9 @@
 --   :k: :y: :z: :j: scopes: see scope.lua
 --   :p:ID      the checkpoints of a thread, and :p:ID:N each of them: see checkpoints.lua
 --   :l:ID:NAME counters of a thread's or another scope's rate limits: see rates.lua
+--   :m:NAME:KIND what an import prepares, of one name for all calls of one import: `t` its thread, `k` the scope, `y` the
+--              history, `z` the ids of that, `p` the index of the checkpoints and `p:N` each of them; each with an expiry of
+--              a minute
 --   :w:ID      exists while a thread is watched, so that a life which begins meanwhile is too
 -- Names in capitals are constants, which are replaced by their values when scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
@@ -47,7 +57,7 @@ local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
 local META_BYTES, POLICY_BYTES = 64, 48
 -- Parts of the meta, and the byte that each begins at: life and version; ttl, end of the absolute lifetime,
 -- number of the next array and grace.
-local LIFE, LIFE_AT, LIFE_END = '>c8I6', 2, 9
+local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
 local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
@@ -103,6 +113,17 @@ end
 
 local function chunk_name(id, n)
   return 'c' .. id .. ':' .. fmt('%.0f', n)
+end
+
+-- The text of a field, or the header of a chunked array and its chunks.
+local function whole(key, text)
+  if not text or byte(text) ~= 65 then return text end
+  local a = unpack_array(text)
+  local chunks = {text}
+  for n = a.head, a.tail do
+    chunks[#chunks + 1] = call('HGET', key, chunk_name(a.id, n))
+  end
+  return chunks
 end
 
 -- When its memory is full, Redis refuses commands that take some, but not to a script that has written before. A

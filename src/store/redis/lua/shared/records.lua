@@ -32,17 +32,18 @@ local function recall(key, idempotency, ahead, kind)
   return nil, memory
 end
 
--- Remembers an answer, and forgets, of those past the newest, the two oldest whose minute is over.
+-- Remembers an answer, and forgets, of the oldest, those from more than a day ago, and past the newest two whose minute is
+-- over.
 local function remember(memory, answer, cost, lives_ms, ahead)
   local key = memory.key
   if memory.stale then call('UNLINK', key) end
-  for _ = 1, 2 do
-    if memory.next - memory.first < NEWEST then break end
+  for i = 1, NEWEST do
     local name = 'o' .. fmt('%.0f', memory.first)
     local oldest = call('HGET', key, name)
     if not oldest then break end
     local given, its_cost = unpack_('>I6I4', oldest)
-    if given + REMEMBERED_MS > now(ahead) then break end
+    local is_needed = i > 2 or memory.next - memory.first < NEWEST
+    if given + (is_needed and LONGEST_MS or REMEMBERED_MS) > now(ahead) then break end
     call('HDEL', key, name, sub(oldest, 11))
     memory.first, memory.cost = memory.first + 1, memory.cost - its_cost
   end

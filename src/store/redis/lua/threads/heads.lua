@@ -1,5 +1,6 @@
 -- Threads as a list shows them, their ends not moved. One that is listed for an owner and is not that owner's any more,
--- or is no thread, leaves the list. KEYS: threads. ARGV: 1 ahead, 2 the tag of the owner, or nothing for all owners.
+-- or is no thread, leaves the list. KEYS: threads. ARGV: 1 ahead, 2 the tag of the owner, or nothing for all owners,
+--       3 how long an archive is kept.
 -- Reply: for each nil, or meta, metadata or nil, milliseconds to live, now, owner or nil.
 local ahead, tag, found = tonumber(ARGV[1]), ARGV[2], {}
 for i, key in ipairs(KEYS) do
@@ -7,6 +8,8 @@ for i, key in ipairs(KEYS) do
   local listed = m or dead
   found[i] = false
   if tag ~= '' and (not listed or sub(listed, META_BYTES + 1) ~= tag) then
+    -- its data is lost, but the log may still name its keys
+    if not listed then list_ended(key, id_of(key), NO_LIFE, tag, ahead, tonumber(ARGV[3])) end
     unlist_owned(key, id_of(key), tag)
   elseif not listed then
     call('ZREM', sub(key, 1, find(key, '}:t:', 1, true)) .. ':n', id_of(key))

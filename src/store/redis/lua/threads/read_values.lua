@@ -6,16 +6,6 @@ if not m then return refusal end
 local reply = {m}
 for from = 3, #ARGV, 1000 do
   local texts = call('HMGET', key, unpack(ARGV, from, math.min(from + 999, #ARGV)))
-  for i, text in ipairs(texts) do
-    if text and byte(text) == 65 then
-      local a = unpack_array(text)
-      local chunks = {text}
-      for n = a.head, a.tail do
-        chunks[#chunks + 1] = call('HGET', key, chunk_name(a.id, n))
-      end
-      text = chunks
-    end
-    reply[from + i - 2] = text
-  end
+  for i, text in ipairs(texts) do reply[from + i - 2] = whole(key, text) end
 end
 return reply

@@ -1,11 +1,11 @@
 -- Moves a thread to another id of its bucket, with all that is kept with it, and leaves a tombstone.
 -- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id.
 -- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 precondition, 5 token of a turn, or nothing,
---       6 tombstone time in milliseconds.
+--       6 tombstone time in milliseconds, 7 how long an archive is kept.
 -- Reply: `X`, whether it was replayed, the new id, and if there is a thread: meta, metadata, milliseconds to live, now,
 -- owner; or a refusal.
 local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
-local ahead, tombstone = tonumber(ARGV[1]), tonumber(ARGV[6])
+local ahead, tombstone, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local k = {thread = key, log = KEYS[3], deadlines = KEYS[4]}
 local id, to_id = id_of(key), id_of(to)
 local m, answer, memory, lives = open_thread(key, answers, 'X', ahead, ARGV[2], ARGV[3], ARGV[4], ARGV[5])
@@ -28,8 +28,16 @@ local _, life, version, _, _, created, updated, _, _, _, grace, sequence = unpac
 local owner = sub(m, META_BYTES + 1)
 if owner ~= '' then
   list_owned(to, to_id, owner, created, updated)
+  -- should its data be lost
+  list_ended(key, id, life, owner, ahead, archive_ms)
   unlist_owned(key, id, owner)
 end
+-- for an erasure, which looks under all of them
+local ids, remain_ms = owned_key(key, ':v:', hex(life)), remains_ms(archive_ms)
+local old = call('ZRANGEBYSCORE', ids, '-inf', now(ahead) - remain_ms, 'LIMIT', 0, 2)
+if #old > 0 then call('ZREM', ids, unpack(old)) end
+call('ZADD', ids, now(ahead), id, '+inf', to_id)
+call('PEXPIRE', ids, remain_ms + ahead)
 
 local function move(from, there)
   if call('EXISTS', from) == 1 then call('RENAME', from, there) end

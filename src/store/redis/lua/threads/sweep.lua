@@ -2,11 +2,11 @@
 -- ARGV: members of archives, ID-LIFE. Reply: 1.
 for i, member in ipairs(ARGV) do
   local id, life = string.match(member, '^(.*)%-(%x+)$')
-  local last, earlier = KEYS[2 * i], KEYS[2 * i + 1]
-  local m = call('HGET', last, 'M')
-  local is_last = m and hex(sub(m, LIFE_AT, LIFE_END)) == life
-  call('UNLINK', is_last and last or earlier)
+  local last = KEYS[2 * i]
+  local archive, m = archive_of(last, life)
+  call('UNLINK', archive)
   local thread = sub(last, 1, find(last, '}:a:', 1, true)) .. ':t:' .. id
+  if m and #m > META_BYTES then call('ZREM', owned_key(thread, ':oa:', sub(m, META_BYTES + 1)), member) end
   for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind) .. ':' .. life) end
   call('ZREM', KEYS[1], member)
 end

@@ -359,7 +359,11 @@ add('M', m)
 in_slices('HSET', key, puts)
 local lives = lifetime(ttl, ends, ahead)
 call('PEXPIRE', key, lives + grace * 1000 + ahead)
-if owner ~= '' and owner ~= its_owner then unlist_owned(key, id_of(key), owner) end
+if owner ~= '' and owner ~= its_owner then
+  -- remembered answers may name it
+  list_ended(key, id_of(key), life, owner, ahead, archive_ms)
+  unlist_owned(key, id_of(key), owner)
+end
 if is_new then
   begin_life(k, now(ahead) + lives, ahead)
 elseif ARGV[4] ~= '' then

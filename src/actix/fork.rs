@@ -1,0 +1,106 @@
+//! Copies of a thread.
+
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::current_thread::CurrentThread;
+use super::state::to_json;
+use crate::domain::{Json, ThreadId};
+use crate::identity::Identity;
+use crate::service::{ForkDraft, ImageService};
+use crate::web::ApiError;
+
+/// The service behind forks, and what signs their ids.
+#[derive(Debug, Clone)]
+pub(super) struct Forks {
+    pub(super) service: ImageService,
+    pub(super) identity: Identity,
+}
+
+/// A copy to make: await it.
+#[must_use]
+#[derive(Debug)]
+pub struct ForkThread {
+    thread: Arc<CurrentThread>,
+    draft: Result<ForkDraft, ApiError>,
+}
+
+/// A thread that was made as a copy of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forked {
+    /// Its plain id.
+    pub id: ThreadId,
+    /// Its signed id, as clients send it in the header `x-thread-id`.
+    pub signed_id: String,
+}
+
+impl ForkThread {
+    pub(super) fn of(thread: Arc<CurrentThread>) -> Self {
+        Self {
+            thread,
+            draft: Ok(ForkDraft::default()),
+        }
+    }
+
+    /// The same copy with that metadata, an object, instead of those of the thread. It gets `forked_from` in any case.
+    pub fn metadata(self, metadata: impl Serialize) -> Self {
+        let metadata = to_json(&metadata)
+            .and_then(|text| Json::parse(&text).map_err(ApiError::InvalidJson))
+            .and_then(|metadata| match metadata.is_object() {
+                true => Ok(metadata),
+                false => Err(ApiError::InvalidParameter(
+                    "The metadata must be an object".into(),
+                )),
+            });
+        let draft = self.draft.and_then(|draft| {
+            Ok(ForkDraft {
+                metadata: Some(metadata?),
+                ..draft
+            })
+        });
+        Self { draft, ..self }
+    }
+
+    /// The same copy without the history.
+    pub fn without_history(mut self) -> Self {
+        if let Ok(draft) = &mut self.draft {
+            draft.included.history = false;
+        }
+        self
+    }
+
+    /// The same copy with state and metadata of that checkpoint.
+    pub fn at_checkpoint(mut self, number: u32) -> Self {
+        if let Ok(draft) = &mut self.draft {
+            draft.checkpoint = Some(number);
+        }
+        self
+    }
+
+    async fn make(self) -> Result<Forked, ApiError> {
+        let draft = self.draft?;
+        let forks = self.thread.forks().ok_or(ApiError::Internal {
+            what: "the middleware `Threads` has no forks",
+            source: None,
+        })?;
+        self.thread.flush().await?;
+        let id = self.thread.fork(&forks.service, &draft).await?;
+        let signed_id = forks.identity.signed_id(&id);
+        Ok(Forked {
+            id,
+            signed_id: signed_id.to_str().unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+impl IntoFuture for ForkThread {
+    type Output = Result<Forked, ApiError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.make())
+    }
+}

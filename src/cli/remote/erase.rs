@@ -1,0 +1,129 @@
+//! The erasure of an owner.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::{Remote, print_line, text};
+use crate::cli::error::CliError;
+
+/// Between two calls: the server waits for the erasure in each.
+const PAUSE: Duration = Duration::from_millis(200);
+
+#[derive(Deserialize)]
+struct OwnerRow {
+    threads: u64,
+}
+
+/// Numbers of an erasure. The server counts from zero when it begins again.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+struct Erased {
+    threads: u64,
+    archives: u64,
+    complete: bool,
+}
+
+impl Erased {
+    /// Whether these numbers are of a later erasure than those.
+    fn is_of_another(&self, last: &Self) -> bool {
+        self.threads < last.threads || self.archives < last.archives
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            threads: self.threads + other.threads,
+            archives: self.archives + other.archives,
+            complete: other.complete,
+        }
+    }
+
+    fn to_text(self) -> String {
+        format!("{} threads and {} archives", self.threads, self.archives)
+    }
+}
+
+/// Erases an owner, however many calls that takes, and prints what was erased.
+pub(super) async fn erase(
+    remote: &Remote,
+    owner: &str,
+    is_confirmed: bool,
+    is_json: bool,
+) -> Result<(), CliError> {
+    if !is_confirmed {
+        confirm(remote, owner).await?;
+    }
+    let (mut before, mut last) = (Erased::default(), Erased::default());
+    loop {
+        let erase = remote.request(Method::DELETE, &["owners", owner], &[]);
+        let now: Erased = serde_json::from_str(&text(erase).await?).map_err(CliError::Answer)?;
+        if now.is_of_another(&last) {
+            before = before.plus(&last);
+        }
+        last = now;
+        let all = before.plus(&now);
+        if !now.complete {
+            show(&format!("erased so far: {}", all.to_text()));
+            sleep(PAUSE).await;
+            continue;
+        }
+        return print_line(&match is_json {
+            true => json!({
+                "owner": owner,
+                "threads": all.threads,
+                "archives": all.archives,
+                "complete": true,
+            })
+            .to_string(),
+            false => format!("erased {} of {owner}", all.to_text()),
+        });
+    }
+}
+
+/// Asks a user at a terminal; all others have to confirm it with the option.
+async fn confirm(remote: &Remote, owner: &str) -> Result<(), CliError> {
+    if !io::stdin().is_terminal() {
+        return Err(CliError::NotConfirmed);
+    }
+    let owned = text(remote.request(Method::GET, &["owners", owner], &[])).await?;
+    let owned: OwnerRow = serde_json::from_str(&owned).map_err(CliError::Answer)?;
+    let threads = owned.threads;
+    eprint!("Erase {owner} for good: {threads} threads, and all archives? [y/N] ");
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|_| CliError::NotConfirmed)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(CliError::NotConfirmed),
+    }
+}
+
+/// Shows the progress: on a terminal in one line, which the next one replaces.
+fn show(progress: &str) {
+    let mut err = io::stderr().lock();
+    let end = if err.is_terminal() { '\r' } else { '\n' };
+    // nobody has to see it
+    let _ = write!(err, "{progress}{end}").and_then(|()| err.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_go_back_are_of_another_erasure() {
+        let erased = |threads, archives| Erased {
+            threads,
+            archives,
+            complete: false,
+        };
+        assert!(!erased(5, 1).is_of_another(&erased(4, 1)));
+        assert!(erased(0, 1).is_of_another(&erased(4, 1)));
+        let all = erased(4, 1).plus(&erased(2, 2));
+        assert_eq!(all.to_text(), "6 threads and 3 archives");
+    }
+}

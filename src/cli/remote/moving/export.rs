@@ -1,0 +1,151 @@
+//! The export of a whole service.
+
+use std::io::{self, BufWriter, Write};
+use std::mem;
+use std::path::Path;
+
+use reqwest::Method;
+use reqwest::header::ACCEPT;
+use tokio::time::sleep;
+
+use super::line::{LINE_MAX_BYTES, Line, Order};
+use super::progress::Progress;
+use super::resume::{self, Left};
+use super::{ATTEMPTS, pause};
+use crate::cli::error::CliError;
+use crate::cli::remote::{Remote, send};
+
+/// Where the documents go, and how far they are.
+struct Output {
+    out: Box<dyn Write>,
+    order: Order,
+    progress: Progress,
+    /// The last document that was written.
+    last: Vec<u8>,
+}
+
+/// The end of an answer.
+enum End {
+    Complete,
+    Cursor(String),
+}
+
+/// Writes the threads of an owner, or all, one document per line, and a last line that says that these are all; to
+/// standard output, or to a file, which may have the beginning of the same export.
+pub(in crate::cli::remote) async fn export(
+    remote: &Remote,
+    owner: Option<&str>,
+    resumed: Option<&Path>,
+) -> Result<(), CliError> {
+    let order = match owner {
+        Some(_) => Order::OfOwner,
+        None => Order::All,
+    };
+    let (out, mut cursor): (Box<dyn Write>, _) = match resumed {
+        None => (Box::new(io::stdout()), None),
+        Some(path) => match resume::open(path, order)? {
+            (_, Left::Complete) => return Ok(()),
+            (file, Left::From(place)) => (Box::new(file), place),
+        },
+    };
+    let mut output = Output {
+        out: Box::new(BufWriter::new(out)),
+        order,
+        progress: Progress::new(None),
+        last: Vec::new(),
+    };
+    let mut failures = 0;
+    loop {
+        let before = output.progress.threads();
+        match pass(remote, owner, cursor.as_deref(), &mut output).await {
+            Ok(End::Complete) => {
+                output.write(b"{\"complete\":true}\n")?;
+                output.flush()?;
+                output.progress.end();
+                return Ok(());
+            }
+            Ok(End::Cursor(place)) => {
+                cursor = Some(place);
+                failures = 0;
+            }
+            Err(error) => {
+                output.flush()?;
+                if output.progress.threads() > before {
+                    failures = 0;
+                }
+                failures += 1;
+                if !error.may_pass() || failures == ATTEMPTS {
+                    output.progress.end();
+                    return Err(error);
+                }
+                cursor = output.place()?.or(cursor);
+                sleep(pause(failures)).await;
+            }
+        }
+    }
+}
+
+/// Writes the documents of one answer.
+async fn pass(
+    remote: &Remote,
+    owner: Option<&str>,
+    cursor: Option<&str>,
+    output: &mut Output,
+) -> Result<End, CliError> {
+    let mut query: Vec<_> = owner.map(|owner| ("owner", owner)).into_iter().collect();
+    query.extend(cursor.map(|cursor| ("cursor", cursor)));
+    let request = remote.request(Method::GET, &["export"], &query);
+    let mut response = send(request.header(ACCEPT, "application/x-ndjson")).await?;
+    let mut line = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(CliError::Unreachable)? {
+        let mut rest = &chunk[..];
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            line.extend_from_slice(&rest[..=end]);
+            rest = &rest[end + 1..];
+            if let Some(end) = output.take(&mut line)? {
+                return Ok(end);
+            }
+        }
+        line.extend_from_slice(rest);
+        if line.len() > LINE_MAX_BYTES {
+            return Err(CliError::NoExport);
+        }
+    }
+    Err(CliError::CutOff)
+}
+
+impl Output {
+    /// Takes a line: writes a document, or returns the end that the line says.
+    fn take(&mut self, line: &mut Vec<u8>) -> Result<Option<End>, CliError> {
+        if Line::is_document(line) {
+            self.write(line)?;
+            self.progress.add(line.len());
+            mem::swap(&mut self.last, line);
+            line.clear();
+            return Ok(None);
+        }
+        let read = Line::read(line)?;
+        line.clear();
+        match (read.complete, read.cursor) {
+            (Some(true), _) => Ok(Some(End::Complete)),
+            (_, Some(cursor)) => Ok(Some(End::Cursor(cursor))),
+            _ => Err(CliError::NoExport),
+        }
+    }
+
+    /// Where an answer goes on that was cut off; none if nothing was written.
+    fn place(&self) -> Result<Option<String>, CliError> {
+        if self.last.is_empty() {
+            return Ok(None);
+        }
+        Ok(Line::read(&self.last)?.place(self.order))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        self.out.write_all(bytes).map_err(CliError::Output)
+    }
+
+    fn flush(&mut self) -> Result<(), CliError> {
+        self.out.flush().map_err(CliError::Output)
+    }
+}

@@ -1,0 +1,182 @@
+//! The import of an export.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::thread;
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::sleep;
+
+use super::line::{LINE_MAX_BYTES, Line};
+use super::progress::Progress;
+use super::{ATTEMPTS, pause};
+use crate::cli::error::CliError;
+use crate::cli::remote::{Remote, print_line, send};
+
+/// Documents that are sent at once, and their bytes: one that is larger is sent alone.
+const AT_ONCE: usize = 8;
+const AT_ONCE_KIB: u32 = 16 * 1_024;
+
+/// A document, with its number among the lines.
+struct Numbered {
+    number: u64,
+    document: Bytes,
+}
+
+/// The server's answer to a document.
+enum Outcome {
+    Imported,
+    Skipped,
+}
+
+/// Makes the threads of an export from standard input, and prints how many were imported and how many were there.
+pub(in crate::cli::remote) async fn import(
+    remote: &Remote,
+    if_exists: Option<&str>,
+    is_json: bool,
+) -> Result<(), CliError> {
+    let mut progress = Progress::new(input_bytes());
+    let mut lines = lines();
+    let room = Arc::new(Semaphore::new(AT_ONCE_KIB as usize));
+    let (mut imported, mut skipped, mut is_complete) = (0_u64, 0_u64, false);
+    let documents = stream::unfold(&mut lines, |lines| async {
+        let line = lines.recv().await?;
+        let room = Arc::clone(&room);
+        let kib = |line: &Numbered| (line.document.len() / 1_024 + 1).min(AT_ONCE_KIB as usize);
+        let taken = match &line {
+            Ok(line) => room.acquire_many_owned(kib(line) as u32).await.ok(),
+            Err(_) => None,
+        };
+        Some(((line, taken), lines))
+    });
+    let sent = documents.map(|(line, taken)| send_line(remote, if_exists, line, taken));
+    let mut sent = std::pin::pin!(sent.buffer_unordered(AT_ONCE));
+    while let Some(outcome) = sent.next().await {
+        match outcome {
+            Ok(Some((Outcome::Imported, bytes))) => {
+                imported += 1;
+                progress.add(bytes);
+            }
+            Ok(Some((Outcome::Skipped, bytes))) => {
+                skipped += 1;
+                progress.add(bytes);
+            }
+            Ok(None) => is_complete = true,
+            Err(error) => {
+                progress.end();
+                return Err(error);
+            }
+        }
+    }
+    progress.end();
+    if is_json {
+        let counts = json!({"imported": imported, "skipped": skipped, "complete": is_complete});
+        return print_line(&counts.to_string());
+    }
+    print_line(&format!("{:<14} {imported}", "imported"))?;
+    print_line(&format!("{:<14} {skipped}", "skipped"))?;
+    print_line(&format!("{:<14} {is_complete}", "complete"))
+}
+
+/// Sends a document; none if the line says that the export ends here.
+async fn send_line(
+    remote: &Remote,
+    if_exists: Option<&str>,
+    line: Result<Numbered, CliError>,
+    _room: Option<OwnedSemaphorePermit>,
+) -> Result<Option<(Outcome, usize)>, CliError> {
+    let Numbered { number, document } = line?;
+    let in_line = |source: CliError| CliError::InLine {
+        number,
+        source: Box::new(source),
+    };
+    if !Line::is_document(&document) {
+        let line = Line::read(&document).map_err(in_line)?;
+        return match line.complete {
+            Some(true) => Ok(None),
+            _ => Err(in_line(CliError::NoExport)),
+        };
+    }
+    let bytes = document.len();
+    let query: Vec<_> = if_exists
+        .map(|then| ("if_exists", then))
+        .into_iter()
+        .collect();
+    // a repeat is one of this run alone
+    let key = hex::encode(rand::random::<[u8; 16]>());
+    let mut failures = 0;
+    loop {
+        let request = remote
+            .request(Method::POST, &["threads", "import"], &query)
+            .header(CONTENT_TYPE, "application/json")
+            .header("idempotency-key", &key)
+            .body(document.clone());
+        match send(request).await {
+            Ok(response) if response.status() == 200 => return Ok(Some((Outcome::Skipped, bytes))),
+            Ok(_) => return Ok(Some((Outcome::Imported, bytes))),
+            Err(error) => {
+                failures += 1;
+                if !error.may_pass() || failures == ATTEMPTS {
+                    return Err(in_line(error));
+                }
+                sleep(pause(failures)).await;
+            }
+        }
+    }
+}
+
+/// The lines of standard input, which another thread reads no faster than they are taken.
+fn lines() -> mpsc::Receiver<Result<Numbered, CliError>> {
+    let (sender, lines) = mpsc::channel(1);
+    thread::spawn(move || {
+        let mut input = BufReader::new(io::stdin());
+        for number in 1.. {
+            let line = read_line(&mut input).transpose();
+            let Some(line) = line else {
+                return;
+            };
+            let line = line.map(|document| Numbered { number, document });
+            let is_last = line.is_err();
+            if sender.blocking_send(line).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+fn read_line(input: &mut impl BufRead) -> Result<Option<Bytes>, CliError> {
+    loop {
+        let mut line = Vec::new();
+        let mut limited = input.by_ref().take(LINE_MAX_BYTES as u64);
+        if limited
+            .read_until(b'\n', &mut line)
+            .map_err(CliError::Input)?
+            == 0
+        {
+            return Ok(None);
+        }
+        if line.len() == LINE_MAX_BYTES {
+            return Err(CliError::NoExport);
+        }
+        let length = line.trim_ascii_end().len();
+        line.truncate(length);
+        if !line.is_empty() {
+            return Ok(Some(line.into()));
+        }
+    }
+}
+
+/// The size of standard input, if it is a file.
+fn input_bytes() -> Option<u64> {
+    let input = io::stdin().as_fd().try_clone_to_owned().ok()?;
+    let metadata = File::from(input).metadata().ok()?;
+    metadata.is_file().then(|| metadata.len())
+}

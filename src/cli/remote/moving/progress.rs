@@ -1,0 +1,102 @@
+//! Progress on a terminal.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+/// How often the line is written again.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// Cells of the bar.
+const CELLS: u64 = 24;
+
+/// A line on a terminal that says how far a command is; it says nothing elsewhere.
+pub(super) struct Progress {
+    is_shown: bool,
+    start: Instant,
+    shown: Option<Instant>,
+    threads: u64,
+    bytes: u64,
+    /// The bytes of all threads, if they are known.
+    of_bytes: Option<u64>,
+}
+
+impl Progress {
+    pub(super) fn new(of_bytes: Option<u64>) -> Self {
+        Self {
+            is_shown: io::stderr().is_terminal(),
+            start: Instant::now(),
+            shown: None,
+            threads: 0,
+            bytes: 0,
+            of_bytes: of_bytes.filter(|bytes| *bytes > 0),
+        }
+    }
+
+    /// How many threads are done.
+    pub(super) fn threads(&self) -> u64 {
+        self.threads
+    }
+
+    /// Counts a thread.
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.threads += 1;
+        self.bytes += bytes as u64;
+        let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL);
+        if self.is_shown && is_due {
+            self.shown = Some(Instant::now());
+            // a terminal that is gone shows nothing
+            drop(write!(io::stderr(), "\r{}\x1b[K", self.text()));
+        }
+    }
+
+    /// Ends the line.
+    pub(super) fn end(&mut self) {
+        if self.is_shown {
+            drop(writeln!(io::stderr(), "\r{}\x1b[K", self.text()));
+        }
+    }
+
+    fn text(&self) -> String {
+        let seconds = self.start.elapsed().as_secs_f64().max(0.001);
+        let megabytes = self.bytes as f64 / 1e6;
+        let rate = self.threads as f64 / seconds;
+        let counts = format!("{} threads, {megabytes:.1} MB, {rate:.0}/s", self.threads);
+        let Some(of_bytes) = self.of_bytes else {
+            return counts;
+        };
+        let done =
+            (self.bytes.min(of_bytes) as u128 * u128::from(CELLS) / u128::from(of_bytes)) as usize;
+        let percent = self.bytes.min(of_bytes) as u128 * 100 / u128::from(of_bytes);
+        let bar = format!("{}{}", "#".repeat(done), ".".repeat(CELLS as usize - done));
+        format!("[{bar}] {percent} %, {counts}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_fills_with_the_bytes() {
+        let mut progress = Progress::new(Some(1_000));
+        progress.is_shown = false;
+        assert!(
+            progress
+                .text()
+                .starts_with("[........................] 0 %, 0 threads")
+        );
+
+        progress.add(500);
+        assert!(
+            progress
+                .text()
+                .starts_with("[############............] 50 %, 1 threads")
+        );
+
+        progress.add(900);
+        assert!(
+            progress
+                .text()
+                .starts_with("[########################] 100 %, 2 threads")
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! The file of an export that was interrupted.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use super::line::{LINE_MAX_BYTES, Line, Order};
+use crate::cli::error::CliError;
+
+/// Bytes that are read at once, from the end of the file.
+const BLOCK_BYTES: u64 = 65_536;
+
+/// The content of the file of an earlier export.
+pub(super) enum Left {
+    /// It was complete.
+    Complete,
+    /// It goes on behind a place, or begins.
+    From(Option<String>),
+}
+
+/// Opens the file of an export, and cuts it behind its last whole document.
+///
+/// # Errors
+/// [`CliError::File`], or [`CliError::Answer`] if it holds something else.
+pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false);
+    let mut file = file.open(path).map_err(CliError::File)?;
+    let left = cut(&mut file, order)?;
+    file.seek(SeekFrom::End(0)).map_err(CliError::File)?;
+    Ok((file, left))
+}
+
+fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
+    let end = file.metadata().map_err(CliError::File)?.len();
+    let mut whole = break_before(file, end).map_err(CliError::File)?;
+    loop {
+        file.set_len(whole).map_err(CliError::File)?;
+        if whole == 0 {
+            return Ok(Left::From(None));
+        }
+        let start = break_before(file, whole - 1).map_err(CliError::File)?;
+        let line = Line::read(&read(file, start, whole)?)?;
+        if line.complete == Some(true) {
+            return Ok(Left::Complete);
+        }
+        if let Some(place) = line.place(order) {
+            return Ok(Left::From(Some(place)));
+        }
+        // a cursor, of a file that another client has written
+        whole = start;
+    }
+}
+
+/// The place behind the last line feed before a place; 0 without one.
+fn break_before(file: &mut File, end: u64) -> io::Result<u64> {
+    let mut until = end;
+    while until > 0 {
+        let from = until.saturating_sub(BLOCK_BYTES);
+        let mut block = vec![0; (until - from) as usize];
+        file.seek(SeekFrom::Start(from))?;
+        file.read_exact(&mut block)?;
+        if let Some(place) = memchr::memrchr(b'\n', &block) {
+            return Ok(from + place as u64 + 1);
+        }
+        until = from;
+    }
+    Ok(0)
+}
+
+fn read(file: &mut File, start: u64, end: u64) -> Result<Vec<u8>, CliError> {
+    if end - start > LINE_MAX_BYTES as u64 {
+        return Err(CliError::NoExport);
+    }
+    let mut line = vec![0; (end - start) as usize];
+    file.seek(SeekFrom::Start(start)).map_err(CliError::File)?;
+    file.read_exact(&mut line).map_err(CliError::File)?;
+    Ok(line)
+}

@@ -1,0 +1,81 @@
+//! The ids that lives have had before they moved.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::domain::heap::{self, Heap};
+use crate::domain::{Life, ThreadId};
+
+/// The former ids of lives, for as long as something can be left under them, so that an erasure looks there too.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    of_life: HashMap<Life, Ids>,
+    /// When each move was, the oldest first.
+    order: VecDeque<(u64, Life)>,
+}
+
+#[derive(Debug)]
+struct Ids {
+    /// The oldest first.
+    former: VecDeque<ThreadId>,
+    present: ThreadId,
+}
+
+impl Moves {
+    /// Notes that a life has another id now, and forgets moves from before `oldest_ms`.
+    pub(crate) fn note(
+        &mut self,
+        life: Life,
+        (from, to): (&ThreadId, &ThreadId),
+        now_ms: u64,
+        oldest_ms: u64,
+    ) {
+        while let Some((_, life)) = self.order.pop_front_if(|(at, _)| *at < oldest_ms) {
+            self.forget_one(life);
+        }
+        let ids = self.of_life.entry(life).or_insert_with(|| Ids {
+            former: VecDeque::new(),
+            present: *to,
+        });
+        ids.former.push_back(*from);
+        ids.present = *to;
+        self.order.push_back((now_ms, life));
+    }
+
+    fn forget_one(&mut self, life: Life) {
+        if let Some(ids) = self.of_life.get_mut(&life) {
+            ids.former.pop_front();
+            if ids.former.is_empty() {
+                self.of_life.remove(&life);
+            }
+        }
+    }
+
+    /// All known ids of a life that has moved.
+    pub(crate) fn ids(&self, life: Life) -> Vec<ThreadId> {
+        let ids = self.of_life.get(&life).into_iter();
+        ids.flat_map(|ids| ids.former.iter().copied().chain([ids.present]))
+            .collect()
+    }
+
+    /// Takes out up to `limit` former ids of a life that is erased.
+    pub(crate) fn take(&mut self, life: Life, limit: usize) -> Vec<ThreadId> {
+        let Some(ids) = self.of_life.get_mut(&life) else {
+            return Vec::new();
+        };
+        let taken = ids.former.drain(..limit.min(ids.former.len())).collect();
+        if ids.former.is_empty() {
+            self.of_life.remove(&life);
+        }
+        taken
+    }
+}
+
+impl Heap for Moves {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<(Life, Ids)>(self.of_life.capacity())
+            + heap::array::<(u64, Life)>(self.order.capacity())
+            // most lives move once
+            + heap::array::<ThreadId>(4) * self.of_life.len() as u64
+            + (size_of::<ThreadId>() * self.order.len()) as u64
+    }
+}

@@ -1,0 +1,32 @@
+-- Shared by the scripts that purge a log of erased lives.
+local LOOKED_AT, HEADER, LOGGED_LIFE_AT = 32, 26, 19
+local LOST_LIFE_NAMED = '-0000000000000000'
+
+-- Whether an entry may name keys of an erased life. Ends, moves and requests name none.
+local function is_unwanted(entry, erased)
+  local e = entry[2][2]
+  local kind = byte(e)
+  if kind == DESTROYED or kind == ROTATED or kind == COMPLETED then return false end
+  local id = sub(e, HEADER + 1)
+  local life = fmt('%08x%08x', unpack_('>I4I4', e, LOGGED_LIFE_AT))
+  if call('ZSCORE', erased, id .. '-' .. life) then return true end
+  -- of a life whose data was lost, nobody knows which it was, but until when
+  local lost = call('ZSCORE', erased, id .. LOST_LIFE_NAMED)
+  return lost and tonumber(string.match(entry[1], '^%d+')) <= tonumber(lost)
+end
+
+-- Calls `look` for entries of a log from a place on, until it returns true or that number of entries or bytes of names
+-- was read. Returns the place to go on at, or nil at the end of the log.
+local function look_through(log, from, most, most_bytes, look)
+  local looked, bytes = 0, 0
+  while looked < most and bytes < most_bytes do
+    local entries = call('XRANGE', log, from, '+', 'COUNT', LOOKED_AT)
+    for _, entry in ipairs(entries) do
+      if look(entry) then return nil end
+      bytes = bytes + #entry[2][4]
+    end
+    if #entries < LOOKED_AT then return nil end
+    looked, from = looked + #entries, '(' .. entries[#entries][1]
+  end
+  return from
+end

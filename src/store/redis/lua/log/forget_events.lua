@@ -1,0 +1,15 @@
+-- Forgets events of a consumer, or replaces their records, and counts an erasure: a holder that has read them before
+-- cannot write them down again.
+-- KEYS: 1 ledger, 2 pending, 3 parked, 4 parked in order. ARGV: event and new record, or nothing, in turn.
+-- Reply: 1, or 0 without such a consumer.
+if call('EXISTS', KEYS[1]) == 0 then return 0 end
+write_even_when_full(KEYS[1])
+for i = 1, #ARGV, 2 do
+  local event, record = ARGV[i], ARGV[i + 1]
+  for place = 2, 3 do
+    if call('HDEL', KEYS[place], event) == 1 and record ~= '' then call('HSET', KEYS[place], event, record) end
+  end
+  if record == '' then call('ZREM', KEYS[4], event) end
+end
+call('HINCRBY', KEYS[1], 'erasures', 1)
+return 1

@@ -1,0 +1,129 @@
+-- Erases some threads of an owner in a bucket, then some lives that have ended. No archive is left, and the owner has a
+-- list of the erased lives until their events are purged from the log.
+-- KEYS: 1 the owner's threads by their first write, 2 ended lives, 3 erased lives, 4 log, 5 archives, 6 deadlines.
+-- ARGV: 1 ahead, 2 tag of the owner, 3 tombstone time in milliseconds, 4 how long the log is kept at most, 5 how many
+--       ids at most.
+-- Reply: how many threads were ended, and how many archives were deleted.
+local ahead, tag, tombstone, left = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local k = {log = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
+local bucket = sub(KEYS[1], 1, find(KEYS[1], '}:c:', 1, true))
+local CREATED_AT = 24
+local LOST_LIFE = '0000000000000000'
+local threads, archives = 0, 0
+settle(KEYS[1])
+write_even_when_full(bucket .. ':t:')
+
+local function forget_answers(id)
+  call('UNLINK', bucket .. ':i:' .. id, bucket .. ':j:' .. id)
+end
+
+-- Has an id refuse writes, and forget its answers. The tombstone of a thread that has moved stays one.
+local function entomb(id)
+  local thread, archive = bucket .. ':t:' .. id, bucket .. ':a:' .. id
+  forget_answers(id)
+  if tombstone == 0 or call('HEXISTS', thread, 'M') == 1 then return end
+  call('HSETNX', thread, 'T', '1')
+  call('HSET', archive, 'T', fmt('%.0f', now(ahead) + tombstone))
+  for _, key in ipairs({thread, archive}) do
+    if call('PTTL', key) < tombstone + ahead then call('PEXPIRE', key, tombstone + ahead) end
+  end
+end
+
+-- `time`: of the first write; of a life whose data was lost, when that was noticed.
+local function note_erased(id, life, time)
+  call('ZADD', KEYS[3], time, id .. '-' .. life)
+end
+
+-- The ids that a life has had, the present one last.
+local function ids_of_life(life) return bucket .. ':v:' .. life end
+
+-- Erases what a life has left under other ids than that one. Whether that is all; the rest is for the next call.
+local function erase_other_ids(id, life, time)
+  local ids = ids_of_life(life)
+  for _, other in ipairs(call('ZRANGE', ids, 0, left)) do
+    if other ~= id then
+      if left <= 0 then return false end
+      note_erased(other, life, time)
+      entomb(other)
+      call('ZREM', ids, other)
+      left = left - 1
+    end
+  end
+  call('UNLINK', ids)
+  return true
+end
+
+-- Forgets the answers of a life that has another owner now: those that were given under that id or before may name this
+-- one. The list gets the id to go on at.
+local function leave_to_other(id, life, present, time)
+  forget_answers(present)
+  local ids = ids_of_life(life)
+  local rank = call('ZRANK', ids, id)
+  if not rank then return forget_answers(id) end
+  local from = math.max(0, rank - left)
+  for _, other in ipairs(call('ZRANGE', ids, from, rank)) do forget_answers(other) end
+  left = left - (rank - from)
+  if from > 0 then call('ZADD', KEYS[2], time, call('ZRANGE', ids, from - 1, from - 1)[1] .. '-' .. life) end
+end
+
+-- Erases what a life has left under an id that it had to the end, or until it got another id or another owner. Whether
+-- that is all.
+local function erase_ended(member)
+  local id, life = string.match(member, '^(.*)%-(%x+)$')
+  local present = call('ZREVRANGE', ids_of_life(life), 0, 0)[1] or id
+  local archive, m = archive_of(bucket .. ':a:' .. present, life)
+  local its = m or call('HGET', bucket .. ':t:' .. present, 'M')
+  its = its and hex(sub(its, LIFE_AT, LIFE_END)) == life and its
+  local noted = call('ZSCORE', KEYS[2], member)
+  if its and sub(its, META_BYTES + 1) ~= tag then
+    leave_to_other(id, life, present, noted)
+    return true
+  end
+  local time = its and (unpack_('>I6', its, CREATED_AT)) or 0
+  if m and id == present then
+    if not erase_other_ids(id, life, time) then return false end
+    if call('HEXISTS', archive, 'R') == 0 then archives = archives + 1 end
+    local stops = call('HGET', archive, 'T')
+    call('UNLINK', archive)
+    if stops and tonumber(stops) > now(ahead) then
+      call('HSET', archive, 'T', stops)
+      call('PEXPIRE', archive, tonumber(stops) - now(ahead) + ahead)
+    end
+  end
+  for _, kind in ipairs(BESIDE) do call('UNLINK', bucket .. kind .. id .. ':' .. life) end
+  call('ZREM', k.archives, member)
+  note_erased(id, life, life == LOST_LIFE and noted or time)
+  entomb(id)
+  return true
+end
+
+for _, id in ipairs(call('ZRANGE', KEYS[1], 0, left - 1)) do
+  k.thread, k.archive = bucket .. ':t:' .. id, bucket .. ':a:' .. id
+  local m, lasts, dead = living(k.thread, ahead)
+  local its = m or dead
+  if its and sub(its, META_BYTES + 1) == tag then
+    local life, created = hex(sub(its, LIFE_AT, LIFE_END)), unpack_('>I6', its, CREATED_AT)
+    if left <= 0 or not erase_other_ids(id, life, created) then break end
+    note_erased(id, life, created)
+    end_life(k, its, ERASED, m and now(ahead) or ended_at(its, lasts, ahead), ahead, 0)
+    entomb(id)
+    threads = threads + 1
+  else
+    if not its then
+      -- its data is lost, and the reaper has yet to log that
+      drop_scope(k.thread)
+      note_erased(id, LOST_LIFE, now(ahead))
+      entomb(id)
+    end
+    unlist_owned(k.thread, id, tag)
+  end
+  left = left - 1
+end
+local members = left > 0 and call('ZRANGE', KEYS[2], 0, left - 1) or {}
+for _, member in ipairs(members) do
+  if left <= 0 or not erase_ended(member) then break end
+  call('ZREM', KEYS[2], member)
+  left = left - 1
+end
+call('PEXPIRE', KEYS[3], tonumber(ARGV[4]) + ahead)
+return {threads, archives}

@@ -1,0 +1,91 @@
+-- Makes a thread of keys that were prepared: the hash of the thread without its meta, owner and metadata, that of its
+-- scope without its meta, the history and its ids.
+-- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 archive, 5 archives, 6 deadlines, 7 watch, 8 prepared thread,
+--       9 prepared scope, 10 prepared history, 11 its prepared ids, 12 prepared index of its checkpoints, behind whose name
+--       `:N` makes that of checkpoint N.
+-- ARGV: 1 ahead, life, ttl, greatest age (0: none), grace in seconds, how long an archive is kept, version, bytes of the
+--         members, number of keys, created (0: now), updated, number of the next array, number of fields of the prepared thread
+--       2 idempotency key and request, or nothing   3 if it exists: `f` fails, `r` is replaced, `s` stays
+--       4 token of a turn, or nothing   5 whether a place is reserved (`+` or `-`), tag and text of the
+--         owner; or nothing   6 metadata
+--       7 id and version of the thread that this is a copy of, or nothing
+--       8 meta of the scope without its life, or nothing   9 number of fields of the prepared scope   10 of the items
+--       11 number of fields of the prepared index   12 number and fields of each prepared checkpoint
+--       13 `p` if nothing is prepared yet, and this asks whether it would be of use
+-- Reply: `W` as write.lua describes a thread; `S` and the description of a thread that stays; `G`, if it would be of use;
+-- `L` if a part of the prepared data is gone; or a refusal as in write.lua.
+local ahead, life, ttl, max_age, grace, archive_ms, version, bytes, keys, created, updated, next_array, fields =
+  unpack_('>I6c8I5I6I4I6I6I4I4I6I6I4I4', ARGV[1])
+local key = KEYS[1]
+local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6], watch = KEYS[7]}
+local prepared = {KEYS[9], KEYS[10], KEYS[11]}
+local given, memory = recall(KEYS[2], ARGV[2], ahead, 'W')
+if given then return given end
+local refusal, m, left, dead = vacancy(key, ahead)
+if refusal then return refusal end
+if m and ARGV[3] == 'f' then return {'R', 'thread_exists'} end
+if m and ARGV[3] == 's' then
+  local _, ends, _, its_grace = unpack_(TIMES, m, TIMES_AT)
+  local lives = left - its_grace * 1000 - ahead
+  if ends > 0 then lives = math.min(lives, ends - now(ahead)) end
+  return {'S', 0, m, '', call('HGET', key, 'D') or '{}', lives, fmt('%.0f', now(ahead)), call('HGET', key, 'O') or ''}
+end
+if m and (ARGV[4] ~= '' or byte(m) % 2 == 0) then
+  refusal = turn_refusal(key, m, ARGV[4], ahead)
+  if refusal then return refusal end
+end
+local owner = sub(ARGV[5], 2, 33)
+if byte(ARGV[5]) == 45 and not (m and sub(m, META_BYTES + 1) == owner) then return {'R', 'no_place'} end
+if ARGV[13] == 'p' then return {'G'} end
+local items, checkpoints = tonumber(ARGV[10]), {}
+for at = 1, #ARGV[12], 8 do
+  local number, its_fields = unpack_('>I4I4', ARGV[12], at)
+  checkpoints[#checkpoints + 1] = number
+  if call('HLEN', KEYS[12] .. ':' .. number) ~= its_fields then return {'L'} end
+end
+if call('HLEN', KEYS[8]) ~= fields or call('HLEN', KEYS[9]) ~= tonumber(ARGV[9])
+  or call('XLEN', KEYS[10]) ~= items or call('HLEN', KEYS[11]) ~= items
+  or call('HLEN', KEYS[12]) ~= tonumber(ARGV[11]) then
+  return {'L'}
+end
+
+settle(key)
+if m then
+  end_life(k, m, DESTROYED_BY_HAND, now(ahead), ahead, archive_ms)
+  if forget_soon(KEYS[2], REMEMBERED_MS, ahead) and memory then memory.left = REMEMBERED_MS + ahead end
+  forget_soon(beside(key, ':j:'), REMEMBERED_MS, ahead)
+elseif dead then
+  end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
+elseif left ~= -2 then
+  call('UNLINK', key)
+end
+local ends = max_age > 0 and now(ahead) + max_age or 0
+if created == 0 then created, updated = now(ahead), now(ahead) end
+begin_life(k, now(ahead) + lifetime(ttl, ends, ahead), ahead)
+drop_scope(key)
+if fields > 0 then call('RENAME', KEYS[8], key) end
+if ARGV[8] ~= '' then
+  for i, kind in ipairs(BESIDE) do
+    if call('EXISTS', prepared[i]) == 1 then
+      local to = beside(key, kind)
+      call('RENAME', prepared[i], to)
+      call('PERSIST', to)
+    end
+  end
+  call('HSET', beside(key, ':k:'), 'M', sub(ARGV[8], 1, 1) .. life .. sub(ARGV[8], 2))
+end
+if ARGV[11] ~= '0' then
+  local index = beside(key, ':p:')
+  call('RENAME', KEYS[12], index)
+  call('PERSIST', index)
+  for _, number in ipairs(checkpoints) do
+    local copy = index .. ':' .. number
+    call('RENAME', KEYS[12] .. ':' .. number, copy)
+    call('PERSIST', copy)
+  end
+end
+local answer, lives = begin_with(k, {life = life, version = version, bytes = bytes, keys = keys, created = created,
+  updated = updated, ttl = ttl, ends = ends, next_array = next_array, grace = grace, owner = owner,
+  owner_text = sub(ARGV[5], 34), metadata = ARGV[6]}, ARGV[7], ahead)
+if memory then remember(memory, answer, #ARGV[6] + #ARGV[5], lives, ahead) end
+return answer

@@ -1,0 +1,305 @@
+//! Replicas that are killed while they move a thread, to another id or into the store, and others that find what these
+//! have left.
+
+use std::sync::Arc;
+
+use actix_web::App;
+use actix_web::body::to_bytes;
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::test::{TestRequest, call_service, init_service};
+use serde_json::{Value, json};
+use threadkeep::events::{EventSettings, Events};
+use threadkeep::http::{Api, envelope};
+use threadkeep::webhooks::WebhookSettings;
+
+use crate::conformance::room::redis_at;
+use crate::support::client::new_id;
+use crate::support::cutting::{Counted, Cut, CuttingProxy};
+use crate::support::redis::{self, RedisServer};
+
+/// More changes than any of these calls makes.
+const MOST: u64 = 200;
+const OWNER: &str = "ann";
+
+/// A prefix on a Redis, which replicas use.
+struct Place {
+    redis: Arc<RedisServer>,
+    prefix: String,
+}
+
+struct Replica(Api);
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            redis: redis::shared(),
+            prefix: redis::unique_prefix(),
+        }
+    }
+
+    async fn replica_at(&self, url: &str) -> Replica {
+        let room = redis_at(url, &self.prefix).await;
+        let events = Events::start(Arc::clone(&room.backend), EventSettings::default());
+        Replica(room.api(events, WebhookSettings::default()))
+    }
+
+    async fn replica(&self) -> Replica {
+        self.replica_at(&self.redis.url()).await
+    }
+
+    /// A call to a replica that is killed at that change of something. Whether it was killed before it had answered.
+    async fn call_and_kill(
+        &self,
+        about: &[&str],
+        (passed, cut): (u64, Cut),
+        call: impl AsyncFnOnce(&Replica),
+    ) -> bool {
+        let target = ([127, 0, 0, 1], self.redis.port()).into();
+        let counted = Counted {
+            names: &["EVALSHA"],
+            about: about.iter().map(ToString::to_string).collect(),
+        };
+        let proxy = CuttingProxy::start(target, counted, cut);
+        let replica = self.replica_at(&proxy.url()).await;
+        proxy.arm(passed);
+        call(&replica).await;
+        proxy.was_cut().await
+    }
+
+    /// Whether all that an import has prepared goes away by itself.
+    fn prepared_keys_expire(&self) -> bool {
+        let mut connection = self.redis.connection();
+        let keys: Vec<String> = ::redis::cmd("KEYS")
+            .arg(format!("{}:*}}:m:*", self.prefix))
+            .query(&mut connection)
+            .unwrap();
+        keys.iter().all(|key| {
+            let left: i64 = ::redis::cmd("PTTL")
+                .arg(key)
+                .query(&mut connection)
+                .unwrap();
+            // -2: it is gone already
+            left == -2 || (0..=60_000).contains(&left)
+        })
+    }
+}
+
+impl Replica {
+    /// The status and the body of an answer.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: &str,
+        key: Option<&str>,
+    ) -> (u16, String) {
+        let app = App::new()
+            .wrap(from_fn(envelope))
+            .configure(|config| self.0.configure(config));
+        let mut request = TestRequest::with_uri(path)
+            .method(method)
+            .insert_header(("authorization", "Bearer secret"));
+        if let Some(key) = key {
+            request = request.insert_header(("idempotency-key", key));
+        }
+        if !body.is_empty() {
+            let json = ("content-type", "application/json");
+            request = request.insert_header(json).set_payload(body.to_owned());
+        }
+        let response = call_service(&init_service(app).await, request.to_request()).await;
+        let status = response.status().as_u16();
+        let Ok(body) = to_bytes(response.into_body()).await else {
+            panic!("the body should come")
+        };
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    async fn ok(&self, method: Method, path: &str, body: &str) -> String {
+        let (status, body) = self.send(method, path, body, None).await;
+        assert!((200..300).contains(&status), "{path}: {status} {body}");
+        body
+    }
+
+    /// A thread with something of every kind.
+    async fn create(&self) -> String {
+        let state = json!({"list": vec!["x".repeat(100); 100], "k": 1});
+        let body = json!({"owner": OWNER, "state": state, "metadata": {"a": 1}}).to_string();
+        let thread = self.ok(Method::POST, "/v1/threads", &body).await;
+        let id = id_of(&thread);
+        let path = |below: &str| format!("/v1/threads/{id}/{below}");
+        for _ in 0..2 {
+            self.ok(Method::POST, &path("checkpoints"), "{}").await;
+        }
+        let items = (1..4).map(|number| json!({"id": number.to_string(), "value": number}));
+        let items = json!({"items": items.collect::<Vec<_>>()}).to_string();
+        self.ok(Method::POST, &path("history"), &items).await;
+        self.ok(Method::DELETE, &path("history/2"), "").await;
+        id
+    }
+
+    async fn exists(&self, id: &str) -> bool {
+        let thread = self.ok(Method::GET, &format!("/v1/threads/{id}"), "").await;
+        value(&thread)["exists"] == true
+    }
+
+    /// All that a thread has, except its id and the times of use.
+    async fn content(&self, id: &str) -> String {
+        let path = format!("/v1/threads/{id}/export");
+        content(&self.ok(Method::GET, &path, "").await, id)
+    }
+
+    /// The ids of the threads of the owner, which are as many as are counted.
+    async fn owned(&self) -> Vec<String> {
+        let path = format!("/v1/threads?owner={OWNER}");
+        let listed = value(&self.ok(Method::GET, &path, "").await);
+        let ids = listed["threads"].as_array().unwrap().iter();
+        let ids: Vec<_> = ids
+            .map(|thread| thread["id"].as_str().unwrap().to_owned())
+            .collect();
+        let counted = self
+            .ok(Method::GET, &format!("/v1/owners/{OWNER}"), "")
+            .await;
+        assert_eq!(value(&counted)["threads"], ids.len());
+        ids
+    }
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn id_of(thread: &str) -> String {
+    value(thread)["id"].as_str().unwrap().to_owned()
+}
+
+fn content(document: &str, id: &str) -> String {
+    let (before, rest) = document.split_once(r#","expires_at":""#).unwrap();
+    let (_, after) = rest.split_once('"').unwrap();
+    format!("{before}{after}").replace(id, "the thread")
+}
+
+/// Each change, and whether Redis makes it before its client is killed.
+fn cuts() -> impl Iterator<Item = (u64, Cut)> {
+    (0..MOST).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
+}
+
+#[tokio::test]
+async fn a_thread_has_one_id_wherever_its_rotation_is_killed() {
+    for cut in cuts() {
+        let place = Place::new();
+        let other = place.replica().await;
+        let id = other.create().await;
+        let content = other.content(&id).await;
+        let path = format!("/v1/threads/{id}/rotate");
+        let rotate =
+            async |replica: &Replica| replica.send(Method::POST, &path, "", Some("rotate")).await;
+
+        let was_killed = place
+            .call_and_kill(&[&id], cut, async |replica| drop(rotate(replica).await))
+            .await;
+
+        let owned = other.owned().await;
+        assert_eq!(owned.len(), 1, "{cut:?}");
+        assert_eq!(other.exists(&id).await, owned[0] == id);
+        assert_eq!(other.content(&owned[0]).await, content);
+        let (status, rotated) = rotate(&other).await;
+        assert_eq!(status, 200, "{cut:?} {rotated}");
+        let new = id_of(&rotated);
+        assert_ne!(new, id);
+        assert_eq!(other.owned().await, [new.clone()]);
+        assert_eq!(other.content(&new).await, content);
+        let state = format!("/v1/threads/{id}/state/k");
+        let (status, late) = other.send(Method::PUT, &state, "2", None).await;
+        assert_eq!(status, 410, "{late}");
+        if !was_killed {
+            return;
+        }
+    }
+    panic!("it makes no end of changes");
+}
+
+#[tokio::test]
+async fn a_thread_is_there_whole_or_not_at_all_wherever_its_import_is_killed() {
+    for cut in cuts() {
+        let place = Place::new();
+        let other = place.replica().await;
+        let source = other.create().await;
+        let path = format!("/v1/threads/{source}");
+        let document = other.ok(Method::GET, &format!("{path}/export"), "").await;
+        other.ok(Method::DELETE, &path, "").await;
+        let id = new_id();
+        let document = document.replace(&source, &id);
+        let import = async |replica: &Replica| {
+            let path = "/v1/threads/import";
+            replica
+                .send(Method::POST, path, &document, Some("import"))
+                .await
+        };
+
+        let was_killed = place
+            .call_and_kill(&[&id, "}:m:"], cut, async |replica| {
+                drop(import(replica).await);
+            })
+            .await;
+
+        let owned = other.owned().await;
+        assert_eq!(other.exists(&id).await, owned == [id.clone()], "{cut:?}");
+        if !owned.is_empty() {
+            assert_eq!(other.content(&id).await, content(&document, &id));
+        }
+        assert!(place.prepared_keys_expire(), "{cut:?}");
+        let (status, imported) = import(&other).await;
+        assert_eq!(status, 201, "{cut:?} {imported}");
+        assert_eq!(other.content(&id).await, content(&document, &id));
+        assert_eq!(other.owned().await, [id]);
+        if !was_killed {
+            return;
+        }
+    }
+    panic!("it makes no end of changes");
+}
+
+#[tokio::test]
+async fn a_thread_is_replaced_whole_or_stays_wherever_an_import_is_killed() {
+    for cut in cuts() {
+        let place = Place::new();
+        let other = place.replica().await;
+        let id = other.create().await;
+        let path = format!("/v1/threads/{id}");
+        let document = other.ok(Method::GET, &format!("{path}/export"), "").await;
+        let later = json!({"later": 1}).to_string();
+        other
+            .ok(Method::PUT, &format!("{path}/state"), &later)
+            .await;
+        other
+            .ok(Method::DELETE, &format!("{path}/checkpoints/1"), "")
+            .await;
+        let before = other.content(&id).await;
+        let import = async |replica: &Replica| {
+            let path = "/v1/threads/import?if_exists=replace";
+            replica
+                .send(Method::POST, path, &document, Some("import"))
+                .await
+        };
+
+        let was_killed = place
+            .call_and_kill(&[&id, "}:m:"], cut, async |replica| {
+                drop(import(replica).await);
+            })
+            .await;
+
+        let found = other.content(&id).await;
+        let after = content(&document, &id);
+        assert!(found == before || found == after, "{cut:?} {found}");
+        assert_eq!(other.owned().await, [id.clone()]);
+        let (status, imported) = import(&other).await;
+        assert_eq!(status, 201, "{cut:?} {imported}");
+        assert_eq!(other.content(&id).await, after);
+        assert_eq!(other.owned().await, [id]);
+        if !was_killed {
+            return;
+        }
+    }
+    panic!("it makes no end of changes");
+}

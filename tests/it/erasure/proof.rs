@@ -1,0 +1,385 @@
+//! The proof of an erasure: marks that are planted wherever the content of a thread can go, are found in the dump of a
+//! Redis before, and in no form after.
+
+use std::fs;
+use std::iter;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::Method;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use memchr::memmem::find;
+use serde_json::{Value, json};
+use threadkeep::domain::{Owner, OwnerChange, Policy, Write};
+use threadkeep::store::Clock;
+
+use super::Replica;
+use crate::conformance::room::{self, redis_on};
+use crate::support::receiver::{Mood, Receiver};
+use crate::support::redis::RedisServer;
+use crate::support::until;
+
+const OWNER: &str = "owner-to-erase";
+/// The marks, each with a kind of key that it goes to: those of a thread's life, of its checkpoints, of its scope, of the
+/// answers of both, of archives and their scopes, of the log, and of a consumer.
+const PLANTED: [(&str, &str); 34] = [
+    (OWNER, "}:t:"),
+    ("mark-key-name", "}:t:"),
+    ("mark-state", "}:t:"),
+    ("mark-element", "}:t:"),
+    ("mark-long-array", "}:t:"),
+    ("mark-metadata", "}:t:"),
+    ("mark-checkpoint-name", "}:p:"),
+    ("mark-checkpoint-state", "}:p:"),
+    ("mark-metadata", "}:p:"),
+    ("mark-scope-key", "}:k:"),
+    ("mark-scope-value", "}:k:"),
+    ("mark-task", "}:k:"),
+    ("mark-tool-value", "}:k:"),
+    ("mark-item-id", "}:y:"),
+    ("mark-item-value", "}:y:"),
+    (OWNER, "}:i:"),
+    ("mark-metadata", "}:i:"),
+    ("mark-popped", "}:i:"),
+    ("mark-item-id", "}:z:"),
+    ("mark-appended-id", "}:z:"),
+    ("mark-appended-value", "}:y:"),
+    ("mark-taken", "}:j:"),
+    ("mark-moved-metadata", "}:i:"),
+    ("mark-moved-key", "}:e"),
+    ("mark-moved-key", "}:t:"),
+    ("mark-changed-key", "}:e"),
+    ("mark-scope-key", "}:e"),
+    ("mark-archived", "}:a:"),
+    ("mark-earlier-life", "}:a:"),
+    ("mark-archived-item", "}:y:"),
+    ("mark-changed-key", "}:parked"),
+    ("mark-moved-key", "}:pending"),
+    ("mark-pending-key", "}:pending"),
+    (OWNER, "}:a:"),
+];
+
+/// A Redis that can be dumped as it is.
+struct Dumped(Arc<RedisServer>);
+
+impl Dumped {
+    fn start() -> Self {
+        let options = ["--rdbcompression", "no"];
+        Self(Arc::new(RedisServer::start_with(&options)))
+    }
+
+    /// All that it has on disk, keys and values of each type.
+    fn dump(&self) -> Vec<u8> {
+        self.0.call(&["SAVE"]);
+        fs::read(self.0.dir().join("dump.rdb")).unwrap()
+    }
+
+    /// The names and serialized values of the keys of a kind.
+    fn values(&self, kind: &str) -> Vec<Vec<u8>> {
+        let mut connection = self.0.connection();
+        let keys = self.0.keys();
+        let of_kind = keys.iter().filter(|key| key.contains(kind));
+        let dump = |key: &String| {
+            let value: Option<Vec<u8>> =
+                redis::cmd("DUMP").arg(key).query(&mut connection).unwrap();
+            [key.as_bytes(), &value.unwrap_or_default()].concat()
+        };
+        of_kind.map(dump).collect()
+    }
+
+    fn holds(&self, mark: &str, kind: &str) -> bool {
+        let values = self.values(kind);
+        values
+            .iter()
+            .any(|value| find(value, mark.as_bytes()).is_some())
+    }
+}
+
+/// The text as it is, in hex, and in base64 wherever it begins.
+fn forms(text: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![
+        text.as_bytes().to_vec(),
+        hex::encode(text).into_bytes(),
+        hex::encode_upper(text).into_bytes(),
+    ];
+    for shift in 0..3 {
+        let shifted = ["x".repeat(shift).as_bytes(), text.as_bytes()].concat();
+        let encoded = STANDARD_NO_PAD.encode(&shifted);
+        // the first and last characters depend on what is around it
+        let start = [0, 2, 3][shift];
+        let end = encoded.len() - usize::from(!shifted.len().is_multiple_of(3));
+        forms.push(encoded.as_bytes()[start..end].to_vec());
+    }
+    forms
+}
+
+fn text(value: &str) -> Value {
+    value.into()
+}
+
+/// Writes to a thread and its scope wherever something can be written.
+async fn fill(replica: &Replica, id: &str) {
+    let thread = format!("/v1/threads/{id}");
+    let scope = format!("thread:{id}");
+    let long: Vec<_> = (0..2_000).map(|_| text("mark-long-array")).collect();
+    let sets = json!({"operations": [
+        {"op": "set", "key": "mark-key-name", "value": "mark-state"},
+        {"op": "set", "key": "list", "value": ["mark-element", "mark-popped"]},
+        {"op": "set", "key": "long", "value": long},
+    ]});
+    let path = format!("{thread}/state");
+    replica.ok(Method::PATCH, &path, &sets).await;
+    let append = json!({"operations": [
+        {"op": "append", "id": "mark-appended-id", "value": "mark-appended-value"},
+        {"op": "append", "value": "mark-taken"},
+    ]});
+    once(replica, Method::PATCH, &path, &append, "append").await;
+    let take = json!({"count": 1});
+    let history = format!("{thread}/history");
+    let taken = format!("{history}/take");
+    once(replica, Method::POST, &taken, &take, "take").await;
+    let pop = json!({"operations": [{"op": "pop", "key": "list"}]});
+    once(replica, Method::PATCH, &path, &pop, "pop").await;
+    let item = json!({"id": "mark-item-id", "value": "mark-item-value"});
+    once(replica, Method::POST, &history, &item, "add").await;
+    for (path, body) in [
+        (
+            "/v1/scopes/kv/set",
+            json!({"scope": scope, "key": "mark-scope-key", "value": "mark-scope-value"}),
+        ),
+        (
+            "/v1/scopes/tasks/set",
+            json!({"scope": scope, "tasks": [{"content": "mark-task", "status": "pending"}]}),
+        ),
+        (
+            "/v1/tools/kv_write",
+            json!({"scope": scope, "arguments": {"key": "b", "value": "mark-tool-value"}}),
+        ),
+    ] {
+        replica.ok(Method::POST, path, &body).await;
+        once(replica, Method::POST, path, &body, path).await;
+    }
+    save(replica, id).await;
+}
+
+/// Saves a checkpoint of a state that the thread no longer has.
+async fn save(replica: &Replica, id: &str) {
+    set(replica, id, "k", "mark-checkpoint-state").await;
+    let path = format!("/v1/threads/{id}/checkpoints");
+    let name = json!({"name": "mark-checkpoint-name"});
+    let saved = once(replica, Method::POST, &path, &name, "save").await;
+    set(replica, id, "k", "1").await;
+    let path = format!("{path}/{}/restore", saved["checkpoint"]);
+    once(replica, Method::POST, &path, &Value::Null, "restore").await;
+    set(replica, id, "k", "1").await;
+}
+
+/// A thread that has had two more ids, one of them before it had an owner; all of them, the present one last.
+async fn moved(replica: &Replica) -> [String; 3] {
+    let new = json!({"metadata": {"m": "mark-moved-metadata"}, "state": {"mark-moved-key": 1}});
+    let made = once(replica, Method::POST, "/v1/threads", &new, "visitor").await;
+    let first = id_of(&made);
+    let second = rotate(replica, &first).await;
+    give(replica, &second, OWNER).await;
+    let third = rotate(replica, &second).await;
+    [first, second, third]
+}
+
+/// A thread that another owner got.
+async fn passed_on(replica: &Replica) -> String {
+    let new = json!({"owner": OWNER});
+    let made = once(replica, Method::POST, "/v1/threads", &new, "pass-on").await;
+    let moved = rotate(replica, &id_of(&made)).await;
+    give(replica, &moved, "another-owner").await;
+    rotate(replica, &moved).await
+}
+
+fn id_of(thread: &Value) -> String {
+    thread["id"].as_str().unwrap().to_owned()
+}
+
+async fn give(replica: &Replica, id: &str, owner: &str) {
+    let path = format!("/v1/threads/{id}");
+    let owner = json!({"owner": owner});
+    once(replica, Method::PATCH, &path, &owner, "give").await;
+}
+
+async fn rotate(replica: &Replica, id: &str) -> String {
+    let path = format!("/v1/threads/{id}/rotate");
+    let key = format!("rotate-{id}");
+    id_of(&once(replica, Method::POST, &path, &Value::Null, &key).await)
+}
+
+/// The answer to a request with that idempotency key, which is remembered.
+async fn once(replica: &Replica, method: Method, path: &str, body: &Value, key: &str) -> Value {
+    let (status, answer) = replica.send_once(method, path, body, Some(key)).await;
+    assert!(status < 300, "{path}: {status} {answer}");
+    answer
+}
+
+async fn set(replica: &Replica, id: &str, key: &str, value: &str) {
+    let path = format!("/v1/threads/{id}/state/{key}");
+    replica.ok(Method::PUT, &path, &text(value)).await;
+}
+
+async fn end(replica: &Replica, id: &str) {
+    let path = format!("/v1/threads/{id}");
+    replica.ok(Method::DELETE, &path, &Value::Null).await;
+}
+
+#[tokio::test]
+async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
+    let redis = Dumped::start();
+    let clock = Clock::system();
+    let room = redis_on(Arc::clone(&redis.0), clock.clone()).await;
+    let receiver = Receiver::start().await;
+    receiver.set("/a", Mood::Failing(500));
+    // this one gives events up at once
+    let first = Replica::start(&room, Duration::ZERO);
+    let hook = json!({"url": receiver.url("/a"), "events": [
+        "thread.created", "thread.updated", "thread.destroyed", "thread.rotated", "kv_updated",
+        "task_list_updated", "history.appended",
+    ]});
+    first.ok(Method::POST, "/v1/webhooks", &hook).await;
+    let new = json!({"owner": OWNER, "metadata": {"m": "mark-metadata"}});
+    let created = once(&first, Method::POST, "/v1/threads", &new, "create").await;
+    let living = created["id"].as_str().unwrap();
+    fill(&first, living).await;
+    // a change is logged once the consumer has asked for changes
+    until(async || {
+        set(&first, living, "mark-changed-key", "1").await;
+        redis.holds("mark-changed-key", "}:parked")
+    })
+    .await;
+    fill(&first, living).await;
+    first.events.shutdown().await;
+    // and this one tries again for a day
+    let replica = Replica::start(&room, Duration::from_secs(86_400));
+    set(&replica, living, "mark-pending-key", "1").await;
+    until(async || redis.holds("mark-pending-key", "}:pending")).await;
+
+    let archived = replica.create(OWNER).await;
+    set(&replica, &archived, "k", "mark-earlier-life").await;
+    end(&replica, &archived).await;
+    clock.advance(Duration::from_secs(120));
+    let again = json!({"id": archived, "owner": OWNER, "state": {"k": "mark-archived"}});
+    replica.ok(Method::POST, "/v1/threads", &again).await;
+    let item = json!({"id": "a", "value": "mark-archived-item"});
+    let path = format!("/v1/threads/{archived}/history");
+    replica.ok(Method::POST, &path, &item).await;
+    end(&replica, &archived).await;
+    let restored = replica.create(OWNER).await;
+    set(&replica, &restored, "k", "mark-restored").await;
+    end(&replica, &restored).await;
+    let path = format!("/v1/archives/{restored}/restore");
+    replica.ok(Method::POST, &path, &Value::Null).await;
+    let moved = moved(&replica).await;
+    let passed_on = passed_on(&replica).await;
+    let other = replica.create("another-owner").await;
+    set(&replica, &other, "mark-of-another", "mark-of-another").await;
+
+    until(async || redis.holds("mark-moved-key", "}:pending")).await;
+    for (mark, kind) in PLANTED {
+        assert!(redis.holds(mark, kind), "{mark} is not in {kind}");
+    }
+    let before = redis.dump();
+    let marks = PLANTED.map(|(mark, _)| mark);
+    for mark in marks.iter().chain(&["mark-restored"]) {
+        assert!(find(&before, mark.as_bytes()).is_some(), "{mark}");
+    }
+
+    let erased = replica.erase(OWNER).await;
+
+    assert_eq!(erased["threads"], 3, "{erased}");
+    assert_eq!(erased["archives"], 2, "{erased}");
+    let assert_clean = |dump: &[u8]| {
+        for mark in marks.iter().chain(&["mark-restored"]) {
+            for form in forms(mark) {
+                assert!(find(dump, &form).is_none(), "{mark} is left");
+            }
+        }
+        assert!(find(dump, b"mark-of-another").is_some());
+    };
+    assert_clean(&redis.dump());
+    // nor do consumers bring anything back, whatever they had read
+    receiver.set("/a", Mood::Well);
+    set(&replica, &other, "k", "1").await;
+    let path = "/v1/webhooks";
+    let hooks = replica.ok(Method::GET, path, &Value::Null).await;
+    let hook = hooks["webhooks"][0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/webhooks/{hook}/replay");
+    replica.ok(Method::POST, &path, &Value::Null).await;
+    until(async || {
+        let taken = receiver.taken("/a");
+        let has = |id: &str| taken.iter().any(|delivery| delivery.words().contains(id));
+        has(&other) && has(living)
+    })
+    .await;
+    let path = format!("/v1/threads/{passed_on}");
+    let thread = replica.ok(Method::GET, &path, &Value::Null).await;
+    assert_eq!(thread["owner"], "another-owner");
+    replica.events.shutdown().await;
+    assert_clean(&redis.dump());
+    for delivery in receiver.taken("/a") {
+        let body = String::from_utf8(delivery.body.to_vec()).unwrap();
+        assert!(!body.contains(OWNER), "{body}");
+        let its = [living, &archived, &restored].into_iter();
+        let is_its = its
+            .chain(moved.iter().map(String::as_str))
+            .any(|id| body.contains(id));
+        assert!(!is_its || !body.contains("mark-"), "{body}");
+    }
+}
+
+/// Events that were trimmed leave their bytes in a block that has later ones too.
+#[tokio::test]
+async fn nor_has_it_any_of_events_that_have_left_the_log() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let redis = Dumped::start();
+    let room = redis_on(Arc::clone(&redis.0), Clock::system()).await;
+    let policy = Policy {
+        ttl: 30 * DAY,
+        ..Policy::THREAD
+    };
+    let thread = room.subject_under(policy);
+    let owner = Owner::new(OWNER).unwrap();
+    let operations = [room::set("mark-trimmed", "1"), room::set("k", "1")];
+    let create = Write {
+        operations: &operations,
+        owner: OwnerChange::Set(&owner),
+        ..thread.blank()
+    };
+    thread.write(&create).await.unwrap();
+    thread.merge(&[room::delete("mark-trimmed")]).await;
+    room.advance(2 * DAY);
+    let later = iter::repeat_with(|| room.subject())
+        .find(|later| room.bucket(later) == room.bucket(&thread))
+        .unwrap();
+    later.merge(&[room::set("k", "1")]).await;
+    room.tidy().await;
+    assert!(room.events(&thread).await.is_empty());
+    assert!(find(&redis.dump(), b"mark-trimmed").is_some());
+
+    Replica::start(&room, DAY).erase(OWNER).await;
+
+    assert!(find(&redis.dump(), b"mark-trimmed").is_none());
+    assert_eq!(room.events(&later).await.len(), 1);
+}
+
+#[test]
+fn every_form_of_a_text_is_recognized() {
+    for around in ["", "a", "ab", "abc"] {
+        let text = format!("{around}mark{around}");
+        for encoded in [
+            text.clone(),
+            hex::encode(&text),
+            hex::encode_upper(&text),
+            STANDARD_NO_PAD.encode(&text),
+        ] {
+            let known = forms("mark");
+            let is_known = |form: &Vec<u8>| find(encoded.as_bytes(), form).is_some();
+            assert!(known.iter().any(is_known), "{encoded}");
+        }
+    }
+}
