@@ -1,9 +1,11 @@
 #!/bin/sh
 # Tests the adapters of the TypeScript package with the frameworks that they are for: the published suites of these, and
-# suites of our own with two processes and with faults. Prints a line with the counts of each suite.
+# suites of our own with two processes and with faults. Prints a line with the counts of each suite. Also checks the
+# package as a whole.
 #
 #   tests/typescript-adapters.sh                the embedded store
 #   tests/typescript-adapters.sh redis          two replicas over a redis-server that it starts
+#   tests/typescript-adapters.sh redis long     with more writes in the tests of two processes
 #   tests/typescript-adapters.sh redis PART...  only test files whose path has one of these in it
 #
 # Needs node (20.19 or later) and npm; the frameworks (600 MB) are installed below target/.
@@ -16,6 +18,13 @@ cd "$(dirname "$0")/.."
 package=clients/typescript
 frameworks=$PWD/target/npm/threadkeep-frameworks
 installed=$frameworks/node_modules/threadkeep
+store=${1:-memory}
+[ $# -eq 0 ] || shift
+long=
+if [ "${1:-}" = long ]; then
+    long=1
+    shift
+fi
 
 fill_frameworks() {
     if ! cmp -s $package/tests/frameworks/package-lock.json "$frameworks/installed.json"; then
@@ -30,16 +39,23 @@ fill_frameworks() {
 fill_package() {
     rm -rf "$installed" "$frameworks/adapters"
     mkdir -p "$installed"
-    "$frameworks/node_modules/.bin/tsc" -p $package/tsconfig.adapters.json --outDir "$installed/dist"
-    cp -R $package/package.json $package/docs "$installed"
+    "$frameworks/node_modules/.bin/tsc" -p $package/tsconfig.all.json --outDir "$installed/dist"
+    for file in package.json README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs src; do
+        cp -R "$package/$file" "$installed"
+    done
     cp -R $package/tests/adapters "$frameworks/adapters"
 }
 
 locked fill_frameworks
 locked fill_package
 
-store=${1:-memory}
-[ $# -eq 0 ] || shift
+if [ $# -eq 0 ]; then
+    # an entry point whose types import a framework is for those who have it
+    archive=$dir/$(cd "$installed" && npm pack --silent --pack-destination "$dir")
+    "$frameworks/node_modules/.bin/publint" run --strict "$archive"
+    "$frameworks/node_modules/.bin/attw" "$archive" --profile esm-only --quiet
+fi
+
 start_server "$store"
 if [ "$store" = redis ]; then
     start_replica
@@ -47,7 +63,8 @@ else
     replica_address=$address
 fi
 
-env ADAPTERS_STORE="$store" \
+# shellcheck disable=SC2154 # set by tests/server.sh
+env ADAPTERS_STORE="$store" ADAPTERS_LONG="$long" \
     ADAPTERS_SERVERS="http://$address,http://$replica_address" \
     ADAPTERS_API_KEY="$api_key" \
     NODE_NO_WARNINGS=1 NO_COLOR=1 \

@@ -46,7 +46,7 @@ interface StoredCheckpoint {
 }
 
 /** Keeps checkpoints as entries of one namespace for each thread. */
-export class ThreadkeepSaver extends BaseCheckpointSaver<number | string> {
+export class ThreadkeepSaver extends BaseCheckpointSaver {
   readonly #admin: Admin;
   readonly #prefix: string;
   readonly #idleTtlSeconds: number | undefined;
@@ -60,10 +60,9 @@ export class ThreadkeepSaver extends BaseCheckpointSaver<number | string> {
     this.#idleTtlSeconds = options.idleTtlSeconds;
   }
 
-  /** Two branches of a thread count alike, so a version ends with a random part. */
-  override getNextVersion(current: number | string | undefined): string {
-    const count = Number.parseInt(String(current ?? 0), 10) + 1;
-    return `${String(count).padStart(16, "0")}.${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+  /** Two branches of a thread count alike, so a version has a random fraction. Otherwise they would share values. */
+  override getNextVersion(current: number | undefined): number {
+    return Math.floor(current ?? 0) + 1 + Math.random();
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
