@@ -29,12 +29,15 @@ for (const [name, clientOf] of Object.entries(identities)) {
     test("a read, a write and a stream at once share the first visit", async () => {
       proxy.fault = () => ({ delayMs: Math.random() * 20 });
       const thread = clientOf().current();
-      const events = thread.events();
-      const [, receipt] = await Promise.all([thread.read(), thread.push("list", 1), events.next(), (async () => {
-        for (let index = 2; index < 30; index++) await thread.push("list", index);
-      })()]);
+      let opened = () => {};
+      const isOpen = new Promise<void>((resolve) => (opened = resolve));
+      const events = thread.events({ onOpen: opened });
+      const event = events.next();
+      const [, receipt] = await Promise.all([thread.read(), thread.push("list", 1), isOpen]);
       assert.equal(receipt.version, 1);
-      assert.equal((await thread.get("list")).length, 29);
+      await thread.push("list", 2);
+      assert.equal(((await event).value as { threadId: string }).threadId, thread.id);
+      assert.deepEqual(await thread.get("list"), [1, 2]);
       await events.return!();
     });
 

@@ -3,7 +3,7 @@ import { before, beforeEach, describe, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { createClient, type Thread } from "threadkeep";
 import { bundle, openPage, type Site, startBrowser, startSite } from "./support/browser.js";
-import { type Server, startServer, STORE } from "./support/server.js";
+import { API_KEY, type Server, startServer, STORE } from "./support/server.js";
 import { pause, until } from "./support/until.js";
 
 let server: Server;
@@ -268,6 +268,31 @@ describe("tabs", () => {
     await until("it is destroyed", async () => (await view(two)).status === "destroyed");
     await inPage(one, "page.thread.push('list', 2)");
     await shows(one, { list: [2] });
+  });
+});
+
+describe("useThreads", () => {
+  test("a user's conversations are listed, page by page, and again after a write", async () => {
+    const own = await startServer({ THREADKEEP_OWNER: "header", THREADKEEP_TRUSTED_PROXIES: "127.0.0.1", THREADKEEP_IDENTITY_HEADER: "x-user" });
+    const { url, proxy } = await startSite(own.url, await bundle("app.tsx"));
+    const backEnd = createClient({ baseUrl: own.url, apiKey: API_KEY });
+    for (const title of ["one", "two", "three"]) await backEnd.create({ owner: "ada", metadata: { title } });
+    const page = await openPage(context, url);
+    await page.evaluate((options) => (globalThis as any).page.start(options), { list: true, client: { headers: { "x-user": "ada" } } });
+    const list = () => inPage<any>(page, "({ ...page.list, titles: page.list?.threads.map(({ metadata }) => metadata.title ?? 'mine') })");
+    await until("the list is ready", async () => (await list()).status === "ready");
+    assert.deepEqual([(await list()).titles.length, (await list()).hasMore], [2, true]);
+    await inPage(page, "page.list.loadMore()");
+    assert.deepEqual((await list()).titles, ["three", "two", "one"]);
+    await inPage(page, "page.thread.push('list', 1)");
+    await until("the new one is there", async () => (await list()).titles[0] === "mine");
+    const { threads } = await backEnd.threads({ owner: "ada" });
+    await backEnd.thread(threads.find(({ metadata }) => metadata["title"] === "two")!.id).destroy();
+    await inPage(page, "page.list.refresh()");
+    assert.deepEqual((await list()).titles, ["mine", "three", "one"]);
+    proxy.fault = () => ({ status: 403 });
+    await inPage(page, "page.list.refresh()");
+    assert.equal((await list()).status, "error");
   });
 });
 

@@ -15,11 +15,11 @@ export interface Transfer {
   exportAll(
     o?: CallOptions & { owner?: string | undefined; cursor?: string | undefined },
   ): AsyncIterableIterator<string>;
-  /** Without `ifExists`, a thread that exists is a conflict. `skip` returns undefined. */
+  /** Returns the thread. Without `ifExists`, one that exists is a conflict. */
   import(
     document: string,
     o?: CallOptions & { ifExists?: "replace" | "skip" | undefined },
-  ): Promise<ThreadInfo | undefined>;
+  ): Promise<ThreadInfo>;
 }
 
 export const transferOf = (requests: Requests): Transfer => ({
@@ -44,8 +44,7 @@ export const transferOf = (requests: Requests): Transfer => ({
   async import(document, { ifExists, ...options } = {}) {
     const query = { if_exists: ifExists };
     const request = { method: "POST", path: "/v1/threads/import", query, body: document, options, once: !ifExists };
-    const { body } = await requests.sending.json<object | "">(request);
-    return body && "id" in body ? camel<ThreadInfo>(body) : undefined;
+    return camel((await requests.sending.json<object>(request)).body);
   },
 });
 

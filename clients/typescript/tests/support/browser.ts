@@ -16,7 +16,7 @@ after(async () => {
 export async function startBrowser(): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox"],
+    args: ["--no-sandbox", "--renderer-process-limit=8"],
   });
   closing.push(() => browser.close());
   return browser;
@@ -32,6 +32,7 @@ export async function bundle(name: string): Promise<string> {
     globalName: "unused",
     target: "es2022",
     jsx: "automatic",
+    tsconfigRaw: "{}",
     define: { "process.env.NODE_ENV": '"development"' },
     logLevel: "error",
   });
