@@ -50,7 +50,7 @@ locked fill_frameworks
 locked fill_package
 
 if [ $# -eq 0 ]; then
-    # an entry point whose types import a framework is for those who have it
+    # as published
     archive=$dir/$(cd "$installed" && npm pack --silent --pack-destination "$dir")
     "$frameworks/node_modules/.bin/publint" run --strict "$archive"
     "$frameworks/node_modules/.bin/attw" "$archive" --profile esm-only --quiet

@@ -1,10 +1,11 @@
 // The promises of every adapter: two processes lose nothing, a retry duplicates nothing, data that does not fit is an error
 // and changes nothing, and an unavailable server is an error.
 
+import { threadIdFor } from "threadkeep";
 import { describe, expect, it } from "vitest";
 import { inTwoProcesses } from "./support/processes.mjs";
 import { firstWrite, startProxy } from "./support/proxy.mjs";
-import { isLong, options, servers, unique } from "./support/servers.mjs";
+import { client, isLong, options, servers, unique } from "./support/servers.mjs";
 
 /** Appends twice, and the first write fails. */
 async function appendTwice(open, fault, more) {
@@ -79,4 +80,23 @@ describe.each(adapters)("%s", async (adapter) => {
 
     proxy.stop();
   });
+});
+
+/** The adapters whose conversations are threads, with the prefixes of these. */
+const prefixes = { agentkit: "agentkit", ai: "ai", "express-session": "sess", "openai-agents": "openai-agents" };
+
+it.each(Object.entries(prefixes))("%s does not bring back a conversation that has ended", async (adapter, prefix) => {
+  const { open } = await import(`./support/adapters/${adapter}.mjs`);
+  const name = unique("ended");
+  const list = open(options(), name);
+  await list.append("a");
+  const thread = client(1).thread(await threadIdFor(name, prefix));
+  await thread.destroy();
+
+  // a new session of express-session counts as saved, and is gone
+  const outcome = await list.append("late").catch((error) => error.code);
+
+  expect(outcome).toBe(adapter === "express-session" ? undefined : "thread_destroyed");
+  expect(await open(options(), name).items()).toEqual([]);
+  expect(await thread.info()).toMatchObject({ exists: false });
 });
