@@ -11,6 +11,7 @@ import type { Thread } from "../../types/thread.js";
 import { Changes, type Values, valuesOf } from "./changes.js";
 
 const MIN_TTL_SECONDS = 60;
+const MAX_TTL_SECONDS = 946_080_000;
 
 export type ThreadkeepStoreOptions = ClientSource & {
   /** Sets the sessions of this application apart. Default: "sess". */
@@ -73,12 +74,12 @@ export class ThreadkeepStore extends session.Store {
   }
 
   async #save(sid: string, data: SessionData): Promise<void> {
-    if (isOver(data)) return this.#destroy(sid);
-    const thread = await this.#thread(sid);
     const mine = valuesOf(data);
+    if (isOver(data)) return this.#destroy(sid);
     const given = this.#given.get(data);
+    const thread = await this.#thread(sid);
     await unlessEnded(async () => {
-      if (!given && (await this.#create(thread.id!, mine))) return;
+      if (!given && (await this.#create(thread.id!, mine, data))) return;
       // express-session gives a new session to this request alone, so all of it is new
       const known = given ?? (data instanceof session.Session ? {} : undefined);
       await this.#merge(thread, new Changes(known, mine), data);
@@ -88,9 +89,11 @@ export class ThreadkeepStore extends session.Store {
   }
 
   /** Returns false if there is such a session already. */
-  async #create(id: string, state: Values): Promise<boolean> {
+  async #create(id: string, state: Values, data: SessionData): Promise<boolean> {
+    const init = { id, state, ttlSeconds: this.#lifetime(state) };
     try {
-      await this.#client.create({ id, state, ttlSeconds: this.#lifetime(state) });
+      await this.#client.create(init, { idempotencyKey: this.#keyOf(data, JSON.stringify(init)) });
+      this.#attempts.delete(data);
       return true;
     } catch (error) {
       if (error instanceof ThreadkeepError && error.code === "thread_exists") return false;
@@ -151,7 +154,8 @@ export class ThreadkeepStore extends session.Store {
   #lifetime({ cookie }: Values): number {
     const { originalMaxAge, expires } = (cookie ?? {}) as { originalMaxAge?: number | null; expires?: string | null };
     const ms = originalMaxAge ?? (expires ? Date.parse(expires) - Date.now() : undefined);
-    return ms === undefined || Number.isNaN(ms) ? this.#ttlSeconds : Math.max(MIN_TTL_SECONDS, Math.ceil(ms / 1_000));
+    if (ms === undefined || Number.isNaN(ms)) return this.#ttlSeconds;
+    return Math.min(MAX_TTL_SECONDS, Math.max(MIN_TTL_SECONDS, Math.ceil(ms / 1_000)));
   }
 
   #answer<T>(result: Promise<T>, callback: Callback<T>): void {

@@ -3,18 +3,25 @@ import type { AgentInputItem } from "@openai/agents";
 /** An item as JSON. */
 export type Item = { [key: string]: any };
 
-/** The only member of an object that stands for bytes, which JSON cannot express. */
+/** The only member of an object that stands for bytes, or, with an array, for an object that looks like that. */
 const BYTES = "$bytes";
 
 export const encode = (item: AgentInputItem): Item =>
-  map(item, (value) => (value instanceof Uint8Array ? { [BYTES]: base64(value) } : undefined)) as Item;
+  map(item, (value) => {
+    if (value instanceof Uint8Array) return { [BYTES]: base64(value) };
+    return hasOnlyBytes(value) ? { [BYTES]: [encode(value[BYTES])] } : undefined;
+  }) as Item;
 
 export const decode = (item: Item): AgentInputItem =>
   map(item, (value) => {
-    const { [BYTES]: text, ...rest } = value as Item;
-    if (typeof text !== "string" || Object.keys(rest).length) return undefined;
-    return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    if (!hasOnlyBytes(value)) return undefined;
+    const { [BYTES]: content } = value;
+    if (Array.isArray(content)) return { [BYTES]: decode(content[0]) };
+    return Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
   }) as AgentInputItem;
+
+const hasOnlyBytes = (value: object): value is { [BYTES]: any } =>
+  Object.hasOwn(value, BYTES) && Object.keys(value).length === 1;
 
 /** JSON with the members of objects in order, so that equal values have equal texts. */
 export function canonical(value: unknown): string {

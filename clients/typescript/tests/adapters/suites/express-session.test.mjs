@@ -157,6 +157,22 @@ describe("the store", () => {
     expect((await get(sid)).a).toEqual(["once"]);
   });
 
+  it("creates again what a failed attempt may have created, once", async () => {
+    sid = unique("again");
+    let failing = true;
+    const proxy = await startProxy(servers[0], ({ method }) => (failing && method === "POST" ? "lose" : undefined));
+    stops.push(proxy.stop);
+    const through = new ThreadkeepStore({ ...options(), baseUrl: proxy.url, attempts: 1 });
+    const created = through.createSession({ sessionID: sid, sessionStore: through }, { cookie: cookie(), a: ["once"] });
+    const save = () => promisify(through.set.bind(through))(sid, created);
+
+    await expect(save()).rejects.toMatchObject({ code: "connection" });
+    failing = false;
+    await save();
+
+    expect((await get(sid)).a).toEqual(["once"]);
+  });
+
   it("does not bring back a session that has ended, however late", async () => {
     sid = unique("ended");
     await set(sid, { cookie: cookie(), a: 1 });

@@ -89,7 +89,8 @@ const cases = {
 
   async "bytes and unknown members"(session) {
     const image = { type: "image", image: { data: new Uint8Array([0, 255, 10]), mediaType: "image/png" } };
-    await session.addItems([{ type: "function_call_result", callId: "c", name: "add", status: "completed", output: image, x: { $bytes: "a", y: 1 } }]);
+    const odd = [{ $bytes: "a", y: 1 }, { $bytes: "?" }, { $bytes: [{ $bytes: new Uint8Array([1]) }] }, { $bytes: null }];
+    await session.addItems([{ type: "function_call_result", callId: "c", name: "add", status: "completed", output: image, odd }]);
   },
 
   async "a function call that is replaced"(session) {
