@@ -39,7 +39,10 @@ fill_frameworks() {
 fill_package() {
     rm -rf "$installed" "$frameworks/adapters"
     mkdir -p "$installed"
-    "$frameworks/node_modules/.bin/tsc" -p $package/tsconfig.all.json --outDir "$installed/dist"
+    tsc="$frameworks/node_modules/.bin/tsc -p $package/tsconfig.all.json --outDir $installed/dist"
+    $tsc
+    # the declarations have the comments; the code need not
+    $tsc --noCheck --removeComments --declaration false --declarationMap false
     for file in package.json README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs src; do
         cp -R "$package/$file" "$installed"
     done
@@ -54,6 +57,9 @@ if [ $# -eq 0 ]; then
     archive=$dir/$(cd "$installed" && npm pack --silent --pack-destination "$dir")
     "$frameworks/node_modules/.bin/publint" run --strict "$archive"
     "$frameworks/node_modules/.bin/attw" "$archive" --profile esm-only --quiet
+    bytes=$(tar -xOzf "$archive" | wc -c)
+    echo "the package unpacks to $bytes bytes"
+    [ "$bytes" -lt 600000 ]
 fi
 
 start_server "$store"

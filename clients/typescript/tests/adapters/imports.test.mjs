@@ -13,7 +13,7 @@ function packagesOf(file, seen = new Set()) {
   if (seen.has(file)) return new Set();
   seen.add(file);
   const packages = new Set();
-  for (const [, name] of readFileSync(file, "utf8").matchAll(/^(?:import|export)\b[^"';]*(?:from )?"([^"]+)";/gms)) {
+  for (const [, name] of readFileSync(file, "utf8").matchAll(/^(?:import |(?:import|export) [\w\s{},*$]+ from )"([^"]+)";/gm)) {
     if (!name.startsWith(".")) packages.add(name);
     else for (const found of packagesOf(join(dirname(file), name), seen)) packages.add(found);
   }

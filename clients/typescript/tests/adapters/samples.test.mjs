@@ -38,7 +38,7 @@ it("has examples that compile", async () => {
   const run = promisify(execFile)(process.execPath, [tsc, "-p", fileURLToPath(folder)]);
   const { stdout } = await run.catch((error) => error);
   expect(stdout).toBe("");
-}, 180_000);
+}, 600_000);
 
 it.each(samples.filter(({ title }) => title !== "AgentKit").map(({ title }) => title))("runs the example for %s", async (title) => {
   await import(new URL(nameOf(title), folder));
