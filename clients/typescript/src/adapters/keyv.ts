@@ -3,9 +3,9 @@
 import { EventEmitter } from "node:events";
 import type { KeyvEntry, KeyvStoreAdapter, StoredData } from "keyv";
 import { createAdmin } from "../admin/index.js";
-import { errorOf } from "../http/errors.js";
 import type { Entry, KeyValueBatch, NewEntry } from "../types/kv.js";
 import type { ClientSource } from "../types/options.js";
+import { putEntries } from "./entries.js";
 
 /** One request has at most this many entries, and this many characters of values. */
 const BATCH_ENTRIES = 100;
@@ -46,14 +46,8 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
 
   setMany(entries: KeyvEntry[]): Promise<any> {
     return this.#reported(async () => {
-      const outcomes: boolean[] = [];
-      for (const batch of batchesOf(entries)) {
-        for (const outcome of await this.#kv.putMany(batch)) {
-          if (!outcome.ok) throw errorOf(outcome.status ?? 500, new Headers(), JSON.stringify(outcome));
-          outcomes.push(true);
-        }
-      }
-      return outcomes;
+      for (const batch of batchesOf(entries)) await putEntries(this.#kv, batch);
+      return entries.map(() => true);
     });
   }
 

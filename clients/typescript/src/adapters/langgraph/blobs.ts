@@ -1,6 +1,6 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
-import { errorOf } from "../../http/errors.js";
 import type { KeyValueBatch, NewEntry } from "../../types/kv.js";
+import { putEntries } from "../entries.js";
 import { dump } from "./values.js";
 
 const PART_BYTES = 900_000;
@@ -33,7 +33,7 @@ export async function putAll(kv: KeyValueBatch, entries: readonly NewEntry[]): P
     const [first] = batch;
     if (!first) return;
     if (batch.length === 1) await kv.put(first.key, first.body);
-    else await putBatch(kv, batch);
+    else await putEntries(kv, batch);
     batch = [];
     bytes = 0;
   };
@@ -44,12 +44,6 @@ export async function putAll(kv: KeyValueBatch, entries: readonly NewEntry[]): P
     bytes += size;
   }
   await flush();
-}
-
-async function putBatch(kv: KeyValueBatch, batch: readonly NewEntry[]): Promise<void> {
-  for (const outcome of await kv.putMany(batch)) {
-    if (!outcome.ok) throw errorOf(outcome.status ?? 500, new Headers(), JSON.stringify(outcome));
-  }
 }
 
 /** The values that exist, by the keys of their blobs. */
