@@ -3,7 +3,7 @@
 #
 # usage: tests/typescript.sh [long]
 #
-# `long` adds React 18, Node 22 and 24 for all tests of the client, and 200 first visits at once instead of 40.
+# `long` adds React 18, Node 22 and 24 for all tests of the client, and 200 first visits at once instead of 20.
 # THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM another browser.
 set -eu
 cd "$(dirname "$0")/.."

@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { bundle, openPage, type Site, startBrowser, startSite } from "./support/browser.js";
 import { startServer } from "./support/server.js";
 
-const VISITS = Number(process.env["VISITS"] ?? 40);
+const VISITS = Number(process.env["VISITS"] ?? 20);
 let browser: Browser;
 let site: Site;
 before(async () => {
@@ -14,7 +14,7 @@ before(async () => {
 
 const visit = (text: string) => `visit(${JSON.stringify(text)})`;
 
-test(`${VISITS} first visits at once lose no message`, { timeout: 240_000 }, async () => {
+test(`${VISITS} first visits at once lose no message`, { timeout: 600_000 }, async () => {
   site.proxy.fault = () => ({ delayMs: Math.random() * 30 });
   const pages: Page[] = [];
   while (pages.length < VISITS) {
@@ -30,7 +30,7 @@ test(`${VISITS} first visits at once lose no message`, { timeout: 240_000 }, asy
   await Promise.all(pages.map((page) => page.context().close()));
 });
 
-test("the first visits of ten tabs of one browser are one thread", { timeout: 60_000 }, async () => {
+test("the first visits of ten tabs of one browser are one thread", { timeout: 300_000 }, async () => {
   site.proxy.fault = () => ({ delayMs: Math.random() * 50 });
   const context = await browser.newContext();
   const pages = [];

@@ -49,8 +49,10 @@ async function startRedis(): Promise<string> {
     await stop();
     rmSync(dir, { recursive: true, force: true });
   });
-  for await (const text of child.stdout) if (/ready to accept/i.test(String(text))) break;
-  child.stdout.resume();
+  // leaving a loop over the output would close it
+  await new Promise<void>((resolve) => {
+    child.stdout.on("data", (data) => /ready to accept/i.test(String(data)) && resolve());
+  });
   return `unix://${socket}`;
 }
 
