@@ -1,0 +1,38 @@
+import type { State } from "@inngest/agent-kit";
+import type { Operation } from "../../types/operation.js";
+
+/** The values of a state as JSON, by the keys that they have in the thread. */
+export function textsOf(state: State<any>): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const [space, values] of Object.entries({ data: state.data as object, kv: state.kv.all() })) {
+    for (const [name, value] of Object.entries(values)) {
+      const text = JSON.stringify(value) as string | undefined;
+      if (text !== undefined) texts.set(`${space}.${name}`, text);
+    }
+  }
+  return texts;
+}
+
+/** The data that an application gave a new conversation. */
+export function initialState(state: State<any>): { [key: string]: unknown } {
+  const texts = [...textsOf(state)].filter(([key]) => key.startsWith("data."));
+  return Object.fromEntries(texts.map(([key, text]) => [key, JSON.parse(text)]));
+}
+
+/** Fills a state with the stored values. */
+export function fill(state: State<any>, stored: { [key: string]: unknown }): void {
+  for (const [key, value] of Object.entries(stored)) {
+    if (key.startsWith("data.")) state.data[key.slice(5)] = value;
+    else if (key.startsWith("kv.")) state.kv.set(key.slice(3), value);
+  }
+}
+
+/** The operations for the values that a run changed. The values of other runs stay. */
+export function changes(before: Map<string, string>, after: Map<string, string>): Operation[] {
+  const set = [...after].filter(([key, text]) => before.get(key) !== text);
+  const gone = [...before.keys()].filter((key) => !after.has(key));
+  return [
+    ...set.map(([key, text]) => ({ op: "set", key, value: JSON.parse(text) }) as const),
+    ...gone.map((key) => ({ op: "delete", key }) as const),
+  ];
+}

@@ -1,0 +1,146 @@
+/** A store of chats for the Vercel AI SDK. */
+
+import type { UIMessage } from "ai";
+import { clientOf } from "../../client.js";
+import { ThreadDestroyedError, VersionMismatchError } from "../../http/errors.js";
+import type { Operation } from "../../types/operation.js";
+import type { ClientSource } from "../../types/options.js";
+import type { Thread } from "../../types/thread.js";
+import { threadIdOf } from "../names.js";
+import { changesOf, messagesOf, type Texts, textsOf } from "./messages.js";
+
+const ACTIVE = "activeStream";
+/** A push and a set for each message. */
+const MAX_OPERATIONS = 1_000;
+
+export type ChatStoreOptions = ClientSource & {
+  /** Sets the chats of this application apart. Default: "ai". */
+  prefix?: string | undefined;
+  /** How long a chat lives after its last use. Default: 30 days. */
+  ttlSeconds?: number | undefined;
+};
+
+/** A chat as it was when it was opened, and the changes since. */
+export interface OpenChat<M extends UIMessage> {
+  readonly id: string;
+  /** The messages that this object knows. */
+  readonly messages: M[];
+  append(...messages: M[]): Promise<void>;
+  /** Stores the differences to the known messages. Messages that others have added since stay. */
+  save(messages: readonly M[]): Promise<void>;
+  /** Reads the messages again. */
+  reload(): Promise<M[]>;
+}
+
+export interface ChatStore<M extends UIMessage> {
+  open(chatId: string): Promise<OpenChat<M>>;
+  load(chatId: string): Promise<M[]>;
+  /** Stores the differences to `base`. Without it, adds and changes messages and deletes none. */
+  save(o: { chatId: string; messages: readonly M[]; base?: readonly M[] | undefined }): Promise<void>;
+  delete(chatId: string): Promise<void>;
+  setActiveStream(chatId: string, streamId: string): Promise<void>;
+  getActiveStream(chatId: string): Promise<string | null>;
+  /** Returns false if another stream is active. */
+  clearActiveStream(chatId: string, streamId: string): Promise<boolean>;
+}
+
+export function createChatStore<M extends UIMessage = UIMessage>(options: ChatStoreOptions = {}): ChatStore<M> {
+  const client = clientOf(options);
+  const { prefix = "ai", ttlSeconds = 2_592_000 } = options;
+  const threadOf = async (chatId: string): Promise<Thread> => client.thread(await threadIdOf(chatId, prefix));
+
+  const read = async (thread: Thread) => {
+    const { state, version } = await thread.read();
+    return { messages: messagesOf<M>(state), exists: version > 0 };
+  };
+
+  /** Writes to a chat. One that existed does not begin again. */
+  const write = async (thread: Thread, operations: readonly Operation[], exists: boolean) => {
+    try {
+      for (let at = 0; at < operations.length; at += MAX_OPERATIONS) {
+        const part = operations.slice(at, at + MAX_OPERATIONS);
+        await thread.merge(part, exists || at ? { ifMatch: "*" } : { ttlSeconds });
+      }
+    } catch (error) {
+      if (!(error instanceof VersionMismatchError)) throw error;
+      throw new ThreadDestroyedError("thread_destroyed", "thread_destroyed: This chat has ended.", { cause: error });
+    }
+  };
+
+  const open = async (chatId: string): Promise<OpenChat<M>> => {
+    const thread = await threadOf(chatId);
+    let { messages, exists } = await read(thread);
+    let known = textsOf(messages);
+    // one at a time, because each compares with the outcome of the one before
+    let last: Promise<unknown> = Promise.resolve();
+    const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
+      const turn = last.then(task);
+      last = turn.catch(() => {});
+      return turn;
+    };
+    const saveAll = async (next: readonly M[]) => {
+      const texts = textsOf(next);
+      const operations = await changesOf(known, texts);
+      if (!operations.length) return;
+      await write(thread, operations, exists);
+      known = texts;
+      exists = true;
+      messages = parsed(texts);
+    };
+    return {
+      id: chatId,
+      get messages() {
+        return messages;
+      },
+      append: (...added) => inTurn(() => saveAll(joined(messages, added))),
+      save: (next) => inTurn(() => saveAll(next)),
+      reload: () =>
+        inTurn(async () => {
+          ({ messages, exists } = await read(thread));
+          known = textsOf(messages);
+          return messages;
+        }),
+    };
+  };
+
+  return {
+    open,
+
+    load: async (chatId) => (await read(await threadOf(chatId))).messages,
+
+    async save({ chatId, messages, base }) {
+      const thread = await threadOf(chatId);
+      const texts = textsOf(messages);
+      if (base) return write(thread, await changesOf(textsOf(base), texts), base.length > 0);
+      const stored = await read(thread);
+      const operations = await changesOf(textsOf(stored.messages), texts);
+      await write(thread, operations.filter(({ op }) => op !== "delete"), stored.exists);
+    },
+
+    async delete(chatId) {
+      await (await threadOf(chatId)).destroy();
+    },
+
+    async setActiveStream(chatId, streamId) {
+      await (await threadOf(chatId)).set(ACTIVE, streamId, { ttlSeconds });
+    },
+
+    getActiveStream: async (chatId) => (await (await threadOf(chatId)).get(ACTIVE)) ?? null,
+
+    async clearActiveStream(chatId, streamId) {
+      const receipt = await (await threadOf(chatId)).update(ACTIVE, (state) =>
+        state[ACTIVE] === streamId ? [{ op: "delete", key: ACTIVE }] : undefined,
+      );
+      return receipt !== undefined;
+    },
+  };
+}
+
+/** One list of messages after another. A message that both have takes the place of the first. */
+function joined<M extends UIMessage>(messages: readonly M[], added: readonly M[]): M[] {
+  const byId = new Map(messages.map((message) => [message.id, message]));
+  for (const message of added) byId.set(message.id, message);
+  return [...byId.values()];
+}
+
+const parsed = <M>(texts: Texts): M[] => [...texts.values()].map((text) => JSON.parse(text) as M);

@@ -1,0 +1,85 @@
+/** Key-value stores for the tools of Ethos. */
+
+import { clientOf } from "../client.js";
+import type { ClientSource } from "../types/options.js";
+import type { Scope } from "../types/scope.js";
+import { digestOf } from "./names.js";
+
+const MAX_ID_LENGTH = 128;
+
+export type KvStoreFactoryOptions = ClientSource & {
+  /** Whether the tools of a session or a personality share their keys, as Ethos documents. Default: true. */
+  shared?: boolean | undefined;
+};
+
+export interface KvStore {
+  get(key: string): Promise<string | null>;
+  /** Without `ttlSeconds`, the tool's default applies, and without that, the value does not expire. */
+  set(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<void>;
+  delete(key: string): Promise<void>;
+  list(prefix: string): Promise<string[]>;
+  /** Adds to an integer, as one step. */
+  increment(key: string, by?: number | bigint): Promise<number | bigint>;
+  /** Returns whether the key had no value and now has this one. */
+  setIfAbsent(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<boolean>;
+}
+
+export type KvStoreFactory = (
+  tool: string,
+  scopeId: string,
+  options?: { ttlSecondsDefault?: number | undefined },
+) => KvStore;
+
+export function createKvStoreFactory(options: KvStoreFactoryOptions = {}): KvStoreFactory {
+  const client = clientOf(options);
+  const { shared = true } = options;
+
+  return (tool, scopeId, { ttlSecondsDefault } = {}) => {
+    const [, kind, id] = /^(tool|session|personality):(.*)$/s.exec(scopeId) ?? [];
+    if (!kind || !id) {
+      throw new TypeError("A scope ID is `tool:`, `session:` or `personality:`, followed by a name.");
+    }
+    checkTtl(ttlSecondsDefault);
+    // an encoded name has no `/`, so no key of one tool looks like a key of another
+    const own = shared || kind === "tool" ? "" : encodeURIComponent(tool) + "/";
+    let opened: Promise<Scope> | undefined;
+    const scope = () => (opened ??= visible(id).then((name) => client.scope(`${kind}:${name}`)));
+    const set = async (key: string, value: string, ttlSeconds = ttlSecondsDefault, ifAbsent = false) => {
+      checkTtl(ttlSeconds);
+      return (await scope()).set(own + key, value, { ttlSeconds, ifAbsent });
+    };
+
+    return {
+      get: async (key) => (await scope()).get(own + key),
+
+      set: async (key, value, { ttlSeconds } = {}) => {
+        await set(key, value, ttlSeconds);
+      },
+
+      delete: async (key) => {
+        await (await scope()).delete(own + key);
+      },
+
+      list: async (prefix) => {
+        const keys = await (await scope()).list(own + prefix);
+        return keys.map((key) => key.slice(own.length));
+      },
+
+      increment: async (key, by) => (await scope()).increment(own + key, by),
+
+      setIfAbsent: async (key, value, { ttlSeconds } = {}) => (await set(key, value, ttlSeconds, true)).ok,
+    };
+  };
+}
+
+/** A name in visible characters, as scopes need them. */
+async function visible(name: string): Promise<string> {
+  const encoded = encodeURIComponent(name);
+  return encoded.length <= MAX_ID_LENGTH ? encoded : "~" + (await digestOf(name));
+}
+
+function checkTtl(ttlSeconds: number | undefined): void {
+  if (ttlSeconds !== undefined && !(Number.isInteger(ttlSeconds) && ttlSeconds >= 1)) {
+    throw new RangeError("A TTL is a whole number of seconds, at least 1.");
+  }
+}

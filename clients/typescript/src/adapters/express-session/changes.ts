@@ -1,0 +1,54 @@
+import type { Operation } from "../../types/operation.js";
+import { added, isObject, isSame, merge, type Value } from "./merge.js";
+
+const MAX_OPERATIONS = 1_000;
+
+export type Values = { [key: string]: Value };
+
+/** The properties of a session, as JSON. */
+export const valuesOf = (session: object): Values => JSON.parse(JSON.stringify(session)) as Values;
+
+/** The changes of one request to a session. */
+export class Changes {
+  readonly #given: Values;
+  readonly #mine: Values;
+  readonly #keys: string[];
+  /** Whether it is known with which values the request began. */
+  readonly #isKnown: boolean;
+
+  constructor(given: Values | undefined, mine: Values) {
+    this.#isKnown = given !== undefined;
+    this.#given = given ?? {};
+    this.#mine = mine;
+    const all = new Set([...Object.keys(this.#given), ...Object.keys(mine)]);
+    this.#keys = [...all].filter((key) => !isSame(this.#given[key], mine[key]));
+  }
+
+  get keys(): readonly string[] {
+    return this.#keys;
+  }
+
+  /** The operations that need not know the stored values, if there are such for all changes. */
+  get blind(): Operation[] | undefined {
+    const operations: Operation[] = [];
+    for (const key of this.#keys) {
+      const [given, mine] = [this.#given[key], this.#mine[key]];
+      const more = this.#isKnown ? added(given, mine) : undefined;
+      if (mine === undefined) operations.push({ op: "delete", key });
+      else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));
+      else if (key === "cookie" || !isObject(mine)) operations.push({ op: "set", key, value: mine });
+      else return undefined;
+    }
+    return operations.length > MAX_OPERATIONS ? undefined : operations;
+  }
+
+  /** The operations for the stored values. */
+  onto(stored: Values): Operation[] {
+    return this.#keys.map((key) => {
+      const [given, mine] = [this.#given[key], this.#mine[key]];
+      const isPlain = key === "cookie" || (!this.#isKnown && Array.isArray(mine));
+      const value = isPlain ? mine : merge(given, mine, stored[key]);
+      return value === undefined ? { op: "delete", key } : { op: "set", key, value };
+    });
+  }
+}

@@ -1,0 +1,186 @@
+/** A store for express-session. */
+
+import session, { type SessionData } from "express-session";
+import { clientOf } from "../../client.js";
+import { ConflictError, ThreadDestroyedError, ThreadkeepError, VersionMismatchError } from "../../http/errors.js";
+import { idempotencyKey } from "../../thread/idempotency-key.js";
+import { threadIdFor } from "../../thread-id.js";
+import type { Client } from "../../types/client.js";
+import type { ClientSource } from "../../types/options.js";
+import type { Thread } from "../../types/thread.js";
+import { Changes, type Values, valuesOf } from "./changes.js";
+
+const MIN_TTL_SECONDS = 60;
+const MAX_TTL_SECONDS = 946_080_000;
+
+export type ThreadkeepStoreOptions = ClientSource & {
+  /** Sets the sessions of this application apart. Default: "sess". */
+  prefix?: string | undefined;
+  /** How long a session lives after its last use if its cookie does not say it. Default: one day. */
+  ttlSeconds?: number | undefined;
+};
+
+type Callback<T = void> = ((error?: any, result?: T) => void) | undefined;
+
+/**
+ * Keeps each property of a session under a key of its own, and saves only the changes of each request. So requests that
+ * overlap lose nothing.
+ */
+export class ThreadkeepStore extends session.Store {
+  readonly #client: Client;
+  readonly #prefix: string;
+  readonly #ttlSeconds: number;
+  /** The stored values that a session was made of. */
+  readonly #given = new WeakMap<object, Values>();
+  /** Changes of a session whose outcome is unknown. */
+  readonly #attempts = new WeakMap<object, { changes: string; key: string }>();
+
+  constructor(options: ThreadkeepStoreOptions = {}) {
+    super();
+    this.#client = clientOf(options);
+    this.#prefix = options.prefix ?? "sess";
+    this.#ttlSeconds = options.ttlSeconds ?? 86_400;
+  }
+
+  override get(sid: string, callback?: (error: any, session?: SessionData | null) => void): void {
+    this.#answer(this.#load(sid), callback as Callback<SessionData | null>);
+  }
+
+  override set(sid: string, data: SessionData, callback?: (error?: any) => void): void {
+    this.#answer(this.#save(sid, data), callback);
+  }
+
+  override touch(sid: string, data: SessionData, callback?: (error?: any) => void): void {
+    this.#answer(this.#touch(sid, data), callback);
+  }
+
+  override destroy(sid: string, callback?: (error?: any) => void): void {
+    this.#answer(this.#destroy(sid), callback);
+  }
+
+  override createSession(...[request, data]: Parameters<session.Store["createSession"]>) {
+    const given = this.#given.get(data);
+    const created = super.createSession(request, data);
+    if (given) this.#given.set(created, given);
+    return created;
+  }
+
+  async #load(sid: string): Promise<SessionData | null> {
+    const { state, version } = await (await this.#thread(sid)).read();
+    if (!version || !state["cookie"] || isOver(state as SessionData)) return null;
+    const data = valuesOf(state);
+    this.#given.set(data, state as Values);
+    return data as unknown as SessionData;
+  }
+
+  async #save(sid: string, data: SessionData): Promise<void> {
+    const mine = valuesOf(data);
+    if (isOver(data)) return this.#destroy(sid);
+    const given = this.#given.get(data);
+    const thread = await this.#thread(sid);
+    await unlessEnded(async () => {
+      if (!given && (await this.#create(thread.id!, mine, data))) return;
+      // express-session gives a new session to this request alone, so all of it is new
+      const known = given ?? (data instanceof session.Session ? {} : undefined);
+      await this.#merge(thread, new Changes(known, mine), data);
+      await this.#keepAlive(thread, given, mine);
+    });
+    this.#given.set(data, mine);
+  }
+
+  /** Returns false if there is such a session already. */
+  async #create(id: string, state: Values, data: SessionData): Promise<boolean> {
+    const init = { id, state, ttlSeconds: this.#lifetime(state) };
+    try {
+      await this.#client.create(init, { idempotencyKey: this.#keyOf(data, JSON.stringify(init)) });
+      this.#attempts.delete(data);
+      return true;
+    } catch (error) {
+      if (error instanceof ThreadkeepError && error.code === "thread_exists") return false;
+      throw error;
+    }
+  }
+
+  async #merge(thread: Thread, changes: Changes, data: SessionData): Promise<void> {
+    const { blind } = changes;
+    if (blind && !blind.length) return;
+    try {
+      if (blind) {
+        await thread.merge(blind, { ifMatch: "*", idempotencyKey: this.#keyOf(data, JSON.stringify(blind)) });
+        this.#attempts.delete(data);
+        return;
+      }
+    } catch (error) {
+      // another request replaced an array
+      if (!(error instanceof ConflictError && error.code === "not_an_array")) throw error;
+    }
+    await thread.update(["cookie", ...changes.keys], (stored) => {
+      // every session has a cookie; without one, it has ended
+      return stored["cookie"] ? changes.onto(stored as Values) : undefined;
+    });
+  }
+
+  /** The same key when a request saves the same changes again, since an attempt that failed may have been applied. */
+  #keyOf(data: SessionData, changes: string): string {
+    const last = this.#attempts.get(data);
+    const key = last?.changes === changes ? last.key : idempotencyKey();
+    this.#attempts.set(data, { changes, key });
+    return key;
+  }
+
+  /** Has the thread live as long as a cookie whose lifetime has changed. */
+  async #keepAlive(thread: Thread, given: Values | undefined, mine: Values): Promise<void> {
+    const ttlSeconds = this.#lifetime(mine);
+    if (given && this.#lifetime(given) !== ttlSeconds) await thread.configure({ ttlSeconds }, { ifMatch: "*" });
+  }
+
+  async #touch(sid: string, data: SessionData): Promise<void> {
+    const { cookie } = valuesOf(data);
+    await unlessEnded(async () => {
+      await (await this.#thread(sid)).set("cookie", cookie, { ifMatch: "*" });
+    });
+    const given = this.#given.get(data);
+    if (given && cookie) this.#given.set(data, { ...given, cookie });
+  }
+
+  async #destroy(sid: string): Promise<void> {
+    await unlessEnded(async () => (await this.#thread(sid)).destroy());
+  }
+
+  async #thread(sid: string): Promise<Thread> {
+    return this.#client.thread(await threadIdFor(sid, this.#prefix));
+  }
+
+  #lifetime({ cookie }: Values): number {
+    const { originalMaxAge, expires } = (cookie ?? {}) as { originalMaxAge?: number | null; expires?: string | null };
+    const ms = originalMaxAge ?? (expires ? Date.parse(expires) - Date.now() : undefined);
+    if (ms === undefined || Number.isNaN(ms)) return this.#ttlSeconds;
+    return Math.min(MAX_TTL_SECONDS, Math.max(MIN_TTL_SECONDS, Math.ceil(ms / 1_000)));
+  }
+
+  #answer<T>(result: Promise<T>, callback: Callback<T>): void {
+    result.then(
+      // an error of the callback is not one of the store
+      (value) => queueMicrotask(() => callback?.(null, value)),
+      (error: unknown) => {
+        if (callback) queueMicrotask(() => callback(error));
+        else if (this.listenerCount("error")) this.emit("error", error);
+      },
+    );
+  }
+}
+
+/** Whether the cookie of a session has expired. A thread may live longer. */
+function isOver({ cookie }: SessionData): boolean {
+  const expires = cookie?.expires;
+  return Boolean(expires) && new Date(expires!).getTime() <= Date.now();
+}
+
+/** A write to a session that has ended counts as done, and the session stays ended. */
+async function unlessEnded(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!(error instanceof ThreadDestroyedError || error instanceof VersionMismatchError)) throw error;
+  }
+}

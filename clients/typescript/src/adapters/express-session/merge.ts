@@ -1,0 +1,47 @@
+/** A value of JSON. */
+export type Value = null | boolean | number | string | Value[] | { [key: string]: Value };
+type Members = { [key: string]: Value };
+
+export const isObject = (value: Value | undefined): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether two values are equal, whatever the order of their members. */
+export function isSame(a: Value | undefined, b: Value | undefined): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((element, index) => isSame(element, b[index]));
+  }
+  if (isObject(a) && isObject(b)) {
+    const keys = Object.keys(a);
+    return keys.length === Object.keys(b).length && keys.every((key) => isSame(a[key], own(b, key)));
+  }
+  return a === b;
+}
+
+/** The elements that were added to an array since it was given, if nothing else was done to it. */
+export function added(given: Value | undefined, mine: Value | undefined): Value[] | undefined {
+  if (!Array.isArray(mine) || !(given === undefined || Array.isArray(given))) return undefined;
+  const known = given ?? [];
+  return isSame(mine.slice(0, known.length), known) ? mine.slice(known.length) : undefined;
+}
+
+/**
+ * Repeats on a stored value the changes between a given one and mine. Additions to arrays and the members of objects are
+ * changes of their own; any other value replaces the stored one.
+ */
+export function merge(given: Value | undefined, mine: Value | undefined, stored: Value | undefined): Value | undefined {
+  if (isSame(given, mine)) return stored;
+  if (isObject(mine) && isObject(stored) && (given === undefined || isObject(given))) {
+    const merged: Members = { ...stored };
+    for (const key of new Set([...Object.keys(given ?? {}), ...Object.keys(mine)])) {
+      const value = merge(own(given, key), own(mine, key), own(stored, key));
+      if (value === undefined) delete merged[key];
+      else Object.defineProperty(merged, key, { value, enumerable: true, configurable: true, writable: true });
+    }
+    return merged;
+  }
+  const more = added(given, mine);
+  return more && Array.isArray(stored) ? [...stored, ...more] : mine;
+}
+
+const own = (members: Members | undefined, key: string): Value | undefined =>
+  members && Object.hasOwn(members, key) ? members[key] : undefined;

@@ -1,0 +1,238 @@
+/** A checkpoint saver for LangGraph. */
+
+import {
+  BaseCheckpointSaver,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  getCheckpointId,
+  maxChannelVersion,
+  type PendingWrite,
+  type SerializerProtocol,
+  TASKS,
+} from "@langchain/langgraph-checkpoint";
+import { type Admin, createAdmin } from "../../admin/index.js";
+import type { KeyValueBatch } from "../../types/kv.js";
+import type { ClientSource } from "../../types/options.js";
+import { digestOf } from "../names.js";
+import { blobsOf, putAll, readBlobs } from "./blobs.js";
+import { blobKey, checkpointKey, checkpointsKey } from "./keys.js";
+import { dump, pack, type Packed, unpack } from "./values.js";
+import { putWrites, readWrites } from "./writes.js";
+
+type RunnableConfig = Parameters<BaseCheckpointSaver["getTuple"]>[0];
+
+const PAGE = 100;
+/** The number of checkpoints of a list that are completed at the same time. */
+const CONCURRENCY = 8;
+
+export type ThreadkeepSaverOptions = ClientSource & {
+  /** Sets the threads of this application apart. Default: "lg". */
+  prefix?: string | undefined;
+  /** The checkpoints of a thread end when none was read or written for that long. Default: they stay. */
+  idleTtlSeconds?: number | undefined;
+};
+
+/** A checkpoint without the values of its channels. */
+interface StoredCheckpoint {
+  thread: string;
+  ns: string;
+  id: string;
+  parent?: string | undefined;
+  checkpoint: Packed;
+  metadata: Packed;
+}
+
+/** Keeps checkpoints as entries of one namespace for each thread. */
+export class ThreadkeepSaver extends BaseCheckpointSaver {
+  readonly #admin: Admin;
+  readonly #prefix: string;
+  readonly #idleTtlSeconds: number | undefined;
+  /** When this process last set the idle time of a namespace, oldest first. */
+  readonly #configured = new Map<string, number>();
+
+  constructor(options: ThreadkeepSaverOptions = {}, serde?: SerializerProtocol) {
+    super(serde);
+    this.#admin = createAdmin(options);
+    this.#prefix = options.prefix ?? "lg";
+    this.#idleTtlSeconds = options.idleTtlSeconds;
+  }
+
+  /** Two branches of a thread count alike, so a version has a random fraction. Otherwise they would share values. */
+  override getNextVersion(current: number | undefined): number {
+    return Math.floor(current ?? 0) + 1 + Math.random();
+  }
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const { thread_id: thread, checkpoint_ns: ns = "" } = config.configurable ?? {};
+    if (thread === undefined) return undefined;
+    const kv = this.#admin.kv(await this.#namespace(thread));
+    const stored = await this.#find(kv, ns, getCheckpointId(config));
+    return stored && this.#complete(kv, stored);
+  }
+
+  override async *list(
+    config: RunnableConfig,
+    { before, limit, filter }: CheckpointListOptions = {},
+  ): AsyncGenerator<CheckpointTuple> {
+    const { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id } = config.configurable ?? {};
+    const end: string | undefined = before?.configurable?.["checkpoint_id"];
+    let left = limit ?? Number.POSITIVE_INFINITY;
+    for await (const namespace of thread === undefined ? this.#namespaces() : [await this.#namespace(thread)]) {
+      const kv = this.#admin.kv(namespace);
+      const prefix = await checkpointsKey(ns);
+      let cursor: string | undefined;
+      do {
+        if (left <= 0) return;
+        const page = await kv.entries({ prefix, cursor, limit: filter || end || id ? PAGE : Math.min(PAGE, left) });
+        const wanted: StoredCheckpoint[] = [];
+        for (const entry of page.entries) {
+          const stored = entry.json() as StoredCheckpoint;
+          if (id && stored.id !== id) continue;
+          if (end !== undefined && stored.id >= end) continue;
+          if (filter && !fits(await unpack(this.serde, stored.metadata), filter)) continue;
+          if (wanted.length < left) wanted.push(stored);
+        }
+        for (let at = 0; at < wanted.length; at += CONCURRENCY) {
+          yield* await Promise.all(wanted.slice(at, at + CONCURRENCY).map((stored) => this.#complete(kv, stored)));
+        }
+        left -= wanted.length;
+        cursor = page.next;
+      } while (cursor);
+    }
+  }
+
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { thread_id: thread, checkpoint_ns: ns = "", checkpoint_id: parent } = config.configurable ?? {};
+    if (thread === undefined) throw new Error("A checkpoint needs `configurable.thread_id`.");
+    const namespace = await this.#namespace(thread);
+    const kv = this.#admin.kv(namespace);
+    await this.#setIdleTime(namespace, kv);
+
+    const { channel_values, ...rest } = checkpoint;
+    const values = new Map<string, unknown>();
+    for (const [channel, version] of Object.entries(newVersions)) {
+      if (Object.hasOwn(channel_values, channel)) values.set(await blobKey(ns, channel, version), channel_values[channel]);
+    }
+    await putAll(kv, await blobsOf(this.serde, values));
+
+    const stored: StoredCheckpoint = {
+      thread,
+      ns,
+      id: checkpoint.id,
+      parent,
+      checkpoint: pack(await dump(this.serde, rest)),
+      metadata: pack(await dump(this.serde, metadata)),
+    };
+    await kv.put(await checkpointKey(ns, checkpoint.id), JSON.stringify(stored), { contentType: "application/json" });
+    return configOf(thread, ns, checkpoint.id);
+  }
+
+  override async putWrites(
+    config: RunnableConfig,
+    writes: PendingWrite[],
+    taskId: string,
+    taskPath = "",
+  ): Promise<void> {
+    const { thread_id: thread, checkpoint_ns: ns = "", checkpoint_id: id } = config.configurable ?? {};
+    if (thread === undefined) throw new Error("Writes need `configurable.thread_id`.");
+    if (id === undefined) throw new Error("Writes need `configurable.checkpoint_id`.");
+    if (!writes.length) return;
+    const kv = this.#admin.kv(await this.#namespace(thread));
+    await putWrites(this.serde, kv, { ns, id }, writes, taskId, taskPath);
+  }
+
+  override async deleteThread(threadId: string): Promise<void> {
+    const namespace = await this.#namespace(threadId);
+    this.#configured.delete(namespace);
+    await this.#admin.kv(namespace).clear();
+  }
+
+  async #find(kv: KeyValueBatch, ns: string, id: string): Promise<StoredCheckpoint | undefined> {
+    if (id) return (await kv.get(await checkpointKey(ns, id)))?.json();
+    const { entries } = await kv.entries({ prefix: await checkpointsKey(ns), limit: 1 });
+    return entries[0]?.json();
+  }
+
+  /** Adds the values of the channels, and the writes. */
+  async #complete(kv: KeyValueBatch, stored: StoredCheckpoint): Promise<CheckpointTuple> {
+    const { thread, ns, id, parent } = stored;
+    const checkpoint = (await unpack(this.serde, stored.checkpoint)) as Checkpoint;
+    const channels = Object.entries(checkpoint.channel_versions ?? {});
+    const keys = await Promise.all(channels.map(([channel, version]) => blobKey(ns, channel, version)));
+    const isOld = checkpoint.v < 4 && parent !== undefined;
+    const [values, pendingWrites, parentWrites] = await Promise.all([
+      readBlobs(this.serde, kv, keys),
+      readWrites(this.serde, kv, { ns, id }),
+      isOld ? readWrites(this.serde, kv, { ns, id: parent }) : [],
+    ]);
+    const found = channels.flatMap(([channel], index) =>
+      values.has(keys[index]!) ? [[channel, values.get(keys[index]!)] as const] : [],
+    );
+    checkpoint.channel_values = Object.fromEntries(found);
+    if (isOld) this.#migrate(checkpoint, parentWrites.filter(([, channel]) => channel === TASKS).map(([, , send]) => send));
+    return {
+      config: configOf(thread, ns, id),
+      checkpoint,
+      metadata: (await unpack(this.serde, stored.metadata)) as CheckpointMetadata,
+      ...(parent === undefined ? {} : { parentConfig: configOf(thread, ns, parent) }),
+      pendingWrites,
+    };
+  }
+
+  /** Before version 4, the pending sends of a checkpoint were the writes to its parent. */
+  #migrate(checkpoint: Checkpoint, sends: unknown[]): void {
+    const versions = Object.values(checkpoint.channel_versions ?? {});
+    checkpoint.channel_values[TASKS] = sends;
+    checkpoint.channel_versions = {
+      ...checkpoint.channel_versions,
+      [TASKS]: versions.length ? maxChannelVersion(...versions) : this.getNextVersion(undefined),
+    };
+  }
+
+  /** Has the namespace end when it is idle. Its settings end with it, so they are set again from time to time. */
+  async #setIdleTime(namespace: string, kv: KeyValueBatch): Promise<void> {
+    const idleTtlSeconds = this.#idleTtlSeconds;
+    if (idleTtlSeconds === undefined) return;
+    const now = Date.now();
+    const isRecent = (time: number) => now - time < idleTtlSeconds * 500;
+    for (const [name, time] of this.#configured) {
+      if (isRecent(time)) break;
+      this.#configured.delete(name);
+    }
+    if (this.#configured.has(namespace)) return;
+    await kv.configure({ idleTtlSeconds });
+    this.#configured.set(namespace, now);
+  }
+
+  async #namespace(thread: string): Promise<string> {
+    return `${this.#prefix}.${await digestOf(thread, this.#prefix)}`;
+  }
+
+  async *#namespaces(): AsyncGenerator<string> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.#admin.namespaces({ cursor, limit: PAGE });
+      for (const { namespace } of page.items) {
+        if (namespace.startsWith(this.#prefix + ".")) yield namespace;
+      }
+      cursor = page.next;
+    } while (cursor);
+  }
+}
+
+const configOf = (thread: string, ns: string, id: string): RunnableConfig => ({
+  configurable: { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id },
+});
+
+/** Whether metadata has all values of a filter. */
+function fits(metadata: { [key: string]: unknown }, filter: { [key: string]: unknown }): boolean {
+  return Object.entries(filter).every(([key, value]) => JSON.stringify(metadata[key]) === JSON.stringify(value));
+}

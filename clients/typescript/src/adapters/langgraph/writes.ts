@@ -1,0 +1,112 @@
+import { type CheckpointPendingWrite, type PendingWrite, type SerializerProtocol, WRITES_IDX_MAP } from "@langchain/langgraph-checkpoint";
+import { VersionMismatchError } from "../../http/errors.js";
+import { sleep } from "../../http/wait.js";
+import type { KeyValueBatch } from "../../types/kv.js";
+import { blobsOf, putAll, readBlobs } from "./blobs.js";
+import { taskKey, valueKey, writesKey } from "./keys.js";
+import { dump, pack, type Packed, unpack } from "./values.js";
+
+/** Larger values have entries of their own, so that the entry of a task stays small. */
+const MAX_INLINE_BYTES = 16_384;
+const MAX_PAUSE_MS = 500;
+
+/** The writes of one task. They are one entry, so that all writes of a call appear together. */
+interface TaskEntry {
+  task: string;
+  writes: StoredWrite[];
+}
+
+interface StoredWrite {
+  place: number;
+  channel: string;
+  path: string;
+  value: Packed | { blob: string };
+}
+
+/** A checkpoint. */
+export interface Place {
+  ns: string;
+  id: string;
+}
+
+export async function putWrites(
+  serde: SerializerProtocol,
+  kv: KeyValueBatch,
+  { ns, id }: Place,
+  writes: readonly PendingWrite[],
+  task: string,
+  path: string,
+): Promise<void> {
+  const key = await taskKey(ns, id, task);
+  const mine: StoredWrite[] = [];
+  const large = new Map<string, unknown>();
+  for (const [index, [channel, value]] of writes.entries()) {
+    const dumped = await dump(serde, value);
+    const isLarge = dumped.bytes.length > MAX_INLINE_BYTES;
+    const blob = isLarge ? await valueKey(ns, id, task, crypto.randomUUID()) : "";
+    if (isLarge) large.set(blob, value);
+    const place = WRITES_IDX_MAP[channel] ?? index;
+    mine.push({ place, channel, path, value: isLarge ? { blob } : pack(dumped) });
+  }
+  await putAll(kv, await blobsOf(serde, large));
+
+  if ((await kv.put(key, text(task, combine([], mine)), { ifAbsent: true })).ok) return;
+  for (let tries = 0; ; tries++) {
+    const entry = await kv.get(key);
+    const stored = entry ? (entry.json() as TaskEntry).writes : [];
+    const combined = combine(stored, mine);
+    if (JSON.stringify(combined) === JSON.stringify(stored)) return;
+    try {
+      const condition = entry ? { ifMatch: entry.etag } : { ifAbsent: true };
+      if ((await kv.put(key, text(task, combined), condition)).ok) return;
+    } catch (error) {
+      if (!(error instanceof VersionMismatchError)) throw error;
+    }
+    await sleep(Math.random() * Math.min(MAX_PAUSE_MS, 5 * 2 ** tries));
+  }
+}
+
+const text = (task: string, writes: StoredWrite[]): string => JSON.stringify({ task, writes } satisfies TaskEntry);
+
+/** At places from 0 up, the first write stays; below 0, the last one does. */
+function combine(stored: readonly StoredWrite[], mine: readonly StoredWrite[]): StoredWrite[] {
+  const places = new Map(stored.map((write) => [write.place, write]));
+  for (const write of mine) {
+    if (write.place < 0 || !places.has(write.place)) places.set(write.place, write);
+  }
+  return [...places.values()];
+}
+
+/** The writes to a checkpoint, in the order in which a run applies them. */
+export async function readWrites(
+  serde: SerializerProtocol,
+  kv: KeyValueBatch,
+  { ns, id }: Place,
+): Promise<CheckpointPendingWrite[]> {
+  const prefix = await writesKey(ns, id);
+  const found: (StoredWrite & { task: string })[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await kv.entries({ prefix, cursor, limit: 100 });
+    for (const entry of page.entries) {
+      const { task, writes } = entry.json() as TaskEntry;
+      found.push(...writes.map((write) => ({ ...write, task })));
+    }
+    cursor = page.next;
+  } while (cursor);
+  found.sort((a, b) => byCodePoint(a.path, b.path) || byCodePoint(a.task, b.task) || a.place - b.place);
+  const blobs = found.flatMap(({ value }) => ("blob" in value ? [value.blob] : []));
+  const large = await readBlobs(serde, kv, blobs);
+  return Promise.all(
+    found.map(async ({ task, channel, value }): Promise<CheckpointPendingWrite> => {
+      return [task, channel, "blob" in value ? large.get(value.blob) : await unpack(serde, value)];
+    }),
+  );
+}
+
+/** As `compareWritesSortKeys`, which older versions of LangGraph do not have. */
+function byCodePoint(a: string, b: string): number {
+  const [x, y] = [[...a], [...b]];
+  const at = x.findIndex((letter, index) => letter !== y[index]);
+  return at < 0 ? x.length - y.length : (x[at]!.codePointAt(0) ?? 0) - (y[at]?.codePointAt(0) ?? -1);
+}

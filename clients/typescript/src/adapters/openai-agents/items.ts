@@ -1,0 +1,48 @@
+import type { AgentInputItem } from "@openai/agents";
+
+/** An item as JSON. */
+export type Item = { [key: string]: any };
+
+/** The only member of an object that stands for bytes, or, with an array, for an object that looks like that. */
+const BYTES = "$bytes";
+
+export const encode = (item: AgentInputItem): Item =>
+  map(item, (value) => {
+    if (value instanceof Uint8Array) return { [BYTES]: base64(value) };
+    return hasOnlyBytes(value) ? { [BYTES]: [encode(value[BYTES])] } : undefined;
+  }) as Item;
+
+export const decode = (item: Item): AgentInputItem =>
+  map(item, (value) => {
+    if (!hasOnlyBytes(value)) return undefined;
+    const { [BYTES]: content } = value;
+    if (Array.isArray(content)) return { [BYTES]: decode(content[0]) };
+    return Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+  }) as AgentInputItem;
+
+const hasOnlyBytes = (value: object): value is { [BYTES]: any } =>
+  Object.hasOwn(value, BYTES) && Object.keys(value).length === 1;
+
+/** JSON with the members of objects in order, so that equal values have equal texts. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    typeof member === "object" && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}
+
+/** A copy in which some objects are replaced. */
+function map(value: unknown, replace: (value: object) => unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const replaced = replace(value);
+  if (replaced !== undefined) return replaced;
+  if (Array.isArray(value)) return value.map((element) => map(element, replace));
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, map(member, replace)]));
+}
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}

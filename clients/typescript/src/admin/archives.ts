@@ -1,0 +1,58 @@
+import { camel } from "../http/camel.js";
+import { segment } from "../http/request.js";
+import type { HistoryItem, PageOptions } from "../types/history.js";
+import type { CallOptions } from "../types/options.js";
+import type { ThreadInfo } from "../types/receipt.js";
+import type { Page, Requests } from "./requests.js";
+
+export interface Archive {
+  id: string;
+  /** The life of the thread that ended: an ID can have several. */
+  life: string;
+  version: number;
+  sizeBytes: number;
+  reason: string;
+  endedAt: string | null;
+  metadata: { [key: string]: any };
+  checkpoints?: number[];
+  historyCount?: number | null;
+  historyUrl?: string | null;
+}
+
+interface OfLife extends CallOptions {
+  /** Default: the newest. */
+  life?: string | undefined;
+}
+
+/** Threads that have ended, for as long as the server keeps them. */
+export interface Archives {
+  list(
+    o?: CallOptions & { since?: string | undefined; cursor?: string | undefined; limit?: number | undefined },
+  ): Promise<Page<Archive>>;
+  get(id: string, o?: OfLife): Promise<Archive & { state: { [key: string]: any } }>;
+  history(id: string, o?: PageOptions & OfLife): Promise<{ items: HistoryItem[]; next?: number | undefined }>;
+  restore(id: string, o?: OfLife): Promise<ThreadInfo>;
+}
+
+const root = "/v1/archives";
+const at = (id: string) => `${root}/${segment(id)}`;
+
+export const archivesOf = (requests: Requests): Archives => ({
+  list: ({ since, cursor, limit, ...o } = {}) =>
+    requests.list<Archive>(root, "archives", { since, cursor, limit }, o),
+
+  async get(id, { life, ...o } = {}) {
+    const { body } = await requests.sending.value({ method: "GET", path: at(id), query: { life }, options: o });
+    return camel(body);
+  },
+
+  async history(id, { life, after, before, order, limit, tail, ...options } = {}) {
+    const query = { life, after, before, order, limit, tail };
+    const { body } = await requests.sending.value({ method: "GET", path: at(id) + "/history", query, options });
+    return { items: body.items, next: body.next_cursor ?? undefined };
+  },
+
+  async restore(id, { life, ...o } = {}) {
+    return camel(await requests.once("POST", at(id) + "/restore", undefined, o, { life }));
+  },
+});

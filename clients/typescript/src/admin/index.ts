@@ -1,0 +1,61 @@
+/** Operations for back ends. They need an API key. */
+
+import { clientOf } from "../client.js";
+import { internalsOf } from "../internals.js";
+import { batchOf } from "../kv/batch.js";
+import type { KeyValueBatch } from "../types/kv.js";
+import type { CallOptions, ClientSource } from "../types/options.js";
+import { type Archives, archivesOf } from "./archives.js";
+import { listNamespaces, type Namespace, type NamespaceOptions } from "./namespaces.js";
+import { type Owners, ownersOf } from "./owners.js";
+import { type Page, requestsOf } from "./requests.js";
+import { type Scopes, scopesOf } from "./scopes.js";
+import { type Tasks, tasksOf } from "./tasks.js";
+import { type Tools, toolsOf } from "./tools.js";
+import { type Transfer, transferOf } from "./transfer.js";
+import { type Webhooks, webhooksOf } from "./webhooks.js";
+
+export type * from "./archives.js";
+export type * from "./namespaces.js";
+export type * from "./owners.js";
+export type { KeyedOptions, Page } from "./requests.js";
+export type * from "./scopes.js";
+export type * from "./tasks.js";
+export type * from "./tools.js";
+export type * from "./transfer.js";
+export type * from "./webhooks.js";
+
+export interface Admin extends Transfer {
+  readonly tools: Tools;
+  /** The task list of a scope. */
+  tasks(scope: string): Tasks;
+  readonly scopes: Scopes;
+  readonly archives: Archives;
+  readonly webhooks: Webhooks;
+  readonly owners: Owners;
+  /** A namespace, with the calls that read and write several entries. */
+  kv(namespace: string): KeyValueBatch;
+  namespaces(o?: NamespaceOptions): Promise<Page<Namespace>>;
+  /** The busiest and largest threads of this replica. */
+  stats(o?: CallOptions): Promise<{ [name: string]: any }>;
+  /** The name and the rights of the API key. */
+  apiKey(o?: CallOptions): Promise<{ name: string; rights: string[] }>;
+}
+
+export function createAdmin(source: ClientSource = {}): Admin {
+  const { service } = internalsOf(clientOf(source));
+  const requests = requestsOf(service);
+  return {
+    ...transferOf(requests),
+    tools: toolsOf(requests),
+    tasks: (scope) => tasksOf(requests, scope),
+    scopes: scopesOf(requests),
+    archives: archivesOf(requests),
+    webhooks: webhooksOf(requests),
+    owners: ownersOf(requests),
+    kv: (namespace) => batchOf(service, namespace),
+    namespaces: (o) => listNamespaces(requests, o),
+    stats: (o) => requests.get("/v1/stats", o),
+    apiKey: (o) => requests.get("/v1/api-keys/current", o),
+  };
+}

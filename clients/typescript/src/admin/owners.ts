@@ -1,0 +1,44 @@
+import { camel } from "../http/camel.js";
+import { segment } from "../http/request.js";
+import { idempotencyKey } from "../thread/idempotency-key.js";
+import type { CallOptions } from "../types/options.js";
+import type { ThreadInfo } from "../types/receipt.js";
+import type { KeyedOptions, Requests } from "./requests.js";
+
+/** The people whose conversations these are. */
+export interface Owners {
+  get(owner: string, o?: CallOptions): Promise<{ owner: string; threads: number; sizeBytes: number }>;
+  /** Erases all data of an owner. Goes on until the server reports that nothing is left. */
+  erase(owner: string, o?: CallOptions): Promise<{ threads: number; archives: number }>;
+  /** Gives a thread to an owner, or to nobody. */
+  assign(threadId: string, owner: string | null, o?: KeyedOptions): Promise<ThreadInfo>;
+}
+
+const at = (owner: string) => "/v1/owners/" + segment(owner);
+
+export const ownersOf = (requests: Requests): Owners => ({
+  async get(owner, o) {
+    return camel(await requests.get(at(owner), o));
+  },
+
+  async erase(owner, o) {
+    const total = { threads: 0, archives: 0 };
+    for (;;) {
+      const { threads, archives, complete } = await requests.delete(at(owner), o);
+      total.threads += threads;
+      total.archives += archives;
+      if (complete) return total;
+    }
+  },
+
+  async assign(threadId, owner, { idempotencyKey: key, ...options } = {}) {
+    const { body } = await requests.sending.json<object>({
+      method: "PATCH",
+      path: "/v1/threads/" + segment(threadId),
+      headers: { "idempotency-key": key ?? idempotencyKey() },
+      body: JSON.stringify({ owner }),
+      options,
+    });
+    return camel(body);
+  },
+});

@@ -1,0 +1,58 @@
+import { camel } from "../http/camel.js";
+import { segment } from "../http/request.js";
+import type { CallOptions } from "../types/options.js";
+import type { KeyedOptions, Requests } from "./requests.js";
+
+export interface ToolCalls {
+  /** Default: the scope of the request, which ends with it. */
+  scope?: string | undefined;
+  /** The calls of a message of OpenAI's form. */
+  toolCalls?: readonly object[] | undefined;
+  /** The content of a message of Anthropic's form. */
+  content?: readonly object[] | undefined;
+  /** Calls without a message. */
+  toolUse?: readonly object[] | undefined;
+  /** Returns calls of unknown tools in `unknown`, instead of an error for the model. */
+  ignoreUnknown?: boolean | undefined;
+}
+
+export interface McpUrl {
+  url: string;
+  scope: string;
+  expiresAt: string | null;
+}
+
+/** The tools that models use to keep state. */
+export interface Tools {
+  /** The definitions, for the request to a model. */
+  list(format?: "openai" | "anthropic" | "mcp" | "modelrelay", o?: CallOptions): Promise<any[]>;
+  /** Calls one tool. A mistake of the model is in `error`, in words for the model. */
+  call(
+    name: string,
+    call?: { arguments?: unknown; scope?: string | undefined },
+    o?: KeyedOptions,
+  ): Promise<{ result?: any; error?: string | null; warning?: string }>;
+  /** Calls the tools in a model's message, and returns the messages to append. */
+  run(calls: ToolCalls, o?: KeyedOptions): Promise<{ messages: any[]; unknown?: any[] | null; warning?: string }>;
+  /** Makes a URL that opens one scope to an MCP client. */
+  mcpUrl(scope: string, o?: CallOptions & { expiresInSeconds?: number | undefined }): Promise<McpUrl>;
+}
+
+export const toolsOf = (requests: Requests): Tools => ({
+  async list(format, o) {
+    return (await requests.get("/v1/tools", o, { format })).tools;
+  },
+
+  call: (name, call = {}, o) => requests.keyed("/v1/tools/" + segment(name), call, o),
+
+  run: ({ scope, toolCalls, content, toolUse, ignoreUnknown }, o) =>
+    requests.keyed(
+      "/v1/tool-calls",
+      { scope, tool_calls: toolCalls, content, tool_use: toolUse, ignore_unknown: ignoreUnknown },
+      o,
+    ),
+
+  async mcpUrl(scope, { expiresInSeconds, ...o } = {}) {
+    return camel(await requests.post("/v1/mcp-urls", { scope, expires_in_seconds: expiresInSeconds }, o));
+  },
+});

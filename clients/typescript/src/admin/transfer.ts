@@ -1,0 +1,94 @@
+import { connectionError } from "../http/attempt.js";
+import { camel } from "../http/camel.js";
+import { errorOf, ThreadkeepError } from "../http/errors.js";
+import { prepare } from "../http/prepare.js";
+import { segment } from "../http/request.js";
+import { linked, orAbort } from "../http/wait.js";
+import type { CallOptions } from "../types/options.js";
+import type { ThreadInfo } from "../types/receipt.js";
+import type { Requests } from "./requests.js";
+
+/** Whole threads, as one JSON document each. Documents stay texts, because parsing would change numbers. */
+export interface Transfer {
+  export(threadId: string, o?: CallOptions): Promise<string>;
+  /** All threads, or those of an owner. The server moves on by itself from page to page. */
+  exportAll(
+    o?: CallOptions & { owner?: string | undefined; cursor?: string | undefined },
+  ): AsyncIterableIterator<string>;
+  /** Returns the thread. Without `ifExists`, one that exists is a conflict. */
+  import(
+    document: string,
+    o?: CallOptions & { ifExists?: "replace" | "skip" | undefined },
+  ): Promise<ThreadInfo>;
+}
+
+export const transferOf = (requests: Requests): Transfer => ({
+  async export(threadId, options) {
+    const path = `/v1/threads/${segment(threadId)}/export`;
+    return (await requests.sending.json({ method: "GET", path, options })).text;
+  },
+
+  async *exportAll({ owner, cursor, ...o } = {}) {
+    for (let after = cursor; ; ) {
+      let end: { cursor?: string; complete?: unknown } | undefined;
+      for await (const line of lines(requests, { owner, cursor: after }, o)) {
+        end = endOf(line);
+        if (!end) yield line;
+      }
+      if (end?.complete) return;
+      if (!end?.cursor) throw connectionError(undefined);
+      after = end.cursor;
+    }
+  },
+
+  async import(document, { ifExists, ...options } = {}) {
+    const query = { if_exists: ifExists };
+    const request = { method: "POST", path: "/v1/threads/import", query, body: document, options, once: !ifExists };
+    return camel((await requests.sending.json<object>(request)).body);
+  },
+});
+
+/** The last line of a page says how to go on. Documents are longer, and have other members. */
+function endOf(line: string): { cursor?: string; complete?: unknown } | undefined {
+  if (line.length > 1_000) return undefined;
+  const value = JSON.parse(line) as { format?: unknown; cursor?: string; complete?: unknown };
+  return value.format === undefined && (value.cursor || value.complete) ? value : undefined;
+}
+
+/** The lines of one response. */
+async function* lines(
+  { sending: { settings, identity } }: Requests,
+  query: { owner: string | undefined; cursor: string | undefined },
+  { signal: outer, timeoutMs = settings.timeoutMs }: CallOptions,
+): AsyncGenerator<string, void> {
+  const controller = linked(outer);
+  const { signal } = controller;
+  const within = async <T>(promise: Promise<T>): Promise<T> => {
+    const timer = setTimeout(() => controller.abort(connectionError(undefined)), timeoutMs);
+    try {
+      return await orAbort(promise, signal);
+    } catch (error) {
+      throw signal.aborted || error instanceof ThreadkeepError ? error : connectionError(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  const [url, init] = await prepare(settings, { method: "GET", path: "/v1/export", query }, await identity.sender());
+  try {
+    const response = await within(settings.fetch(url, { ...init, signal }));
+    if (!response.ok) throw errorOf(response.status, response.headers, await within(response.text()));
+    const reader = response.body!.getReader();
+    const decoder = new TextDecoder();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await within(reader.read());
+      const pieces = (done ? "" : decoder.decode(value, { stream: true })).split("\n");
+      pieces[0] = rest + pieces[0];
+      rest = pieces.pop()!;
+      yield* pieces.filter((piece) => piece);
+      if (done) return rest ? yield rest : undefined;
+    }
+  } finally {
+    controller.abort();
+  }
+}

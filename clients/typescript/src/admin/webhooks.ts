@@ -1,0 +1,95 @@
+import { camel } from "../http/camel.js";
+import { segment } from "../http/request.js";
+import type { CallOptions } from "../types/options.js";
+import type { Page, Requests } from "./requests.js";
+
+/** The types of events that webhooks can deliver. */
+export type WebhookEventType =
+  | "thread.created"
+  | "thread.updated"
+  | "thread.destroyed"
+  | "thread.rotated"
+  | "session.completed"
+  | "kv_updated"
+  | "task_list_updated"
+  | "history.appended";
+
+export interface Webhook {
+  id: string;
+  url: string;
+  events: WebhookEventType[];
+  name?: string | null;
+  createdAt: string | null;
+  /** Only in the answer to the call that sets it. */
+  secret?: string | null;
+}
+
+export interface FailedDelivery {
+  event: string;
+  type: WebhookEventType;
+  threadId?: string | null;
+  scope?: string | null;
+  time?: string | null;
+  attempts: number;
+  firstAttemptAt?: string | null;
+  lastError: string;
+}
+
+/** The endpoints that the server posts events to. */
+export interface Webhooks {
+  list(o?: CallOptions): Promise<Webhook[]>;
+  create(
+    webhook: { url: string; events: readonly WebhookEventType[]; secret?: string | null | undefined },
+    o?: CallOptions,
+  ): Promise<Webhook>;
+  get(id: string, o?: CallOptions): Promise<Webhook>;
+  /** `secret: null` makes a new secret. */
+  update(
+    id: string,
+    change: {
+      url?: string | undefined;
+      events?: readonly WebhookEventType[] | undefined;
+      secret?: string | null | undefined;
+    },
+    o?: CallOptions,
+  ): Promise<Webhook>;
+  delete(id: string, o?: CallOptions): Promise<void>;
+  failed(
+    id: string,
+    o?: CallOptions & { cursor?: string | undefined; limit?: number | undefined },
+  ): Promise<Page<FailedDelivery>>;
+  /** Sends failed events again: those named, or all. Returns how many. */
+  replay(id: string, events?: readonly string[], o?: CallOptions): Promise<number>;
+}
+
+const root = "/v1/webhooks";
+const at = (id: string) => `${root}/${segment(id)}`;
+
+export const webhooksOf = (requests: Requests): Webhooks => ({
+  async list(o) {
+    return (await requests.get(root, o)).webhooks.map(camel<Webhook>);
+  },
+
+  async create(webhook, o) {
+    return camel(await requests.once("POST", root, webhook, o));
+  },
+
+  async get(id, o) {
+    return camel(await requests.get(at(id), o));
+  },
+
+  async update(id, change, o) {
+    return camel(await requests.once("PATCH", at(id), change, o));
+  },
+
+  async delete(id, o) {
+    await requests.delete(at(id), o);
+  },
+
+  failed: (id, { cursor, limit, ...o } = {}) =>
+    requests.list<FailedDelivery>(at(id) + "/failed", "failed", { cursor, limit }, o),
+
+  async replay(id, events, o) {
+    return (await requests.once("POST", at(id) + "/replay", { events }, o)).replayed;
+  },
+});

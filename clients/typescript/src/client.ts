@@ -1,0 +1,104 @@
+import { listenToAll } from "./events/listen.js";
+import { attempt } from "./http/attempt.js";
+import { sendingOf } from "./http/send.js";
+import { ByCookie } from "./identity/by-cookie.js";
+import { ByHeader } from "./identity/by-header.js";
+import { ById, Service } from "./identity/by-id.js";
+import { ByRequest } from "./identity/by-request.js";
+import type { Identity } from "./identity/identity.js";
+import { keepInternals } from "./internals.js";
+import { keyValueOf } from "./kv/key-value.js";
+import { scopeOf } from "./scope.js";
+import { type Settings, settingsOf } from "./settings.js";
+import { encode, objectText } from "./thread/encode.js";
+import { idempotencyKey } from "./thread/idempotency-key.js";
+import { type ThreadById, threadOf } from "./thread/thread.js";
+import { threadInfo } from "./thread/thread-info.js";
+import type { Client } from "./types/client.js";
+import type { ClientOptions, ClientSource } from "./types/options.js";
+import type { RequestThread, Thread } from "./types/thread.js";
+
+type Own = { [name: string]: string };
+
+/** Makes a client. It sends nothing until it is used. */
+export function createClient(options: ClientOptions = {}): Client {
+  const settings = settingsOf(options);
+  const { signedId, json } = { signedId: options.signedId, json: settings.json };
+  const current = settings.cookie && signedId === undefined ? cookieIdentity(settings) : new ByHeader(signedId);
+  const as = (identity: Identity) => sendingOf(settings, identity);
+
+  const bearer = async (): Promise<Own | undefined> => {
+    const { apiKey } = settings;
+    const key = typeof apiKey === "function" ? await apiKey() : apiKey;
+    return key ? { authorization: `Bearer ${key}` } : undefined;
+  };
+  const authorize = async (signedId: string | undefined, id: string): Promise<Own> => {
+    const own = signedId ?? (id === current.id ? current.signedId : undefined);
+    return (await bearer()) ?? (own ? { "x-thread-id": own } : {});
+  };
+  const service = as(new Service(async () => (await bearer()) ?? {}));
+  const ownScopes = settings.apiKey ? service : as(current);
+  const byId: ThreadById = (id, signedId, schema) =>
+    threadOf(as(new ById(id, authorize, signedId)), schema, byId);
+
+  const client: Client = {
+    current({ signedId, schema } = {}) {
+      return threadOf(as(signedId === undefined ? current : new ByHeader(signedId)), schema, byId) as Thread<any>;
+    },
+
+    thread(id, { schema } = {}) {
+      return byId(id, undefined, schema) as Thread<any>;
+    },
+
+    async create({ id, state, metadata, ttlSeconds, owner } = {}, { schema, idempotencyKey: key, ...options } = {}) {
+      const members = { id, metadata, ttl_seconds: ttlSeconds, owner };
+      const texts = Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]);
+      const { body } = await service.json<object>({
+        method: "POST",
+        path: "/v1/threads",
+        headers: { "idempotency-key": key ?? idempotencyKey() },
+        body: objectText({ ...Object.fromEntries(texts), state: state && encode(json, state) }),
+        options,
+      });
+      const info = threadInfo(body);
+      return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
+    },
+
+    async threads({ owner, order, limit, cursor, metadata = {}, ...options } = {}) {
+      const filters = Object.entries(metadata).map(([name, value]) => ["metadata." + name, value]);
+      const { body } = await service.json<{ threads: object[]; next_cursor?: string | null }>({
+        method: "GET",
+        path: "/v1/threads",
+        query: { owner, order, limit, cursor, ...Object.fromEntries(filters) },
+        options,
+      });
+      return { threads: body.threads.map(threadInfo), next: body.next_cursor ?? undefined };
+    },
+
+    forRequest(request, { schema } = {}) {
+      const identity = new ByRequest(request, settings.cookieName);
+      const responseHeaders = () => identity.responseHeaders();
+      return Object.assign(threadOf(as(identity), schema, byId), { responseHeaders }) as RequestThread<any>;
+    },
+
+    scope: (name) => scopeOf(ownScopes, name),
+    kv: (namespace) => keyValueOf(service, namespace),
+    events: (o) => listenToAll(service, o),
+  };
+  keepInternals(client, { service });
+  return client;
+}
+
+/** The client of an adapter's options. */
+export function clientOf(source: ClientSource): Client {
+  return "client" in source ? source.client : createClient(source);
+}
+
+function cookieIdentity(settings: Settings): ByCookie {
+  const ask = async () => {
+    const sender = { path: "/v1/threads/current", headers: {} };
+    const { headers } = await attempt(settings, { method: "GET", path: sender.path }, sender, () => {});
+    return headers.get("x-thread-id") ?? undefined;
+  };
+  return new ByCookie(ask, settings.baseUrl, settings.timeoutMs);
+}

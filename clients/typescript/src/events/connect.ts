@@ -1,0 +1,50 @@
+import { idOf, type Sender } from "../identity/identity.js";
+import { prepare } from "../http/prepare.js";
+import type { Query } from "../http/request.js";
+import type { Sending } from "../http/send.js";
+import { connectionError } from "../http/attempt.js";
+import type { Connect } from "./follow.js";
+
+/** Opens a stream of all threads. */
+export const connectAll =
+  ({ settings, identity }: Sending, query: Query): Connect =>
+  async (cursor, signal) =>
+    receive(settings, await identity.sender(), "/v1/events", query, cursor, signal);
+
+/** Opens the stream of one thread: the one that the identity names when this is called. */
+export function connectThread({ settings, identity }: Sending, query: Query): Connect {
+  const { id, signedId } = identity;
+  return async (cursor, signal) => {
+    (await identity.enter(signal))(); // not after a lost cookie
+    const sender = await identity.sender();
+    if (identity.id === id) {
+      const response = await receive(settings, sender, sender.path + "/events", query, cursor, signal);
+      const named = response.headers.get("x-thread-id");
+      if (!named || idOf(named) === id) {
+        await identity.learn(sender, response.headers, false);
+        return response;
+      }
+      // the cookie names another thread by now
+      void response.body?.cancel();
+    }
+    const headers = sender.headers["authorization"] || !signedId ? sender.headers : { "x-thread-id": signedId };
+    return receive(settings, { path: "", headers }, `/v1/threads/${id}/events`, query, cursor, signal);
+  };
+}
+
+async function receive(
+  settings: Sending["settings"],
+  sender: Sender,
+  path: string,
+  query: Query,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Promise<Response> {
+  const headers = { accept: "text/event-stream", "last-event-id": cursor };
+  const [url, init] = await prepare(settings, { method: "GET", path, query, headers }, sender);
+  try {
+    return await settings.fetch(url, { ...init, signal });
+  } catch (error) {
+    throw connectionError(error);
+  }
+}

@@ -1,0 +1,127 @@
+import { connectionError } from "../http/attempt.js";
+import { errorOf, ThreadkeepError } from "../http/errors.js";
+import { linked, orAbort, sleep } from "../http/wait.js";
+import { type Message, SseParser } from "./sse.js";
+
+/** The server sends a comment every 15 s. */
+export const SILENCE_MS = 45_000;
+const DEFAULT_RETRY_MS = 2_000;
+const MAX_RETRY_MS = 30_000;
+
+/** A message of a stream, or, without a type, only a new position. */
+export interface Step {
+  type: string;
+  data: string;
+  cursor: string;
+}
+
+export interface Following {
+  signal: AbortSignal;
+  lastEventId?: string | undefined;
+  /** The time for the headers of a response. */
+  timeoutMs: number;
+  onOpen?: (() => void) | undefined;
+  onClose?: (() => void) | undefined;
+  /** Called before each attempt to connect and for everything that arrives. */
+  onSign?: (() => void) | undefined;
+}
+
+/** Opens the stream after a cursor. */
+export type Connect = (cursor: string | undefined, signal: AbortSignal) => Promise<Response>;
+
+/** Follows a stream across interruptions, without a gap and without a repetition. */
+export async function* follow(connect: Connect, o: Following): AsyncGenerator<Step, void> {
+  let cursor = o.lastEventId;
+  let retryMs = DEFAULT_RETRY_MS;
+  for (let failures = 0; ; failures++) {
+    let leastMs = 0;
+    let isOpen = false;
+    o.onSign?.();
+    try {
+      for await (const message of connection(connect, cursor, o)) {
+        if (!message) {
+          isOpen = true;
+          failures = 0;
+          o.onOpen?.();
+          continue;
+        }
+        const { type, data, id, retry } = message;
+        retryMs = retry ?? retryMs;
+        cursor = id ?? cursor;
+        if (cursor && (id || data)) yield { type: data && type, data, cursor };
+      }
+    } catch (error) {
+      leastMs = retryAfter(error, o.signal);
+    } finally {
+      if (isOpen) o.onClose?.();
+    }
+    await pause(Math.max(leastMs, retryMs * 2 ** failures), o.signal);
+  }
+}
+
+/** Performs a call until it succeeds, where a stream would connect again. */
+export async function persist(call: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  for (let ms = DEFAULT_RETRY_MS; ; ms *= 2) {
+    try {
+      await call();
+      return;
+    } catch (error) {
+      await pause(Math.max(retryAfter(error, signal), ms), signal);
+    }
+  }
+}
+
+/** How long the server wants to be left alone. Throws what a new attempt would not repair. */
+function retryAfter(error: unknown, signal: AbortSignal): number {
+  signal.throwIfAborted();
+  if (!(error instanceof ThreadkeepError)) throw error;
+  const { code, status = 0, retryAfterMs = 0 } = error;
+  if (status ? status < 500 && status !== 408 && status !== 429 : code === "cookie_lost") throw error;
+  return retryAfterMs;
+}
+
+/** The messages of one connection, after `undefined` when it is open. Ends or fails when the connection does. */
+async function* connection(
+  connect: Connect,
+  cursor: string | undefined,
+  o: Following,
+): AsyncGenerator<Message | undefined, void> {
+  const controller = linked(o.signal);
+  const { signal } = controller;
+  const within = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
+    const timer = setTimeout(() => controller.abort(connectionError(undefined)), ms);
+    try {
+      return await orAbort(promise, signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  try {
+    const response = await within(o.timeoutMs, connect(cursor, signal));
+    if (!response.ok) throw errorOf(response.status, response.headers, await within(o.timeoutMs, response.text()));
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return; // of a proxy
+    yield;
+    const parser = new SseParser();
+    const decoder = new TextDecoder();
+    const reader = response.body!.getReader();
+    for (;;) {
+      const { done, value } = await within(SILENCE_MS, reader.read().catch(connectionLost));
+      if (done) return;
+      o.onSign?.();
+      yield* parser.push(decoder.decode(value, { stream: true }));
+    }
+  } finally {
+    controller.abort();
+  }
+}
+
+const connectionLost = (error: unknown) => {
+  throw connectionError(error);
+};
+
+/** Waits about as long as given, but not longer than until the browser is online again. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const done = linked(signal);
+  const wake = (now: () => void) => globalThis.addEventListener?.("online", now, { signal: done.signal });
+  await sleep(Math.min(MAX_RETRY_MS, ms * (0.75 + Math.random() / 2)), signal, wake).finally(() => done.abort());
+}

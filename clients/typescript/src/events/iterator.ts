@@ -1,0 +1,31 @@
+import { linked } from "../http/wait.js";
+
+/** An iterator that closes what it reads from as soon as it is left, even while a `next()` waits. */
+export function closing<T>(
+  signal: AbortSignal | undefined,
+  generate: (signal: AbortSignal) => AsyncGenerator<T, void>,
+): AsyncIterableIterator<T> {
+  const controller = linked(signal);
+  const inner = generate(controller.signal);
+  const end = { done: true as const, value: undefined };
+  let isLeft = false;
+  return {
+    async next() {
+      try {
+        return await inner.next();
+      } catch (error) {
+        if (isLeft) return end;
+        throw error;
+      }
+    },
+    async return() {
+      isLeft = true;
+      controller.abort();
+      await inner.return().catch(() => {});
+      return end;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}

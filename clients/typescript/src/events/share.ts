@@ -1,0 +1,110 @@
+import { acquire } from "../identity/lock.js";
+import { linked, orAbort } from "../http/wait.js";
+import { type Connect, follow, type Following, SILENCE_MS, type Step } from "./follow.js";
+
+const MAX_STEPS = 1_000;
+
+/** What the tab that listens tells the others. Without it, a tab asks for the position. */
+interface News {
+  /** The position before the step, and after it. */
+  from?: string | undefined;
+  to?: string | undefined;
+  isOpen: boolean;
+  step?: Step | undefined;
+}
+
+/**
+ * Follows a stream that all tabs of an origin share. The tab that holds the lock listens, and passes on what it
+ * receives. When it closes, the next one continues from the last position that it saw.
+ */
+export async function* share(
+  locks: LockManager,
+  name: string,
+  connect: Connect,
+  o: Following,
+): AsyncGenerator<Step, void> {
+  const channel = new BroadcastChannel(name);
+  const left = linked(o.signal);
+  let steps: Step[] = [];
+  let seen: (string | undefined)[] = [];
+  let cursor: string | undefined;
+  let isOpen = false;
+  let listening: Promise<void> | undefined;
+  let isOver = false;
+  let wake = () => {};
+  let patience: ReturnType<typeof setTimeout>;
+  let release = () => {};
+
+  const take = ({ from, to, step, ...news }: News) => {
+    if (news.isOpen !== isOpen) {
+      isOpen = news.isOpen;
+      (isOpen ? o.onOpen : o.onClose)?.();
+    }
+    if (to === undefined || seen.includes(to)) return;
+    const isGap = (cursor !== undefined && from !== cursor) || steps.length >= MAX_STEPS;
+    seen = [...seen, (cursor = to)].slice(-100);
+    if (isGap) steps = [{ type: "reset", data: "", cursor: to }];
+    if (step) steps.push(step);
+    wake();
+  };
+  const tell = (news: News) => channel.postMessage(news);
+  const status = () => ({ from: cursor, to: cursor, isOpen });
+  const listen = async () => {
+    const onOpen = () => {
+      isOpen = true;
+      o.onOpen?.();
+      tell(status());
+    };
+    const onClose = () => {
+      take({ isOpen: false });
+      tell(status());
+    };
+    const onSign = () => tell(status());
+    for await (const step of follow(connect, { ...o, signal: left.signal, lastEventId: cursor, onOpen, onClose, onSign })) {
+      const news = { from: cursor, to: step.cursor, isOpen: true, step };
+      tell(news);
+      take(news);
+    }
+  };
+  const lead = () => {
+    clearTimeout(patience);
+    listening ??= listen().finally(() => {
+      isOver = true;
+      wake();
+    });
+    listening.catch(() => {});
+  };
+  // a browser may suspend the tab that listens
+  const hear = () => {
+    clearTimeout(patience);
+    if (!listening) patience = setTimeout(lead, SILENCE_MS);
+  };
+  channel.onmessage = ({ data }: MessageEvent<News | undefined>) => {
+    if (data) {
+      hear();
+      take(data);
+    } else if (listening) tell(status());
+  };
+  channel.postMessage(undefined);
+  hear();
+  acquire(locks, name, left.signal).then(
+    (unlock) => {
+      release = unlock;
+      if (left.signal.aborted) unlock();
+      else lead();
+    },
+    () => {},
+  );
+  try {
+    for (;;) {
+      for (let step; (step = steps.shift()); ) yield step;
+      if (isOver) return await listening;
+      await orAbort(new Promise<void>((resolve) => (wake = resolve)), o.signal);
+    }
+  } finally {
+    clearTimeout(patience!);
+    left.abort();
+    channel.close();
+    release();
+  }
+}

@@ -1,0 +1,51 @@
+import type { Sender } from "../identity/identity.js";
+import type { Settings } from "../settings.js";
+import { ConnectionError, ThreadkeepError, TimeoutError } from "./errors.js";
+import { prepare } from "./prepare.js";
+import type { ServerRequest } from "./request.js";
+import { linked, orAbort } from "./wait.js";
+
+/** A response with its body. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  bytes: Uint8Array;
+}
+
+/** Sends a request once, and reads the whole response. */
+export async function attempt(
+  settings: Settings,
+  request: ServerRequest,
+  sender: Sender,
+  learn: (response: Headers) => void | Promise<void>,
+): Promise<Answer> {
+  const [url, init] = await prepare(settings, request, sender);
+  const { signal: outer, timeoutMs = settings.timeoutMs } = request.options ?? {};
+  const ms = timeoutMs + (request.extraMs ?? 0);
+  const controller = linked(outer);
+  const { signal } = controller;
+  const late = () => controller.abort(new TimeoutError("timeout", `timeout: No response arrived within ${ms} ms.`));
+  const timer = setTimeout(late, ms);
+  const receive = async () => {
+    signal.throwIfAborted();
+    const response = await settings.fetch(url, { ...init, signal });
+    const { status, headers } = response;
+    await learn(headers);
+    return { status, headers, bytes: new Uint8Array(await response.arrayBuffer()) };
+  };
+  try {
+    return await orAbort(receive(), signal);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : connectionError(error);
+  } finally {
+    clearTimeout(timer);
+    controller.abort();
+  }
+}
+
+/** A failure of `fetch` as an error of this package. Platforms use errors of different classes. */
+export function connectionError(cause: unknown): ThreadkeepError {
+  return cause instanceof ThreadkeepError
+    ? cause
+    : new ConnectionError("connection", "connection: The server cannot be reached, or the connection broke.", { cause });
+}

@@ -1,0 +1,181 @@
+import type { SchemaIssue } from "../types/standard-schema.js";
+import { camel } from "./camel.js";
+import type { ErrorCode } from "./error-code.js";
+
+/** A problem object of the server (RFC 9457). */
+export interface Problem {
+  type?: string;
+  title?: string;
+  status?: number;
+  code?: string;
+  detail?: string;
+  request_id?: string;
+  [member: string]: unknown;
+}
+
+/** What an error is made of. */
+export interface ErrorInit {
+  status?: number | undefined;
+  problem?: Problem | undefined;
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+}
+
+/** The base of all errors. Match on `code`. Messages contain no signed ID, no API key and no value. */
+export class ThreadkeepError extends Error {
+  override name = "ThreadkeepError";
+  readonly code: ErrorCode;
+  /** The status of the response, if there was one. */
+  readonly status: number | undefined;
+  /** The server's explanation, for people. */
+  readonly detail: string | undefined;
+  readonly requestId: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly problem: Problem | undefined;
+
+  constructor(code: ErrorCode, message: string, { status, problem, retryAfterMs, cause }: ErrorInit = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    const { type, title, status: _, code: __, detail, request_id, ...rest } = problem ?? {};
+    // the members of some errors, such as `current_version`; none of them may replace a part of the error itself
+    for (const [name, value] of Object.entries(camel<object>(rest))) {
+      if (!(name in this)) Object.assign(this, { [name]: value });
+    }
+    this.code = code;
+    this.status = status;
+    this.detail = detail;
+    this.requestId = request_id;
+    this.retryAfterMs = retryAfterMs;
+    this.problem = problem;
+  }
+}
+
+/** 400: the request is wrong. */
+export class InvalidRequestError extends ThreadkeepError {
+  override name = "InvalidRequestError";
+  /** The index of the operation in a merge, from 0. */
+  declare readonly operation?: number;
+}
+
+/** 401: the caller is unknown. */
+export class AuthenticationError extends ThreadkeepError {
+  override name = "AuthenticationError";
+}
+
+/** 403: another site, someone else's thread, or a missing right. */
+export class ForbiddenError extends ThreadkeepError {
+  override name = "ForbiddenError";
+  /** The right that the API key lacks. */
+  declare readonly right?: string;
+}
+
+/** 404 */
+export class NotFoundError extends ThreadkeepError {
+  override name = "NotFoundError";
+}
+
+/** 409: the stored data, or another caller, is in the way. */
+export class ConflictError extends ThreadkeepError {
+  override name = "ConflictError";
+  /** The index of the operation in a merge, from 0. */
+  declare readonly operation?: number;
+  /** When the turn of the other caller ends. */
+  declare readonly expiresAt?: string;
+}
+
+/** 410: the thread has ended. */
+export class ThreadDestroyedError extends ThreadkeepError {
+  override name = "ThreadDestroyedError";
+}
+
+/** 412: the condition of the write does not hold. */
+export class VersionMismatchError extends ThreadkeepError {
+  override name = "VersionMismatchError";
+  declare readonly currentVersion?: number;
+}
+
+/** 413, 414 and 431: the data does not fit. */
+export class TooLargeError extends ThreadkeepError {
+  override name = "TooLargeError";
+  declare readonly limitBytes?: number;
+  declare readonly sizeBytes?: number;
+  declare readonly attemptedBytes?: number;
+  declare readonly limitKeys?: number;
+}
+
+/** 422: an idempotency key or the ID of an item was used for something else. */
+export class ReusedError extends ThreadkeepError {
+  override name = "ReusedError";
+}
+
+/** 429: too many requests. */
+export class RateLimitedError extends ThreadkeepError {
+  override name = "RateLimitedError";
+  /** The limit that was exceeded. */
+  declare readonly limit?: string;
+}
+
+/** 503: the server or its store is not available. */
+export class UnavailableError extends ThreadkeepError {
+  override name = "UnavailableError";
+}
+
+/** The server cannot be reached, or the connection broke. */
+export class ConnectionError extends ThreadkeepError {
+  override name = "ConnectionError";
+}
+
+/** No response arrived in time. */
+export class TimeoutError extends ThreadkeepError {
+  override name = "TimeoutError";
+}
+
+/** The state does not fit the schema. */
+export class InvalidStateError extends ThreadkeepError {
+  override name = "InvalidStateError";
+  readonly issues: readonly SchemaIssue[];
+
+  constructor(issues: readonly SchemaIssue[]) {
+    super("invalid_state", `The state does not fit the schema (${issues.length} issues).`);
+    this.issues = issues;
+  }
+}
+
+const classes: { [status: number]: typeof ThreadkeepError } = {
+  400: InvalidRequestError,
+  401: AuthenticationError,
+  403: ForbiddenError,
+  404: NotFoundError,
+  409: ConflictError,
+  410: ThreadDestroyedError,
+  412: VersionMismatchError,
+  413: TooLargeError,
+  414: TooLargeError,
+  422: ReusedError,
+  429: RateLimitedError,
+  431: TooLargeError,
+  503: UnavailableError,
+};
+
+/** The error for a response. */
+export function errorOf(status: number, headers: Headers, body: string): ThreadkeepError {
+  let problem: Problem | undefined;
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof (parsed as Problem | null)?.code === "string") problem = parsed as Problem;
+  } catch {
+    // a proxy may answer with anything
+  }
+  const code = problem?.code ?? "unknown";
+  return new (classes[status] ?? ThreadkeepError)(code, `${code}: ${problem?.detail ?? `HTTP status ${status}`}`, {
+    status,
+    problem,
+    retryAfterMs: retryAfter(headers),
+  });
+}
+
+function retryAfter(headers: Headers): number | undefined {
+  const text = headers.get("retry-after");
+  if (!text) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return ms >= 0 ? ms : undefined;
+}

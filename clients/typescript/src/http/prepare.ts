@@ -1,0 +1,30 @@
+import { knowsCache } from "../environment.js";
+import type { Sender } from "../identity/identity.js";
+import type { Settings } from "../settings.js";
+import { queryText, type ServerRequest } from "./request.js";
+
+/** The arguments of `fetch` for a request. */
+export async function prepare(
+  settings: Settings,
+  { method, path, query, body, contentType = "application/json", headers: more }: ServerRequest,
+  sender: Sender,
+): Promise<[url: string, init: RequestInit]> {
+  const { baseUrl, headers: given, credentials } = settings;
+  if (baseUrl === undefined) throw new TypeError("Pass `baseUrl`, or set THREADKEEP_URL.");
+  const headers = new Headers(typeof given === "function" ? await given() : given);
+  const own = { "content-type": body === undefined ? body : contentType, ...more, ...sender.headers };
+  for (const [name, value] of Object.entries(own)) {
+    if (value === undefined) continue;
+    try {
+      headers.set(name, value);
+    } catch {
+      // the platform's own error would show the value
+      throw new TypeError(`The header ${name} cannot carry this value.`);
+    }
+  }
+  return [
+    baseUrl + (typeof path === "string" ? path : path(sender.path)) + queryText(query),
+    // `fetch` takes undefined options for absent ones
+    { method, headers, body, credentials, cache: knowsCache ? "no-store" : undefined } as RequestInit,
+  ];
+}

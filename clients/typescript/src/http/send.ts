@@ -1,0 +1,95 @@
+import type { Identity } from "../identity/identity.js";
+import type { Settings } from "../settings.js";
+import type { JsonFormat } from "../types/json.js";
+import { type Answer, attempt } from "./attempt.js";
+import { ConnectionError, errorOf, ThreadkeepError, TimeoutError } from "./errors.js";
+import type { ServerRequest } from "./request.js";
+import { sleep } from "./wait.js";
+
+const MAX_RETRY_AFTER_MS = 10_000;
+const MAX_PAUSE_MS = 2_000;
+const decoder = new TextDecoder();
+
+/** Sends requests as one identity, again where that may help. */
+export interface Sending {
+  readonly settings: Settings;
+  readonly identity: Identity;
+  /** Returns a response that reports success. */
+  send(request: ServerRequest): Promise<Answer>;
+  /** As `send`, with the body as JSON of the client itself. */
+  json<T>(request: ServerRequest): Promise<{ body: T; text: string; headers: Headers }>;
+  /** As `send`, with the body as JSON of the application. */
+  value(request: ServerRequest): Promise<{ body: any; text: string; headers: Headers }>;
+}
+
+export function sendingOf(settings: Settings, identity: Identity): Sending {
+  const once = async (request: ServerRequest): Promise<Answer | ThreadkeepError> => {
+    const sender = await identity.sender();
+    const { names } = request;
+    const learn = (headers: Headers) =>
+      names === "other" ? undefined : identity.learn(sender, headers, names === "fresh");
+    try {
+      const answer = await attempt(settings, request, sender, learn);
+      const { status, headers, bytes } = answer;
+      return status < 300 ? answer : errorOf(status, headers, decoder.decode(bytes));
+    } catch (error) {
+      if (error instanceof ThreadkeepError) return error;
+      throw error;
+    }
+  };
+  const send = async (request: ServerRequest): Promise<Answer> => {
+    const signal = request.options?.signal;
+    signal?.throwIfAborted();
+    const leave = await identity.enter(signal);
+    try {
+      for (let tries = 1; ; tries++) {
+        const result = await once(request);
+        if (!(result instanceof ThreadkeepError)) return result;
+        if (tries >= settings.attempts || !helps(result, request.once)) throw result;
+        await sleep(pause(result, tries), signal);
+      }
+    } finally {
+      leave();
+    }
+  };
+  const parse = async (request: ServerRequest, format: JsonFormat) => {
+    const { bytes, headers, status } = await send(request);
+    const text = decoder.decode(bytes);
+    return { body: parsed(text, status, format) as any, text, headers };
+  };
+  return {
+    settings,
+    identity,
+    send,
+    json: (request) => parse(request, JSON),
+    value: (request) => parse(request, settings.json),
+  };
+}
+
+function parsed(text: string, status: number, format: JsonFormat): unknown {
+  try {
+    return text && format.parse(text);
+  } catch {
+    // the cause would show a part of the text
+    throw new ThreadkeepError("unknown", "unknown: The response is not JSON.", {
+      status,
+    });
+  }
+}
+
+/** Whether sending the request again may help. `once`: unless it may have been performed. */
+function helps(error: ThreadkeepError, once = false): boolean {
+  const { status = 0 } = error;
+  if (once) return status === 429 || (status === 503 && error.code !== "unknown");
+  return (
+    error instanceof ConnectionError ||
+    error instanceof TimeoutError ||
+    [408, 429, 502, 503, 504].includes(status)
+  );
+}
+
+function pause({ retryAfterMs }: ThreadkeepError, tries: number): number {
+  return retryAfterMs === undefined
+    ? Math.random() * Math.min(MAX_PAUSE_MS, 50 * 2 ** tries)
+    : Math.min(MAX_RETRY_AFTER_MS, retryAfterMs);
+}

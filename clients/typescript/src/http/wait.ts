@@ -1,0 +1,29 @@
+/** Rejects with the reason of `signal` as soon as it is aborted, whatever `promise` does. */
+export function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop);
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+/** Waits, unless `signal` is aborted. `wake` may end the wait. */
+export function sleep(ms: number, signal?: AbortSignal, wake?: (now: () => void) => void): Promise<void> {
+  let timer: ReturnType<typeof setTimeout>;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+    wake?.(resolve);
+  });
+  return orAbort(over, signal).finally(() => clearTimeout(timer));
+}
+
+/** A controller that is aborted with `outer`, and no longer listens to it when it is aborted itself. */
+export function linked(outer: AbortSignal | undefined): AbortController {
+  const controller = new AbortController();
+  const stop = () => controller.abort(outer!.reason);
+  if (outer?.aborted) stop();
+  else outer?.addEventListener("abort", stop, { signal: controller.signal });
+  return controller;
+}

@@ -1,0 +1,78 @@
+import { ThreadkeepError } from "../http/errors.js";
+import { CURRENT } from "./by-header.js";
+import { Gate } from "./gate.js";
+import { type Identity, idOf, type Sender } from "./identity.js";
+import { acquire, locks } from "./lock.js";
+
+const LOST =
+  "cookie_lost: The browser does not return the cookie. Serve threadkeep from the site of the page, or set " +
+  'cookie_same_site = "none" and credentials: "include", or use identity: "header".';
+
+/** The caller's own thread, named by a cookie that only the browser sees. */
+export class ByCookie implements Identity {
+  signedId: string | undefined;
+  readonly #gate = new Gate();
+  readonly #ask: () => Promise<string | undefined>;
+  readonly #lockName: string;
+  readonly #patienceMs: number;
+  #asking: Promise<string | undefined> | undefined;
+  #isLost = false;
+
+  /** `ask` requests the signed ID of the thread once more. */
+  constructor(ask: () => Promise<string | undefined>, baseUrl: string | undefined, patienceMs: number) {
+    this.#ask = ask;
+    this.#lockName = `threadkeep first visit ${baseUrl}`;
+    this.#patienceMs = patienceMs;
+  }
+
+  get id(): string | undefined {
+    return idOf(this.signedId);
+  }
+
+  async enter(signal: AbortSignal | undefined): Promise<() => void> {
+    const isKnown = () => this.#isLost || this.signedId !== undefined;
+    const leave = await this.#gate.enter(isKnown, signal);
+    if (this.#isLost) throw lost();
+    if (!locks || isKnown()) return leave;
+    // the first visits of two tabs would start two threads
+    const timeout = AbortSignal.timeout(this.#patienceMs);
+    const unlock = await acquire(locks, this.#lockName, timeout).catch(() => () => {});
+    return () => {
+      unlock();
+      leave();
+    };
+  }
+
+  sender(): Sender {
+    return { path: CURRENT, headers: {} };
+  }
+
+  async learn(_: Sender, response: Headers, expectsNew: boolean): Promise<void> {
+    const signedId = response.get("x-thread-id");
+    if (!signedId) return;
+    if (!this.id || expectsNew || idOf(signedId) === this.id) {
+      this.signedId = signedId;
+      return;
+    }
+    // another tab may have started afresh, or this response may be late
+    const second = await this.#askAgain();
+    if (!second || idOf(second) === this.id) return;
+    if (idOf(second) !== idOf(signedId)) {
+      const third = await this.#askAgain(); // if another tab started afresh twice, the cookie holds now
+      if (!third) return;
+      if (idOf(third) !== idOf(second)) this.#isLost = true;
+    }
+    if (this.#isLost) throw lost();
+    this.signedId = second;
+  }
+
+  move(signedId: string): void {
+    this.signedId = signedId;
+  }
+
+  #askAgain(): Promise<string | undefined> {
+    return (this.#asking ??= this.#ask().finally(() => (this.#asking = undefined)));
+  }
+}
+
+const lost = () => new ThreadkeepError("cookie_lost", LOST);

@@ -1,0 +1,39 @@
+import type { IncomingRequest } from "../types/client.js";
+import { ByHeader } from "./by-header.js";
+import type { Sender } from "./identity.js";
+
+/** The thread of a browser, named as its request names it. */
+export class ByRequest extends ByHeader {
+  readonly #cookie: string | undefined;
+  readonly #setCookies = new Map<string, string>();
+
+  constructor({ headers }: IncomingRequest, cookieName: string) {
+    const signedId = header(headers, "x-thread-id");
+    super(signedId);
+    const pairs = header(headers, "cookie")?.split(";") ?? [];
+    this.#cookie = pairs.map((pair) => pair.trim()).find((pair) => pair.startsWith(cookieName + "="));
+  }
+
+  override sender(): Sender {
+    const sender = super.sender();
+    return this.signedId === undefined && this.#cookie ? { ...sender, headers: { cookie: this.#cookie } } : sender;
+  }
+
+  override learn(sender: Sender, response: Headers): void {
+    super.learn(sender, response);
+    for (const cookie of response.getSetCookie()) this.#setCookies.set(cookie.split("=")[0]!, cookie);
+  }
+
+  /** The headers for the browser. */
+  responseHeaders(): Headers {
+    const headers = new Headers();
+    if (this.signedId) headers.set("x-thread-id", this.signedId);
+    for (const cookie of this.#setCookies.values()) headers.append("set-cookie", cookie);
+    return headers;
+  }
+}
+
+function header(headers: IncomingRequest["headers"], name: string): string | undefined {
+  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  return (Array.isArray(value) ? value.join(name === "cookie" ? "; " : ", ") : value) ?? undefined;
+}

@@ -1,0 +1,85 @@
+import { camel } from "../http/camel.js";
+import type { Sending } from "../http/send.js";
+import type { Entry, EntryInfo, KeyValueBatch, PutOutcome } from "../types/kv.js";
+import { entryOf } from "./entry.js";
+import { bodyOf, keyValueOf, pathOf, typeOf, writeEntries } from "./key-value.js";
+
+const MAX_KEYS = 100;
+
+interface WireEntry {
+  key: string;
+  body?: string;
+  base64?: string;
+  content_type: string;
+  etag: string;
+  expires_at?: string | null;
+}
+
+/** A namespace, with the calls that read and write several entries. */
+export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
+  const root = pathOf(namespace);
+  const { json } = sending.settings;
+  const entry = ({ body, base64, content_type, etag, expires_at }: WireEntry): Entry => {
+    const bytes =
+      base64 === undefined
+        ? new TextEncoder().encode(body)
+        : Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    return entryOf(bytes, content_type, etag, expires_at, json);
+  };
+  return {
+    ...keyValueOf(sending, namespace),
+
+    async entries({ prefix, cursor, limit, order, ...options } = {}) {
+      const { body } = await sending.json<{ keys: WireEntry[]; next_cursor?: string | null }>({
+        method: "GET",
+        path: root,
+        query: { prefix, cursor, limit, order, bodies: true },
+        options,
+      });
+      const entries = body.keys.map((wire) => {
+        const { key, sizeBytes, updatedAt = null } = camel<EntryInfo>(wire);
+        return { key, sizeBytes, updatedAt, ...entry(wire) };
+      });
+      return { entries, next: body.next_cursor ?? undefined };
+    },
+
+    async getMany(keys, options) {
+      const found = new Map<string, Entry>();
+      let wanted = [...new Set(keys)];
+      while (wanted.length) {
+        const { body } = await sending.json<{ entries: WireEntry[]; unread: string[] }>({
+          method: "POST",
+          path: root + "/get",
+          body: JSON.stringify({ keys: wanted.slice(0, MAX_KEYS) }),
+          options,
+        });
+        for (const wire of body.entries) found.set(wire.key, entry(wire));
+        wanted = [...body.unread, ...wanted.slice(MAX_KEYS)];
+      }
+      return found;
+    },
+
+    async putMany(entries, o) {
+      const wire = entries.map(({ key, body, contentType, ttlSeconds, ifAbsent }) => ({
+        key,
+        ...(body instanceof Uint8Array ? { base64: base64(body) } : { body: bodyOf(body, json) }),
+        content_type: contentType ?? typeOf(body),
+        ttl_seconds: ttlSeconds,
+        if_absent: ifAbsent,
+      }));
+      const { body } = await writeEntries(sending, "POST", root + "/put", o, { body: JSON.stringify({ entries: wire }) });
+      return body.entries.map(camel<PutOutcome>);
+    },
+
+    async configure({ defaultTtlSeconds, idleTtlSeconds }, o) {
+      const body = JSON.stringify({ default_ttl_seconds: defaultTtlSeconds, idle_ttl_seconds: idleTtlSeconds });
+      await writeEntries(sending, "PUT", root, o, { body });
+    },
+  };
+}
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}

@@ -1,0 +1,90 @@
+import { camel } from "../http/camel.js";
+import { ThreadkeepError, VersionMismatchError } from "../http/errors.js";
+import { segment, type ServerRequest } from "../http/request.js";
+import type { Sending } from "../http/send.js";
+import { etagOf } from "../thread/answers.js";
+import { encode } from "../thread/encode.js";
+import { idempotencyKey } from "../thread/idempotency-key.js";
+import type { JsonFormat } from "../types/json.js";
+import type { EntryInfo, KeyValue, KeyValueWriteOptions } from "../types/kv.js";
+import { entryOf } from "./entry.js";
+
+/** The path of a namespace. */
+export const pathOf = (namespace: string) => "/v1/kv/" + segment(namespace);
+
+export function keyValueOf(sending: Sending, namespace: string): KeyValue {
+  const root = pathOf(namespace);
+  const { json } = sending.settings;
+  const at = (key: string) => `${root}/${segment(key)}`;
+  return {
+    async get(key, options) {
+      try {
+        const { bytes, headers } = await sending.send({ method: "GET", path: at(key), options });
+        return entryOf(bytes, headers.get("content-type")!, etagOf(headers), headers.get("x-expires-at"), json);
+      } catch (error) {
+        if (error instanceof ThreadkeepError && error.code === "key_not_found") return undefined;
+        throw error;
+      }
+    },
+
+    async put(key, body, { contentType, ttlSeconds, ifAbsent, ifMatch, ...o } = {}) {
+      try {
+        const answer = await writeEntries(sending, "PUT", at(key), o, {
+          query: { ttl_seconds: ttlSeconds },
+          headers: { "if-none-match": ifAbsent ? "*" : undefined, "if-match": ifMatch },
+          body: bodyOf(body, json),
+          contentType: contentType ?? typeOf(body),
+        });
+        return { ok: true, version: answer.body.version, etag: etagOf(answer.headers) };
+      } catch (error) {
+        if (ifAbsent && error instanceof VersionMismatchError) return { ok: false };
+        throw error;
+      }
+    },
+
+    async delete(key, { ifMatch, ...o } = {}) {
+      return (await writeEntries(sending, "DELETE", at(key), o, { headers: { "if-match": ifMatch } })).body.deleted;
+    },
+
+    async page({ prefix, cursor, limit, ...options } = {}) {
+      const query = { prefix, cursor, limit };
+      const { body } = await sending.json<any>({ method: "GET", path: root, query, options });
+      return { keys: body.keys.map(camel<EntryInfo>), next: body.next_cursor ?? undefined };
+    },
+
+    async *keys(prefix, o) {
+      let cursor: string | undefined;
+      do {
+        const { keys, next } = await this.page({ ...o, prefix, cursor, limit: 100 });
+        for (const { key } of keys) yield key;
+        cursor = next;
+      } while (cursor);
+    },
+
+    async clear(o) {
+      return (await writeEntries(sending, "DELETE", root, o, {})).body.deleted;
+    },
+  };
+}
+
+/** A write to `/v1/kv`. */
+export function writeEntries(
+  sending: Sending,
+  method: string,
+  path: string,
+  { idempotencyKey: key, ...options }: KeyValueWriteOptions = {},
+  part: Partial<ServerRequest>,
+) {
+  const headers = { ...part.headers, "idempotency-key": key ?? idempotencyKey() };
+  return sending.json<any>({ method, path, ...part, headers, options });
+}
+
+export const bodyOf = (body: unknown, json: JsonFormat): string | Uint8Array =>
+  typeof body === "string" || body instanceof Uint8Array ? body : encode(json, body);
+
+export const typeOf = (body: unknown): string =>
+  typeof body === "string"
+    ? "text/plain; charset=utf-8"
+    : body instanceof Uint8Array
+      ? "application/octet-stream"
+      : "application/json";

@@ -1,0 +1,8 @@
+"use client";
+
+/** Live threads in React. */
+
+export { ThreadProvider } from "./context.js";
+export type { ThreadStatus } from "./snapshot.js";
+export { useThread, type UseThread, type UseThreadOptions } from "./use-thread.js";
+export { useThreads, type UseThreads } from "./use-threads.js";

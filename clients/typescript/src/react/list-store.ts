@@ -1,0 +1,107 @@
+import { ThreadkeepError } from "../http/errors.js";
+import type { Client } from "../types/client.js";
+import type { ThreadInfo } from "../types/receipt.js";
+import { Listeners } from "./listeners.js";
+import { onWrite } from "./writes.js";
+
+const AFTER_WRITE_MS = 200;
+
+export interface ListSnapshot {
+  threads: ThreadInfo[];
+  status: "loading" | "ready" | "error";
+  error: ThreadkeepError | undefined;
+  /** Whether `loadMore` would show more. */
+  hasMore: boolean;
+}
+
+export const LOADING: ListSnapshot = { threads: [], status: "loading", error: undefined, hasMore: false };
+
+export interface Listing {
+  owner?: string | undefined;
+  limit?: number | undefined;
+  order?: "updated" | "created" | undefined;
+}
+
+/** The list of conversations that a page shows. */
+export class ListStore {
+  readonly #client: Client;
+  readonly #listing: Listing;
+  readonly #listeners: Listeners;
+  #snapshot = LOADING;
+  #pages = 1;
+  #reading: Promise<void> | undefined;
+  #again = false;
+  #left = new AbortController();
+
+  constructor(client: Client, listing: Listing) {
+    this.#client = client;
+    this.#listing = listing;
+    this.#listeners = new Listeners(
+      () => this.#start(),
+      () => this.#left.abort(),
+    );
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener);
+
+  readonly getSnapshot = (): ListSnapshot => this.#snapshot;
+
+  /** Reads all pages that are shown, once more. */
+  readonly refresh = (): Promise<void> => {
+    this.#again = true;
+    return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
+  };
+
+  readonly loadMore = async (): Promise<void> => {
+    if (!this.#snapshot.hasMore) return;
+    this.#pages++;
+    await this.refresh();
+  };
+
+  #start(): void {
+    this.#left = new AbortController();
+    const { signal } = this.#left;
+    const refresh = () => void this.refresh();
+    const onVisible = () => document.visibilityState === "visible" && refresh();
+    document.addEventListener("visibilitychange", onVisible, { signal });
+    let timer: ReturnType<typeof setTimeout>;
+    const forget = onWrite(this.#client, () => {
+      clearTimeout(timer);
+      timer = setTimeout(refresh, AFTER_WRITE_MS);
+    });
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      forget();
+    });
+    refresh();
+  }
+
+  async #read(): Promise<void> {
+    while (this.#again) {
+      this.#again = false;
+      try {
+        await this.#readPages();
+      } catch (error) {
+        if (!(error instanceof ThreadkeepError)) throw error;
+        this.#publish({ ...this.#snapshot, status: "error", error });
+      }
+    }
+  }
+
+  async #readPages(): Promise<void> {
+    const found = new Map<string, ThreadInfo>();
+    let cursor: string | undefined;
+    for (let page = 0; page < this.#pages && (page === 0 || cursor); page++) {
+      const { threads, next } = await this.#client.threads({ ...this.#listing, cursor });
+      for (const thread of threads) if (!found.has(thread.id)) found.set(thread.id, thread);
+      cursor = next;
+    }
+    this.#publish({ threads: [...found.values()], status: "ready", error: undefined, hasMore: cursor !== undefined });
+  }
+
+  #publish(next: ListSnapshot): void {
+    if (!this.#listeners.isRunning) return;
+    this.#snapshot = next;
+    this.#listeners.call();
+  }
+}

@@ -1,0 +1,137 @@
+import type { Operation } from "../types/operation.js";
+import type { Receipt } from "../types/receipt.js";
+import { apply } from "./apply.js";
+
+type State = { [key: string]: any };
+
+/** A state of the thread at one version of one life. */
+export interface Base {
+  state: State;
+  version: number;
+  life: string;
+}
+
+/** A write of this page that the base does not contain. */
+interface Write {
+  readonly operations: readonly Operation[];
+  /** Where its response says that it is. */
+  at?: { version: number; life: string };
+}
+
+export const lifeOf = (etag: string): string => etag.slice(etag.indexOf("-") + 1, -1);
+
+/** A thread that nobody has written to. */
+const FRESH: Base = { state: {}, version: 0, life: "fresh" };
+
+/** The last known state of the server, with the writes of this page on top. */
+export class Optimistic {
+  #base: Base;
+  #writes: Write[] = [];
+  #sent: Write | undefined;
+  #held: { next: Base; over: Base } | undefined;
+  #shown: State | undefined;
+
+  /** `initial` is shown until a state is known. */
+  constructor(initial: State = {}) {
+    this.#base = { state: initial, version: 0, life: "" };
+  }
+
+  /** Whether a state of the server is known. */
+  get isKnown(): boolean {
+    return this.#base.life !== "";
+  }
+
+  get base(): Base {
+    return this.#base;
+  }
+
+  /** The state to show: the same object until it changes. */
+  get state(): State {
+    return (this.#shown ??= this.#writes.flatMap((write) => write.operations).reduce(apply, this.#base.state));
+  }
+
+  /** The number of writes without a response. */
+  get pending(): number {
+    return this.#writes.filter((write) => !write.at).length;
+  }
+
+  add(operations: readonly Operation[]): Write {
+    const write = { operations };
+    this.#writes.push(write);
+    this.#shown = undefined;
+    return write;
+  }
+
+  /** Marks the one write that is on its way. */
+  send(write: Write): void {
+    this.#sent = write;
+  }
+
+  /** The server performed the write. Returns whether the base is known to contain it. */
+  confirm(write: Write, { version, etag }: Receipt, value?: number | bigint): boolean {
+    const life = lifeOf(etag);
+    const base = this.#base;
+    write.at = { version, life };
+    this.#sent = undefined;
+    const isNext = version === base.version + 1 && (life === base.life || !base.version);
+    if (isNext && this.isKnown && this.#writes.includes(write)) {
+      const state = write.operations.reduce(apply, base.state);
+      const [first] = write.operations;
+      const isExact = value === undefined || (first?.op === "increment" && state[first.key] === value);
+      // nothing else happened in between
+      if (isExact) this.#replace({ state, version, life });
+    }
+    this.#release();
+    return write.at.life === this.#base.life && version <= this.#base.version;
+  }
+
+  /** The server did not perform the write. */
+  reject(write: Write): void {
+    this.#writes = this.#writes.filter((one) => one !== write);
+    this.#shown = undefined;
+    this.#sent = undefined;
+    this.#release();
+  }
+
+  /**
+   * Takes a state that was read. `keys` are those that differ from the base, if they are known. A state that may contain
+   * the write that is on its way has to wait for its response: only that tells.
+   */
+  adopt(next: Base, keys?: ReadonlySet<string>): void {
+    const base = this.#base;
+    if (next.life === base.life && next.version <= base.version) return;
+    if (this.isSending(keys)) this.#held = { next, over: base };
+    else this.#replace(next);
+  }
+
+  /** Whether the write that is on its way may change one of these keys. */
+  isSending(keys: ReadonlySet<string> | undefined): boolean {
+    return this.#sent !== undefined && mayTouch(this.#sent.operations, keys);
+  }
+
+  /** Forgets everything except the writes that were not sent yet. */
+  reset(): void {
+    this.#writes = this.#writes.filter((write) => !write.at && write !== this.#sent);
+    this.#held = undefined;
+    this.#base = FRESH;
+    this.#shown = undefined;
+  }
+
+  #release(): void {
+    const { next, over } = this.#held ?? {};
+    this.#held = undefined;
+    // if the write began a new life, this state is of the one before
+    if (next && (next.life === this.#base.life || over === this.#base)) this.adopt(next);
+  }
+
+  #replace(next: Base): void {
+    this.#base = next;
+    // a write of another life is gone with it
+    this.#writes = this.#writes.filter(({ at }) => at && at.life === next.life ? at.version > next.version : !at);
+    this.#shown = undefined;
+  }
+}
+
+function mayTouch(operations: readonly Operation[], keys: ReadonlySet<string> | undefined): boolean {
+  return !keys || operations.some((operation) => ("key" in operation ? keys.has(operation.key) : operation.op === "clear"));
+}

@@ -1,0 +1,302 @@
+import { ThreadDestroyedError, ThreadkeepError } from "../http/errors.js";
+import { internalsOf } from "../internals.js";
+import { encode } from "../thread/encode.js";
+import { Queue } from "../thread/queue.js";
+import type { Client } from "../types/client.js";
+import type { ThreadEvent } from "../types/events.js";
+import type { Operation } from "../types/operation.js";
+import type { WriteOptions } from "../types/options.js";
+import type { Receipt } from "../types/receipt.js";
+import type { StandardSchemaV1 } from "../types/standard-schema.js";
+import type { Thread } from "../types/thread.js";
+import { Listeners } from "./listeners.js";
+import { Optimistic } from "./optimistic.js";
+import { loadingSnapshot, type ThreadSnapshot, type ThreadStatus } from "./snapshot.js";
+import { Sync } from "./sync.js";
+import { announceWrite } from "./writes.js";
+
+const READ_AGAIN_MS = 2_000;
+
+type Written = Receipt & { value?: number | bigint };
+
+/** What a page knows of one thread, for all components that show it. */
+export class ThreadStore {
+  readonly actions;
+  readonly #client: Client;
+  readonly #thread: Thread;
+  /** Whether the thread is named by its ID, so that it ends with that. */
+  readonly #isNamed: boolean;
+  readonly #state: Optimistic;
+  readonly #sync: Sync;
+  readonly #queue = new Queue();
+  readonly #listeners: Listeners;
+  #snapshot: ThreadSnapshot;
+  #ready: Promise<void> | undefined;
+  #connection: "opening" | "open" | "closed" = "opening";
+  #isDestroyed = false;
+  #isEnding = false;
+  #isFailed = false;
+  #error: ThreadkeepError | undefined;
+  #listening = new AbortController();
+
+  constructor(
+    client: Client,
+    o: {
+      id?: string | undefined;
+      signedId?: string | undefined;
+      schema?: StandardSchemaV1<unknown, any> | undefined;
+      initialState?: object | undefined;
+    },
+    onUse: (isUsed: boolean) => void,
+  ) {
+    const { id, signedId, schema } = o;
+    this.#client = client;
+    this.#isNamed = id !== undefined;
+    this.#thread = id === undefined ? client.current({ signedId, schema }) : client.thread(id, { schema });
+    this.#state = new Optimistic(o.initialState);
+    this.#sync = new Sync(this.#thread, this.#state, schema !== undefined);
+    this.#snapshot = loadingSnapshot(o.initialState);
+    this.#listeners = new Listeners(
+      () => {
+        onUse(true);
+        this.#start();
+      },
+      () => {
+        onUse(false);
+        this.#listening.abort();
+      },
+    );
+    this.actions = this.#makeActions();
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener);
+
+  readonly getSnapshot = (): ThreadSnapshot => this.#snapshot;
+
+  get isUsed(): boolean {
+    return this.#listeners.isRunning;
+  }
+
+  /** Whether there is a state to show. */
+  get isLoaded(): boolean {
+    return this.#state.isKnown;
+  }
+
+  /** Resolves after the first read, also if it fails. */
+  ready(): Promise<void> {
+    return (this.#ready ??= this.#read(this.#sync.whole()).catch(() => {}));
+  }
+
+  #makeActions() {
+    const thread = this.#thread;
+    const write = <R extends Written>(operations: readonly Operation[], send: (own: any[]) => Promise<R>) =>
+      this.#write(operations, send);
+    return {
+      set: (key: string, value: any, o?: WriteOptions) =>
+        write([{ op: "set", key, value }], ([own]) => thread.set(key, own.value, o)),
+
+      push: (key: string, value: any, o: WriteOptions & { maxRecords?: number | undefined } = {}) =>
+        write([{ op: "push", key, value, maxRecords: o.maxRecords }], ([own]) => thread.push(key, own.value, o)),
+
+      increment: (key: string, by: number | bigint = 1, o?: WriteOptions) =>
+        write([{ op: "increment", key, by }], () => thread.increment(key, by, o)),
+
+      delete: (key: string, o?: WriteOptions) =>
+        write([{ op: "delete", key }], () => thread.delete(key, o)),
+
+      clear: (o?: WriteOptions) => write([{ op: "clear" }], () => thread.clear(o)),
+
+      merge: (operations: readonly Operation[], o?: WriteOptions) =>
+        write(operations, (own) => thread.merge(own, o)),
+
+      refresh: async (): Promise<void> => {
+        if (this.#isFailed && this.isUsed) this.#listen();
+        await this.#read(this.#sync.whole());
+      },
+
+      destroy: (): Promise<void> => quiet(this.#queue.run(() => this.#destroy())),
+    };
+  }
+
+  /** Shows a write at once, and sends it behind the earlier ones. */
+  async #perform<R extends Written>(operations: readonly Operation[], send: (own: any[]) => Promise<R>): Promise<R> {
+    if (this.#isDestroyed) throw destroyed();
+    const { json } = internalsOf(this.#client).service.settings;
+    // the value as the server will have it, whatever happens to the original
+    const own = operations.map((operation) =>
+      "value" in operation ? { ...operation, value: json.parse(encode(json, operation.value)) as any } : operation,
+    );
+    const write = this.#state.add(own);
+    this.#publish();
+    return this.#queue.run(async () => {
+      let isConfirmed = true;
+      try {
+        if (this.#isDestroyed) throw destroyed();
+        this.#state.send(write);
+        const receipt = await send(own);
+        isConfirmed = this.#state.confirm(write, receipt, receipt.value);
+        this.#error = undefined;
+        return receipt;
+      } catch (error) {
+        this.#state.reject(write);
+        this.#note(error);
+        if (error instanceof ThreadDestroyedError) this.#end();
+        throw error;
+      } finally {
+        this.#publish();
+        announceWrite(this.#client);
+        void this.#read(isConfirmed ? this.#sync.settled() : this.#sync.whole()).catch(() => {});
+      }
+    });
+  }
+
+  #write<R extends Written>(operations: readonly Operation[], send: (own: any[]) => Promise<R>): Promise<R> {
+    return quiet(this.#perform(operations, send));
+  }
+
+  async #destroy(): Promise<void> {
+    const { id } = this.#thread;
+    this.#isEnding = true;
+    try {
+      await this.#thread.destroy();
+    } finally {
+      this.#isEnding = false;
+    }
+    announceWrite(this.#client);
+    this.#state.reset();
+    this.#sync.reset();
+    this.#error = undefined;
+    this.#isDestroyed = this.#isNamed && this.#thread.id === id;
+    if (!this.#isDestroyed && this.isUsed) this.#listen();
+    this.#publish();
+  }
+
+  /** Someone else ended the thread. */
+  #end(): void {
+    this.#isDestroyed = true;
+    this.#state.reset();
+    this.#sync.reset();
+    this.#publish();
+  }
+
+  #start(): void {
+    if (!this.isLoaded) void this.ready();
+    this.#ready = undefined;
+    this.#listen();
+  }
+
+  #listen(): void {
+    this.#listening.abort();
+    this.#listening = new AbortController();
+    this.#connection = "opening";
+    this.#isFailed = false;
+    void this.#follow(this.#listening.signal);
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const onOpen = () => {
+      if (signal.aborted) return;
+      this.#connection = "open";
+      void this.#read(this.#sync.whole()).catch(() => {});
+    };
+    const onClose = () => {
+      if (signal.aborted) return;
+      this.#connection = "closed";
+      this.#publish();
+    };
+    try {
+      for await (const event of this.#thread.events({ signal, onOpen, onClose })) {
+        if (signal.aborted) return;
+        await this.#handle(event);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#isFailed = true;
+      this.#note(error);
+    }
+    if (!signal.aborted && !this.#isDestroyed && !this.#isFailed) this.#listen();
+    this.#publish();
+  }
+
+  async #handle(event: ThreadEvent): Promise<void> {
+    switch (event.type) {
+      case "thread.created":
+      case "thread.updated":
+        void this.#read(this.#sync.changed(event.version, event.keys)).catch(() => {});
+        return;
+      case "reset":
+        void this.#read(this.#sync.whole()).catch(() => {});
+        return;
+      case "thread.rotated":
+        // another tab may have moved the thread that the cookie names
+        if (this.#thread.id === event.threadId) await this.#thread.info().catch(() => {});
+        if (this.#thread.id !== event.newThreadId) this.#end();
+        return;
+      case "thread.destroyed":
+        // the page itself may have gone on to a fresh thread
+        if (this.#thread.id === event.threadId && !this.#isEnding) this.#end();
+    }
+  }
+
+  /** Shows the outcome of a read. */
+  async #read(read: Promise<void>): Promise<void> {
+    try {
+      await read;
+    } catch (error) {
+      this.#note(error);
+      if (isTransient(error)) this.#readLater();
+      else if (!this.isLoaded) this.#isFailed = true;
+      throw error;
+    } finally {
+      this.#publish();
+    }
+  }
+
+  #readLater(): void {
+    const { signal } = this.#listening;
+    setTimeout(() => {
+      if (!signal.aborted) void this.#read(this.#sync.whole()).catch(() => {});
+    }, READ_AGAIN_MS);
+  }
+
+  #note(error: unknown): void {
+    if ((error as Error | undefined)?.name === "AbortError") return; // the page's own wish
+    this.#error = error instanceof ThreadkeepError ? error : new ThreadkeepError("unknown", String(error));
+  }
+
+  #status(): ThreadStatus {
+    if (this.#isDestroyed) return "destroyed";
+    if (this.#isFailed) return "error";
+    if (this.#connection === "closed" || (this.#error && !this.isLoaded)) return "reconnecting";
+    return this.isLoaded && this.#connection === "open" ? "live" : "loading";
+  }
+
+  #publish(): void {
+    const old = this.#snapshot;
+    const next: ThreadSnapshot = {
+      state: this.#state.state,
+      version: this.#state.base.version,
+      id: this.#thread.id,
+      pending: this.#state.pending,
+      status: this.#status(),
+      error: this.#error,
+    };
+    if ((Object.keys(next) as (keyof ThreadSnapshot)[]).every((key) => next[key] === old[key])) return;
+    this.#snapshot = next;
+    this.#listeners.call();
+  }
+}
+
+const destroyed = () =>
+  new ThreadDestroyedError("thread_destroyed", "thread_destroyed: The thread has ended.", { status: 410 });
+
+/** Whether the same request may succeed later. */
+const isTransient = (error: unknown): boolean =>
+  error instanceof ThreadkeepError &&
+  (error.status === undefined ? ["connection", "timeout"].includes(error.code) : error.status >= 500 || error.status === 429);
+
+/** Whoever does not await a write sees its failure in `error`. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

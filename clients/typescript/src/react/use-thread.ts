@@ -1,0 +1,60 @@
+"use client";
+
+import { useMemo, useRef, useState, useSyncExternalStore } from "react";
+import type { ThreadkeepError } from "../http/errors.js";
+import type { Client } from "../types/client.js";
+import type { StandardSchemaV1 } from "../types/standard-schema.js";
+import type { AnyState } from "../types/state.js";
+import type { Thread } from "../types/thread.js";
+import { useClient } from "./context.js";
+import { loadingSnapshot, type ThreadStatus } from "./snapshot.js";
+import { forgetFailed, storeOf } from "./stores.js";
+
+export interface UseThreadOptions<S> {
+  /** Default: the caller's own thread. */
+  id?: string | undefined;
+  signedId?: string | undefined;
+  /** Default: that of the `ThreadProvider`. */
+  client?: Client | undefined;
+  /** Shown until the state is known, and on a server. */
+  initialState?: Partial<S> | undefined;
+  schema?: StandardSchemaV1<unknown, S> | undefined;
+  /** Suspends until the state is known, and gives the error of the first read to the boundary. */
+  suspense?: boolean | undefined;
+}
+
+export interface UseThread<S extends object>
+  extends Pick<Thread<S>, "set" | "push" | "increment" | "delete" | "clear" | "merge"> {
+  /** The state of the server, with this page's unanswered writes on top. */
+  state: Partial<S>;
+  version: number;
+  id: string | undefined;
+  /** The number of writes without a response. */
+  pending: number;
+  status: ThreadStatus;
+  /** Why the last write, read or stream failed. */
+  error: ThreadkeepError | undefined;
+  refresh(): Promise<void>;
+  /** Ends the conversation, and starts a new one. */
+  destroy(): Promise<void>;
+}
+
+/** A thread, live. */
+export function useThread<S extends object = AnyState>(o: UseThreadOptions<S> = {}): UseThread<S> {
+  const client = useClient(o.client);
+  const { id, signedId } = o;
+  // the store stays the same for as long as the component shows the same thread
+  const store = useMemo(() => storeOf(client, o), [client, id, signedId]);
+  const [initial] = useState(() => loadingSnapshot(o.initialState));
+  const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, () => initial);
+  const wasRendered = useRef(false);
+  if (snapshot === initial) wasRendered.current = true; // on a server, or from its page
+  if (o.suspense && !wasRendered.current && !store.isLoaded && snapshot.status !== "destroyed") {
+    if (snapshot.error) {
+      forgetFailed(client, o, store);
+      throw snapshot.error;
+    }
+    throw store.ready();
+  }
+  return useMemo(() => ({ ...snapshot, ...store.actions }), [snapshot, store]) as unknown as UseThread<S>;
+}

@@ -1,0 +1,23 @@
+"use client";
+
+import { useMemo, useSyncExternalStore } from "react";
+import type { Client } from "../types/client.js";
+import { useClient } from "./context.js";
+import { type Listing, LOADING, type ListSnapshot, ListStore } from "./list-store.js";
+
+export interface UseThreads extends ListSnapshot {
+  loadMore(): Promise<void>;
+  refresh(): Promise<void>;
+}
+
+/** A user's list of conversations. */
+export function useThreads(o: Listing & { client?: Client | undefined } = {}): UseThreads {
+  const client = useClient(o.client);
+  const { owner, limit, order } = o;
+  const store = useMemo(() => new ListStore(client, { owner, limit, order }), [client, owner, limit, order]);
+  const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, () => LOADING);
+  return useMemo(
+    () => ({ ...snapshot, loadMore: store.loadMore, refresh: store.refresh }),
+    [snapshot, store],
+  );
+}

@@ -1,0 +1,36 @@
+import { isPage, variable } from "./environment.js";
+import type { JsonFormat } from "./types/json.js";
+import type { ClientOptions } from "./types/options.js";
+
+/** The options of a client with their defaults. */
+export interface Settings {
+  baseUrl: string | undefined;
+  apiKey: ClientOptions["apiKey"];
+  cookie: boolean;
+  cookieName: string;
+  headers: ClientOptions["headers"];
+  credentials: RequestCredentials | undefined;
+  fetch: typeof fetch;
+  timeoutMs: number;
+  attempts: number;
+  json: JsonFormat;
+}
+
+export function settingsOf(options: ClientOptions): Settings {
+  if (options.apiKey && isPage) {
+    throw new TypeError("An API key must not be in a page.");
+  }
+  const cookie = (options.identity ?? (isPage ? "cookie" : "header")) === "cookie";
+  return {
+    baseUrl: (options.baseUrl ?? (isPage ? "" : variable("THREADKEEP_URL")))?.toString().replace(/\/+$/, ""),
+    apiKey: options.apiKey ?? (isPage ? undefined : variable("THREADKEEP_API_KEY")),
+    cookie,
+    cookieName: options.cookieName ?? "atid",
+    headers: options.headers,
+    credentials: options.credentials ?? (cookie || isPage ? "same-origin" : undefined),
+    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    timeoutMs: options.timeoutMs ?? 10_000,
+    attempts: Math.max(1, options.attempts ?? 4),
+    json: options.json ?? JSON,
+  };
+}

@@ -1,0 +1,56 @@
+import type { ServerRequest } from "../http/request.js";
+import type { Sending } from "../http/send.js";
+import type { CallOptions, WriteOptions } from "../types/options.js";
+import { ifMatchOf } from "./answers.js";
+import { idempotencyKey } from "./idempotency-key.js";
+import { Queue } from "./queue.js";
+
+export type Part = Pick<ServerRequest, "query" | "body" | "contentType" | "names" | "headers">;
+
+/** An answer with its body as JSON. */
+export type Answer = { body: any; text: string; headers: Headers };
+
+export type Calls = ReturnType<typeof callsOf>;
+
+/** The requests of one `Thread` object. */
+export function callsOf(sending: Sending, turnToken?: string) {
+  const queue = new Queue();
+
+  const request = (method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest => ({
+    method,
+    path: (thread) => thread + path,
+    ...part,
+    options,
+  });
+
+  /** A write with one idempotency key for all attempts. */
+  const writeRequest = (method: string, path: string, part: Part, o: WriteOptions): ServerRequest => ({
+    ...request(method, path, part, o),
+    query: { ...part.query, ttl_seconds: o.ttlSeconds },
+    headers: {
+      "idempotency-key": o.idempotencyKey ?? idempotencyKey(),
+      "if-match": ifMatchOf(o.ifMatch),
+      "x-turn-token": turnToken,
+    },
+  });
+
+  return {
+    sending,
+    queue,
+    request,
+    writeRequest,
+
+    /** A read whose answer is JSON of the client itself. */
+    read: (path: string, o: CallOptions | undefined): Promise<Answer> => sending.json(request("GET", path, {}, o)),
+
+    /** A read whose answer contains values of the application. */
+    value: (path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer> =>
+      sending.value(request("GET", path, { query }, o)),
+
+    /** A write, behind the earlier ones. */
+    async write(method: string, path: string, part: Part = {}, o: WriteOptions = {}): Promise<Answer> {
+      const made = writeRequest(method, path, part, o);
+      return queue.run(() => sending.json(made), o.signal);
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { camel } from "../http/camel.js";
+import { segment } from "../http/request.js";
+import type { History, HistoryItem } from "../types/history.js";
+import type { Calls } from "./calls.js";
+import { encode, objectText } from "./encode.js";
+
+export function historyOf(calls: Calls): History {
+  return {
+    async append(items, o) {
+      const texts = [items]
+        .flat()
+        .map(({ id, value }) => objectText({ id: JSON.stringify(id), value: encode(calls.sending.settings.json, value) }));
+      return (await calls.write("POST", "/history", { body: `{"items":[${texts.join()}]}` }, o)).body.items;
+    },
+
+    async page({ after, before, order, limit, tail, ...o } = {}) {
+      const { body } = await calls.value("/history", o, { after, before, order, limit, tail });
+      return { items: body.items.map(itemOf), next: body.next_cursor === null ? undefined : Number(body.next_cursor) };
+    },
+
+    async *items(o = {}) {
+      let { after } = o;
+      do {
+        const { items, next } = await this.page({ ...o, after, limit: 100 });
+        yield* items;
+        after = next;
+      } while (after !== undefined);
+    },
+
+    async take(count, o = {}) {
+      const request = calls.writeRequest("POST", "/history/take", { body: JSON.stringify({ count }) }, o);
+      const { body } = await calls.queue.run(() => calls.sending.value(request), o.signal);
+      return body.items.map(itemOf);
+    },
+
+    async delete(id, o) {
+      await calls.write("DELETE", "/history/" + segment(id), {}, o);
+    },
+
+    async clear(o) {
+      await calls.write("DELETE", "/history", {}, o);
+    },
+  };
+}
+
+const itemOf = (item: { seq: unknown }): HistoryItem => ({ ...camel<HistoryItem>(item), seq: Number(item.seq) });

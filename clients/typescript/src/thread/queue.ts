@@ -1,0 +1,20 @@
+import { orAbort } from "../http/wait.js";
+
+/** Performs tasks one at a time, in order. A failure does not stop the tasks behind it. */
+export class Queue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const turn = this.#last.then(() => {
+      signal?.throwIfAborted();
+      return task();
+    });
+    this.#last = turn.catch(() => {});
+    return orAbort(turn, signal);
+  }
+
+  /** Waits for the tasks so far. */
+  async idle(signal?: AbortSignal): Promise<void> {
+    await orAbort(this.#last, signal);
+  }
+}

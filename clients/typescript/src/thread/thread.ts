@@ -1,0 +1,192 @@
+import { listen } from "../events/listen.js";
+import { camel } from "../http/camel.js";
+import { NotFoundError } from "../http/errors.js";
+import { exactIntegers, integer } from "../http/integers.js";
+import type { Sending } from "../http/send.js";
+import type { Operation, OperationResult } from "../types/operation.js";
+import type { WriteOptions } from "../types/options.js";
+import type { Receipt } from "../types/receipt.js";
+import type { StandardSchemaV1 } from "../types/standard-schema.js";
+import type { Thread } from "../types/thread.js";
+import { etagOf, receiptOf, versionOf } from "./answers.js";
+import { type Answer, callsOf, type Part } from "./calls.js";
+import { checkpointsOf } from "./checkpoints.js";
+import { encode, mergeText, objectText } from "./encode.js";
+import { historyOf } from "./history.js";
+import { threadInfo } from "./thread-info.js";
+import { takeTurn } from "./turn.js";
+import { updateLoop } from "./update.js";
+import { validate } from "./validate.js";
+
+export type Schema = StandardSchemaV1<unknown, any> | undefined;
+
+/** Makes a thread of the same client, named by its ID. */
+export type ThreadById = (id: string, signedId: string | undefined, schema: Schema) => Thread;
+
+const at = (key: string) => "/state/" + encodeURIComponent(key);
+
+// a URL cannot carry these keys; a merge can
+const isOdd = (key: string) => /^\.{0,2}$/.test(key);
+
+/** A thread of one identity. The types of its values are the compiler's affair. */
+export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, turnToken?: string): Thread {
+  const calls = callsOf(sending, turnToken);
+  const { identity, settings } = sending;
+  const { json } = settings;
+
+  const merged = (answer: Answer): Receipt & { results: OperationResult[] } => {
+    const { results } = answer.body as { results: OperationResult[] };
+    const exact = exactIntegers(answer.text).results;
+    const own = json === JSON ? results : (json.parse(answer.text) as any).results;
+    results.forEach((result, index) => {
+      if (result.value !== undefined) result.value = integer(exact[index].value)!;
+      if (result.values) result.values = own[index].values;
+    });
+    return receiptOf(answer);
+  };
+
+  /** A write to one key. */
+  const write = async (operation: Operation & { key: string }, method: string, path: string, part: Part, o?: WriteOptions) => {
+    const { key } = operation;
+    if (!isOdd(key)) {
+      const answer = await calls.write(method, at(key) + path, part, o);
+      if (answer.body.value !== undefined) answer.body.value = integer(exactIntegers(answer.text).value);
+      return receiptOf(answer);
+    }
+    const { results, ...receipt } = await thread.merge([operation], o);
+    return { ...receipt, ...results[0] } as any;
+  };
+
+  const thread: Thread = {
+    checkpoints: checkpointsOf(calls),
+    history: historyOf(calls),
+
+    get id() {
+      return identity.id;
+    },
+
+    get signedId() {
+      return identity.signedId;
+    },
+
+    async info(o) {
+      return threadInfo((await calls.read("", o)).body);
+    },
+
+    async read({ keys, ...o } = {}) {
+      const method = keys && !keys.length ? "HEAD" : "GET";
+      const { body, headers } = await sending.value(calls.request(method, "/state", { query: { key: keys } }, o));
+      const etag = etagOf(headers);
+      return { state: schema && !keys ? await validate(body, schema) : body || {}, version: versionOf(etag), etag };
+    },
+
+    async get(key, o = {}) {
+      const { tail, offset, limit, ...rest } = o;
+      if (isOdd(key)) return part((await thread.read({ ...rest, keys: [key] })).state[key], o);
+      try {
+        return (await calls.value(at(key), rest, { tail, offset, limit })).body;
+      } catch (error) {
+        if (error instanceof NotFoundError && error.code === "key_not_found") return undefined;
+        throw error;
+      }
+    },
+
+    async has(key, o) {
+      if (isOdd(key)) return key in (await thread.read({ ...o, keys: [key] })).state;
+      try {
+        return !!(await sending.send(calls.request("HEAD", at(key), {}, o)));
+      } catch (error) {
+        if (error instanceof NotFoundError) return false;
+        throw error;
+      }
+    },
+
+    async keys(o) {
+      return (await calls.read("/keys", o)).body;
+    },
+
+    async set(key, value, o) {
+      return write({ op: "set", key, value }, "PUT", "", { body: encode(json, value) }, o);
+    },
+
+    async delete(key, o) {
+      return write({ op: "delete", key }, "DELETE", "", {}, o);
+    },
+
+    async push(key, value, { maxRecords, ...o } = {}) {
+      const part = { body: encode(json, value), query: { max_records: maxRecords } };
+      return write({ op: "push", key, value, maxRecords }, "POST", "/push", part, o);
+    },
+
+    async increment(key, by = 1, o) {
+      const body = objectText({ by: by + "" });
+      return write({ op: "increment", key, by }, "POST", "/increment", { body }, o);
+    },
+
+    async merge(operations, o) {
+      return merged(await calls.write("PATCH", "/state", { body: mergeText(json, operations) }, o));
+    },
+
+    async patch(mergePatch, o) {
+      const contentType = "application/merge-patch+json";
+      return receiptOf(await calls.write("PATCH", "/state", { body: encode(json, mergePatch), contentType }, o));
+    },
+
+    async replace(state, o) {
+      return receiptOf(await calls.write("PUT", "/state", { body: encode(json, state) }, o));
+    },
+
+    async clear(o) {
+      return receiptOf(await calls.write("DELETE", "/state", {}, o));
+    },
+
+    async update(keys, change, o = {}) {
+      const { signal, timeoutMs } = o;
+      const read = () => thread.read({ keys: [keys].flat(), signal, timeoutMs });
+      const merge = async (operations: readonly Operation[], ifMatch: string | number) => {
+        const body = mergeText(json, operations);
+        return merged(await sending.json(calls.writeRequest("PATCH", "/state", { body }, { ...o, ifMatch })));
+      };
+      return calls.queue.run(() => updateLoop(read, change as any, merge, signal), signal);
+    },
+
+    async configure({ metadata, ttlSeconds }, o) {
+      const body = JSON.stringify({ metadata, ttl_seconds: ttlSeconds });
+      return threadInfo((await calls.write("PATCH", "", { body }, o)).body);
+    },
+
+    async destroy(o) {
+      await calls.write("DELETE", "", { names: "fresh" }, o);
+    },
+
+    async turn(o = {}) {
+      return takeTurn(calls, o, (token) => threadOf(sending, schema, byId, token));
+    },
+
+    async turnState(o) {
+      return camel((await calls.read("/turn", o)).body);
+    },
+
+    async fork({ id, owner, metadata, fromCheckpoint, include, ...o } = {}) {
+      const body = JSON.stringify({ id, owner, metadata, from_checkpoint: fromCheckpoint, include });
+      const info = threadInfo((await calls.write("POST", "/fork", { body, names: "other" }, o)).body);
+      return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
+    },
+
+    async rotate(o) {
+      const info = threadInfo((await calls.write("POST", "/rotate", { names: "fresh" }, o)).body);
+      if (info.signedId) identity.move(info.signedId);
+      return info;
+    },
+
+    events: (o) => listen(sending, o),
+  };
+
+  return thread;
+}
+
+/** The part of an array that the server would return. */
+function part(value: any, { tail, offset = 0, limit = Infinity }: { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined }) {
+  if (!Array.isArray(value)) return value;
+  return tail === undefined ? value.slice(offset, offset + limit) : value.slice(Math.max(0, value.length - tail));
+}

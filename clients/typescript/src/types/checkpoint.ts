@@ -1,0 +1,28 @@
+import type { CallOptions, WriteOptions } from "./options.js";
+import type { ThreadInfo } from "./receipt.js";
+
+export interface Checkpoint {
+  checkpoint: number;
+  name?: string | null;
+  version: number;
+  sizeBytes: number;
+  createdAt: string | null;
+}
+
+export interface CheckpointWithState<S> extends Checkpoint {
+  state: Partial<S>;
+  metadata: { [key: string]: any };
+}
+
+/** The options of writes that never create a thread. */
+export type ExistingWriteOptions = Omit<WriteOptions, "ttlSeconds">;
+
+/** Saved states of a thread. */
+export interface Checkpoints<S> {
+  create(o?: ExistingWriteOptions & { name?: string | undefined }): Promise<Checkpoint>;
+  /** Without states, newest first. */
+  list(o?: CallOptions): Promise<Checkpoint[]>;
+  get(checkpoint: number, o?: CallOptions): Promise<CheckpointWithState<S>>;
+  restore(checkpoint: number, o?: ExistingWriteOptions): Promise<ThreadInfo>;
+  delete(checkpoint: number, o?: ExistingWriteOptions): Promise<void>;
+}

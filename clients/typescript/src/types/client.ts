@@ -1,0 +1,65 @@
+import type { EventType, ThreadEvent } from "./events.js";
+import type { Json } from "./json.js";
+import type { KeyValue } from "./kv.js";
+import type { CallOptions, WriteOptions } from "./options.js";
+import type { ThreadInfo } from "./receipt.js";
+import type { Scope } from "./scope.js";
+import type { StandardSchemaV1 } from "./standard-schema.js";
+import type { AnyState } from "./state.js";
+import type { RequestThread, Thread } from "./thread.js";
+
+export interface ThreadOptions<S> {
+  /** Validates a read of the whole state. */
+  schema?: StandardSchemaV1<unknown, S> | undefined;
+}
+
+export interface NewThread<S> {
+  /** Requires an API key. */
+  id?: string | undefined;
+  state?: Partial<S> | undefined;
+  metadata?: { [key: string]: Json } | undefined;
+  ttlSeconds?: number | undefined;
+  /** Requires an API key. */
+  owner?: string | undefined;
+}
+
+export interface ListOptions extends CallOptions {
+  owner?: string | undefined;
+  order?: "updated" | "created" | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+  /** Only threads whose metadata has these values. */
+  metadata?: { [key: string]: string | number | boolean } | undefined;
+}
+
+/** A request of a browser: a `Request`, or the `{ headers }` of Node, Express and Fastify. */
+export interface IncomingRequest {
+  headers: Headers | { [name: string]: string | string[] | undefined };
+}
+
+export interface Client {
+  /** The caller's own thread. */
+  current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
+  /** A thread by its ID, for back ends. */
+  thread<S extends object = AnyState>(id: string, o?: ThreadOptions<S>): Thread<S>;
+  create<S extends object = AnyState>(
+    init?: NewThread<NoInfer<S>>,
+    o?: Omit<WriteOptions, "ifMatch" | "ttlSeconds"> & ThreadOptions<S>,
+  ): Promise<Thread<S>>;
+  /** A page of the list of threads: those of an owner, or all. */
+  threads(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string | undefined }>;
+  /** The thread of the browser that sent a request to this back end. */
+  forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
+  /** Keys and texts, such as those of `session:ada`. */
+  scope(name: string): Scope;
+  /** A namespace of entries that outlive threads. */
+  kv(namespace: string): KeyValue;
+  /** The events of all threads. Requires an API key. */
+  events(o?: {
+    types?: readonly EventType[] | undefined;
+    signal?: AbortSignal | undefined;
+    lastEventId?: string | undefined;
+    onOpen?: (() => void) | undefined;
+    onClose?: (() => void) | undefined;
+  }): AsyncIterableIterator<ThreadEvent>;
+}

@@ -1,0 +1,96 @@
+import type { Json } from "./json.js";
+import type { CallOptions } from "./options.js";
+
+export interface KeyValueWriteOptions extends CallOptions {
+  idempotencyKey?: string | undefined;
+}
+
+/** An entry with its body. */
+export interface Entry {
+  readonly bytes: Uint8Array;
+  readonly contentType: string;
+  readonly etag: string;
+  readonly expiresAt?: string | undefined;
+  text(): string;
+  json(): any;
+}
+
+/** An entry in a list. */
+export interface EntryInfo {
+  key: string;
+  sizeBytes: number;
+  contentType: string;
+  etag?: string;
+  updatedAt?: string | null;
+  expiresAt?: string | null;
+}
+
+export interface NewEntry {
+  key: string;
+  body: Uint8Array | string | Json;
+  contentType?: string | undefined;
+  ttlSeconds?: number | undefined;
+  ifAbsent?: boolean | undefined;
+}
+
+export interface PutResult {
+  /** False if `ifAbsent` found a value. */
+  ok: boolean;
+  version?: number;
+  etag?: string;
+}
+
+/** The outcome of one of several puts. */
+export interface PutOutcome {
+  key: string;
+  ok: boolean;
+  version?: number;
+  status?: number;
+  code?: string;
+  detail?: string;
+}
+
+export interface KeyPageOptions extends CallOptions {
+  prefix?: string | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+}
+
+/** Entries that outlive threads, in one namespace. Requires an API key. */
+export interface KeyValue {
+  get(key: string, o?: CallOptions): Promise<Entry | undefined>;
+  /** A text is stored as `text/plain`, bytes as they are, and anything else as JSON. */
+  put(
+    key: string,
+    body: Uint8Array | string | Json,
+    o?: KeyValueWriteOptions & {
+      contentType?: string | undefined;
+      ttlSeconds?: number | undefined;
+      ifAbsent?: boolean | undefined;
+      ifMatch?: string | undefined;
+    },
+  ): Promise<PutResult>;
+  /** Returns whether the entry existed. */
+  delete(key: string, o?: KeyValueWriteOptions & { ifMatch?: string | undefined }): Promise<boolean>;
+  page(o?: KeyPageOptions): Promise<{ keys: EntryInfo[]; next?: string | undefined }>;
+  keys(prefix?: string, o?: CallOptions): AsyncIterableIterator<string>;
+  /** Deletes the namespace, and returns how many entries it had. */
+  clear(o?: KeyValueWriteOptions): Promise<number>;
+}
+
+/** A namespace, with the calls that read and write several entries. */
+export interface KeyValueBatch extends KeyValue {
+  /** A page of entries with their bodies. It ends at 2 MiB, but has at least one entry if there is one. */
+  entries(
+    o?: KeyPageOptions & { order?: "asc" | "desc" | undefined },
+  ): Promise<{ entries: (Omit<EntryInfo, "etag" | "expiresAt"> & Entry)[]; next?: string | undefined }>;
+  /** Reads any number of entries. Missing ones are left out. */
+  getMany(keys: readonly string[], o?: CallOptions): Promise<Map<string, Entry>>;
+  /** Puts up to 100 entries, each with an outcome of its own. */
+  putMany(entries: readonly NewEntry[], o?: KeyValueWriteOptions): Promise<PutOutcome[]>;
+  /** Sets how long entries live, and when the whole namespace ends if it is not used. */
+  configure(
+    settings: { defaultTtlSeconds?: number | null | undefined; idleTtlSeconds?: number | null | undefined },
+    o?: KeyValueWriteOptions,
+  ): Promise<void>;
+}

@@ -1,0 +1,35 @@
+/** The state of a thread at one version. */
+export interface Snapshot<S> {
+  state: Partial<S>;
+  version: number;
+  etag: string;
+}
+
+/** The answer to a write. */
+export interface Receipt {
+  /** The version of the thread after the write. */
+  version: number;
+  /** The size of its state. */
+  sizeBytes: number;
+  etag: string;
+  /** Whether the server had already performed the write. */
+  replayed: boolean;
+}
+
+/** A thread without its state. Times are in RFC 3339. */
+export interface ThreadInfo {
+  id: string;
+  exists: boolean;
+  version: number;
+  sizeBytes: number;
+  limitBytes: number;
+  /** The number of keys. */
+  keys: number;
+  metadata: { [key: string]: any };
+  createdAt: string | null;
+  updatedAt: string | null;
+  expiresAt: string | null;
+  ttlSeconds: number;
+  owner?: string | null;
+  signedId?: string | null;
+}

@@ -1,0 +1,25 @@
+import type { CallOptions } from "./options.js";
+
+export interface ScopeWriteOptions extends CallOptions {
+  idempotencyKey?: string | undefined;
+  /** Writes only if the scope has this version. */
+  ifVersion?: number | undefined;
+}
+
+/** Keys and texts for tools and applications, beside the state of a thread. */
+export interface Scope {
+  get(key: string, o?: CallOptions): Promise<string | null>;
+  getMany(keys: readonly string[], o?: CallOptions): Promise<{ [key: string]: string | null }>;
+  /** With `ifAbsent`, `ok` is false if the key already has a value. */
+  set(
+    key: string,
+    value: string,
+    o?: ScopeWriteOptions & { ttlSeconds?: number | undefined; ifAbsent?: boolean | undefined },
+  ): Promise<{ ok: boolean; version: number }>;
+  /** Returns whether the key had a value. */
+  delete(key: string, o?: ScopeWriteOptions): Promise<boolean>;
+  list(prefix?: string, o?: CallOptions): Promise<string[]>;
+  increment(key: string, by?: number | bigint, o?: ScopeWriteOptions): Promise<number | bigint>;
+  /** Ends the scope with all its keys. */
+  end(o?: ScopeWriteOptions): Promise<void>;
+}

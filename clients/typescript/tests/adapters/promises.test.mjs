@@ -1,0 +1,102 @@
+// The promises of every adapter: two processes lose nothing, a retry duplicates nothing, data that does not fit is an error
+// and changes nothing, and an unavailable server is an error.
+
+import { threadIdFor } from "threadkeep";
+import { describe, expect, it } from "vitest";
+import { inTwoProcesses } from "./support/processes.mjs";
+import { firstWrite, startProxy } from "./support/proxy.mjs";
+import { client, isLong, options, servers, unique } from "./support/servers.mjs";
+
+/** Appends twice, and the first write fails. */
+async function appendTwice(open, fault, more) {
+  const proxy = await startProxy(servers[0], firstWrite(fault));
+  try {
+    const name = unique("fault");
+    const list = open({ ...options(0, more), baseUrl: proxy.url }, name);
+    await list.append("a");
+    await list.append("b");
+    return await open(options(), name).items();
+  } finally {
+    proxy.stop();
+  }
+}
+
+const adapters = ["agentkit", "ai", "ethos", "express-session", "keyv", "langgraph", "openai-agents"];
+
+describe.each(adapters)("%s", async (adapter) => {
+  const { open, tooLarge } = await import(`./support/adapters/${adapter}.mjs`);
+
+  it("loses nothing when two processes append at once", async () => {
+    const name = unique("processes");
+    const count = isLong ? 100 : 24;
+
+    await inTwoProcesses("appender", "append", { adapter, name, count });
+
+    const expected = [0, 1].flatMap((number) => Array.from({ length: count }, (_, index) => `${number}-${index}`));
+    expect((await open(options(), name).items()).sort()).toEqual(expected.sort());
+  });
+
+  it("stores a write once whose response is lost", async () => {
+    expect(await appendTwice(open, "lose")).toEqual(["a", "b"]);
+  });
+
+  it("sends a write again that was refused", async () => {
+    expect(await appendTwice(open, "refuse")).toEqual(["a", "b"]);
+  });
+
+  it("sends a write again that got no answer in time", async () => {
+    expect(await appendTwice(open, "hang", { timeoutMs: 1_000 })).toEqual(["a", "b"]);
+  });
+
+  it("rejects data that does not fit, and changes nothing", async () => {
+    const name = unique("large");
+    const list = open(options(), name);
+    await list.append("a");
+
+    const error = await list.append("x".repeat(tooLarge)).catch((reason) => reason);
+
+    expect(error).toMatchObject({ name: "TooLargeError" });
+    expect(error.message.length).toBeLessThan(1_000);
+    await list.append("b");
+    expect(await list.items()).toEqual(["a", "b"]);
+  });
+
+  it("reports a server that is not there, for reads as well", async () => {
+    const list = open(options(0, { baseUrl: "http://127.0.0.1:1" }), unique("closed"));
+    const start = Date.now();
+
+    await expect(list.append("a")).rejects.toMatchObject({ code: "connection" });
+    await expect(list.items()).rejects.toMatchObject({ code: "connection" });
+
+    expect(Date.now() - start).toBeLessThan(5_000);
+  });
+
+  it("reports a store that is unavailable", async () => {
+    const proxy = await startProxy(servers[0], () => "refuse");
+    const list = open(options(0, { baseUrl: proxy.url }), unique("unavailable"));
+
+    await expect(list.append("a")).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(list.items()).rejects.toMatchObject({ code: "store_unavailable" });
+
+    proxy.stop();
+  });
+});
+
+/** The adapters whose conversations are threads, with the prefixes of these. */
+const prefixes = { agentkit: "agentkit", ai: "ai", "express-session": "sess", "openai-agents": "openai-agents" };
+
+it.each(Object.entries(prefixes))("%s does not bring back a conversation that has ended", async (adapter, prefix) => {
+  const { open } = await import(`./support/adapters/${adapter}.mjs`);
+  const name = unique("ended");
+  const list = open(options(), name);
+  await list.append("a");
+  const thread = client(1).thread(await threadIdFor(name, prefix));
+  await thread.destroy();
+
+  // a new session of express-session counts as saved, and is gone
+  const outcome = await list.append("late").catch((error) => error.code);
+
+  expect(outcome).toBe(adapter === "express-session" ? undefined : "thread_destroyed");
+  expect(await open(options(), name).items()).toEqual([]);
+  expect(await thread.info()).toMatchObject({ exists: false });
+});

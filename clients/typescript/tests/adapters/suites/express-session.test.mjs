@@ -1,0 +1,259 @@
+// Apps of the published express with express-session, in two processes.
+
+import { randomUUID } from "node:crypto";
+import { promisify } from "node:util";
+import session from "express-session";
+import { threadIdFor } from "threadkeep";
+import { ThreadkeepStore } from "threadkeep/express-session";
+import { afterEach, describe, expect, it } from "vitest";
+import { startProcess } from "../support/processes.mjs";
+import { startProxy } from "../support/proxy.mjs";
+import { client, isLong, options, servers, unique } from "../support/servers.mjs";
+
+const stops = [];
+afterEach(() => stops.splice(0).forEach((stop) => stop()));
+
+async function startApps(store, count, cookie = { maxAge: 600_000 }) {
+  const prefix = randomUUID();
+  const numbers = Array.from({ length: count }, (_, number) => number);
+  const apps = await Promise.all(numbers.map((number) => startProcess("express-app", "serve", number, { store, prefix, cookie })));
+  stops.push(...apps.map((app) => app.stop));
+  return { prefix, addresses: apps.map((app) => app.result) };
+}
+
+/** A browser that keeps one cookie. express-session saves before the last byte of a response, and no sooner. */
+async function logIn(address) {
+  const response = await fetch(`${address}/login`);
+  await response.text();
+  const cookie = response.headers.get("set-cookie").split(";")[0];
+  const send = async (url, method = "POST") => {
+    const answer = await fetch(url, { method, headers: { cookie } });
+    return { status: answer.status, body: await answer.json() };
+  };
+  return { cookie, send };
+}
+
+/** Sends requests that overlap to the apps in turn, and returns how much of them the session has. */
+async function overlap(addresses, count) {
+  const { send } = await logIn(addresses[0]);
+  const ids = Array.from({ length: count }, (_, index) => `id-${index}`);
+  await Promise.all(ids.map((id, index) => send(`${addresses[index % addresses.length]}/visit/${id}`)));
+  const { body: state } = await send(`${addresses[0]}/read`, "GET");
+  return {
+    elements: state.visits.length,
+    members: Object.keys(state.cart.items).length,
+    keys: ids.filter((id) => state[`key-${id}`] === id).length,
+  };
+}
+
+it("loses nothing of overlapping requests in two processes, where express-session's own store loses most", async () => {
+  const count = isLong ? 60 : 20;
+  const own = await overlap((await startApps("memory", 1)).addresses, count);
+  const here = await overlap((await startApps("threadkeep", 2)).addresses, count);
+
+  const line = (name, { elements, members, keys }) =>
+    `${name}: of ${count} overlapping requests, the session kept ${elements} elements, ${members} members and ${keys} keys`;
+  console.log([line("MemoryStore, one process", own), line("ThreadkeepStore, two processes", here)].join("\n"));
+  expect(here).toEqual({ elements: count, members: count, keys: count });
+  expect(own.elements).toBeLessThan(count / 2);
+});
+
+it("keeps a session ended when a request that began before the logout ends after it", async () => {
+  const { addresses, prefix } = await startApps("threadkeep", 2);
+  const { send, cookie } = await logIn(addresses[0]);
+  const slow = send(`${addresses[1]}/slow?ms=700`);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+
+  await send(`${addresses[0]}/logout`);
+  const late = await slow;
+
+  expect(late.status).toBe(200);
+  expect((await send(`${addresses[0]}/read`, "GET")).body).toEqual({});
+  const sid = decodeURIComponent(cookie).split("s:")[1].split(".")[0];
+  expect(await (await client().thread(await threadIdFor(sid, prefix))).info()).toMatchObject({ exists: false });
+});
+
+it("lives as long as the cookie", async () => {
+  const { addresses, prefix } = await startApps("threadkeep", 1, { maxAge: 123_000 });
+  const { cookie } = await logIn(addresses[0]);
+
+  const sid = decodeURIComponent(cookie).split("s:")[1].split(".")[0];
+  expect(await (await client().thread(await threadIdFor(sid, prefix))).info()).toMatchObject({ ttlSeconds: 123 });
+});
+
+describe("the store", () => {
+  const store = new ThreadkeepStore(options());
+  const load = promisify(store.load.bind(store));
+  const set = promisify(store.set.bind(store));
+  const get = promisify(store.get.bind(store));
+  const touch = promisify(store.touch.bind(store));
+  const destroy = promisify(store.destroy.bind(store));
+  const threadOf = async (sid) => client().thread(await threadIdFor(sid, "sess"));
+  const cookie = (ms = 600_000) => ({ originalMaxAge: ms, expires: new Date(Date.now() + ms), path: "/", httpOnly: true });
+  let sid;
+
+  /** Two requests load a session, change it, and save it one after the other. */
+  async function both(initial, first, second) {
+    sid = unique("merge");
+    await set(sid, { cookie: cookie(), ...initial });
+    const [a, b] = [await load(sid), await load(sid)];
+    first(a);
+    second(b);
+    await set(sid, a);
+    await set(sid, b);
+    const { cookie: _, ...rest } = await get(sid);
+    return rest;
+  }
+
+  it.each([
+    ["plain values: the later one wins", { a: 1 }, (s) => (s.a = 2), (s) => (s.a = 3), { a: 3 }],
+    ["a change and a value that was not touched", { a: 1, b: 1 }, (s) => (s.a = 2), (s) => (s.b = 2), { a: 2, b: 2 }],
+    ["a deleted key", { a: 1, b: 1 }, (s) => delete s.a, (s) => (s.b = 2), { b: 2 }],
+    ["two new arrays", {}, (s) => (s.a = [1]), (s) => (s.a = [2]), { a: [1, 2] }],
+    ["elements", { a: [0] }, (s) => s.a.push(1), (s) => s.a.push(2), { a: [0, 1, 2] }],
+    ["an array that is changed in the middle", { a: [0, 1] }, (s) => s.a.push(2), (s) => (s.a = [5]), { a: [5] }],
+    ["an element and a value that replaces the array", { a: [0] }, (s) => (s.a = "x"), (s) => s.a.push(1), { a: [0, 1] }],
+    ["members", { o: { x: 1 } }, (s) => (s.o.y = 2), (s) => (s.o.z = 3), { o: { x: 1, y: 2, z: 3 } }],
+    ["a deleted member", { o: { x: 1, y: 1 } }, (s) => delete s.o.x, (s) => (s.o.y = 2), { o: { y: 2 } }],
+    ["members of members", { o: { p: { x: 1 } } }, (s) => (s.o.p.y = [1]), (s) => (s.o.p.z = 3), { o: { p: { x: 1, y: [1], z: 3 } } }],
+    ["elements of members", { o: { a: [0] } }, (s) => s.o.a.push(1), (s) => s.o.a.push(2), { o: { a: [0, 1, 2] } }],
+    ["two new objects", {}, (s) => (s.o = { x: 1 }), (s) => (s.o = { y: 2 }), { o: { x: 1, y: 2 } }],
+    ["odd names", {}, (s) => (s["."] = 1), (s) => (s["a/b ü"] = { "": 1 }), { ".": 1, "a/b ü": { "": 1 } }],
+  ])("merges %s", async (_, initial, first, second, expected) => {
+    expect(await both(initial, first, second)).toEqual(expected);
+  });
+
+  it("sends only the changes, in one write", async () => {
+    const proxy = await startProxy(servers[0]);
+    stops.push(proxy.stop);
+    const through = new ThreadkeepStore({ ...options(), baseUrl: proxy.url });
+    sid = unique("changes");
+    await set(sid, { cookie: cookie(), large: "x".repeat(10_000), a: [1] });
+    const loaded = await promisify(through.load.bind(through))(sid);
+    loaded.a.push(2);
+    proxy.requests.length = 0;
+
+    await promisify(through.set.bind(through))(sid, loaded);
+
+    expect(proxy.requests).toHaveLength(1);
+    expect(JSON.parse(proxy.requests[0].body).operations).toEqual([{ op: "push", key: "a", value: 2 }]);
+  });
+
+  it("saves again what a failed attempt may have saved, once", async () => {
+    sid = unique("again");
+    await set(sid, { cookie: cookie(), a: [] });
+    let failing = true;
+    const proxy = await startProxy(servers[0], ({ method }) => (failing && method === "PATCH" ? "lose" : undefined));
+    stops.push(proxy.stop);
+    const through = new ThreadkeepStore({ ...options(), baseUrl: proxy.url, attempts: 1 });
+    const loaded = await promisify(through.load.bind(through))(sid);
+    loaded.a.push("once");
+    const save = () => promisify(through.set.bind(through))(sid, loaded);
+
+    await expect(save()).rejects.toMatchObject({ code: "connection" });
+    failing = false;
+    await save();
+
+    expect((await get(sid)).a).toEqual(["once"]);
+  });
+
+  it("creates again what a failed attempt may have created, once", async () => {
+    sid = unique("again");
+    let failing = true;
+    const proxy = await startProxy(servers[0], ({ method }) => (failing && method === "POST" ? "lose" : undefined));
+    stops.push(proxy.stop);
+    const through = new ThreadkeepStore({ ...options(), baseUrl: proxy.url, attempts: 1 });
+    const created = through.createSession({ sessionID: sid, sessionStore: through }, { cookie: cookie(), a: ["once"] });
+    const save = () => promisify(through.set.bind(through))(sid, created);
+
+    await expect(save()).rejects.toMatchObject({ code: "connection" });
+    failing = false;
+    await save();
+
+    expect((await get(sid)).a).toEqual(["once"]);
+  });
+
+  it("does not bring back a session that has ended, however late", async () => {
+    sid = unique("ended");
+    await set(sid, { cookie: cookie(), a: 1 });
+    const [a, b] = [await load(sid), await load(sid)];
+    await destroy(sid);
+
+    await set(sid, Object.assign(a, { a: 2 }));
+    await set(sid, Object.assign(a, { o: { x: 1 } }));
+    await touch(sid, b);
+    await destroy(sid);
+
+    expect(await get(sid)).toBeNull();
+    expect(await (await threadOf(sid)).info()).toMatchObject({ exists: false });
+  });
+
+  it("creates no session by a touch", async () => {
+    sid = unique("touch");
+    await touch(sid, { cookie: cookie() });
+    expect(await (await threadOf(sid)).info()).toMatchObject({ exists: false });
+  });
+
+  it("touches the cookie and nothing else", async () => {
+    sid = unique("touch");
+    await set(sid, { cookie: cookie(60_000), a: 1 });
+    const loaded = await load(sid);
+    await (await threadOf(sid)).set("a", 2);
+    loaded.cookie.maxAge = 300_000;
+
+    await touch(sid, loaded);
+
+    const stored = await get(sid);
+    expect(stored.a).toBe(2);
+    expect(Date.parse(stored.cookie.expires)).toBe(loaded.cookie.expires.getTime());
+  });
+
+  it("returns no session whose cookie has expired, and ends it on a set", async () => {
+    sid = unique("expired");
+    await set(sid, { cookie: cookie(400) });
+    const loaded = await load(sid);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+
+    expect(await get(sid)).toBeNull();
+    await set(sid, Object.assign(loaded, { a: 1 }));
+
+    expect(await (await threadOf(sid)).info()).toMatchObject({ exists: false });
+  });
+
+  it("lives longer when the cookie does", async () => {
+    sid = unique("remember");
+    await set(sid, { cookie: cookie(100_000) });
+    const loaded = await load(sid);
+    loaded.cookie.maxAge = 900_000;
+    loaded.cookie.originalMaxAge = 900_000;
+
+    await set(sid, loaded);
+
+    expect(await (await threadOf(sid)).info()).toMatchObject({ ttlSeconds: 900 });
+  });
+
+  it("merges the sessions of a framework without createSession, and keeps what others added", async () => {
+    sid = unique("plain");
+    await set(sid, { cookie: cookie(), a: [1], o: { x: 1 } });
+
+    await set(sid, { cookie: cookie(), a: [1, 2], o: { y: 1 }, b: 1 });
+    await set(sid, { cookie: cookie(), a: [1, 2], o: { y: 1 }, b: 1 });
+
+    const { cookie: _, ...rest } = await get(sid);
+    expect(rest).toEqual({ a: [1, 2], o: { x: 1, y: 1 }, b: 1 });
+  });
+
+  it("works without callbacks", async () => {
+    sid = unique("callbacks");
+    store.set(sid, { cookie: cookie(), a: 1 });
+    await expect.poll(() => get(sid)).toMatchObject({ a: 1 });
+    store.touch(sid, { cookie: cookie() });
+    store.destroy(sid);
+    await expect.poll(() => get(sid)).toBeNull();
+    new ThreadkeepStore({ ...options(), baseUrl: "http://127.0.0.1:1", attempts: 1 }).destroy(sid);
+  });
+
+  it("is a store of express-session", () => {
+    expect(store).toBeInstanceOf(session.Store);
+  });
+});

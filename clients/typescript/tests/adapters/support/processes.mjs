@@ -1,0 +1,41 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { servers } from "./servers.mjs";
+
+const entry = fileURLToPath(new URL("process.mjs", import.meta.url));
+
+/**
+ * Has two processes, each with a server of its own, call a function of a module in workers/ at the same time, and returns
+ * what the calls return. The function gets the number of the process and the argument.
+ */
+export async function inTwoProcesses(module, name, argument) {
+  const children = servers.map((_, number) => fork(entry, [module, name], { serialization: "advanced" }));
+  try {
+    await Promise.all(children.map((child) => message(child)));
+    const results = children.map((child) => message(child));
+    children.forEach((child, number) => child.send({ number, argument }));
+    return await Promise.all(results);
+  } finally {
+    for (const child of children) child.kill();
+  }
+}
+
+/** Starts a process that serves until it is stopped. Returns what the function returns, and how to stop it. */
+export async function startProcess(module, name, number, argument) {
+  const child = fork(entry, [module, name], { serialization: "advanced" });
+  await message(child);
+  const result = message(child);
+  child.send({ number, argument });
+  return { result: await result, stop: () => child.kill("SIGKILL") };
+}
+
+async function message(child) {
+  const [what, code] = await Promise.race([
+    once(child, "message"),
+    once(child, "exit").then(([status]) => [undefined, status ?? "a signal"]),
+  ]);
+  if (!what) throw new Error(`A process ended with ${code}.`);
+  if (what.error) throw new Error(what.error);
+  return what.value;
+}

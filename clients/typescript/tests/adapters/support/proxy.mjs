@@ -1,0 +1,56 @@
+import { createServer, request } from "node:http";
+import { once } from "node:events";
+
+/**
+ * A proxy that can fail. `fault(request)` returns undefined, or one of
+ * - "lose": sends the request on, and cuts the connection instead of answering
+ * - "hang": does nothing
+ * - "refuse": answers 503 without sending the request on
+ * or a promise of these.
+ */
+export async function startProxy(target, fault = () => undefined) {
+  const { hostname, port } = new URL(target);
+  const proxy = { requests: [], fault };
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const { method, url, headers } = incoming;
+    const body = Buffer.concat(chunks);
+    const seen = { method, url, headers, body: body.toString() };
+    proxy.requests.push(seen);
+    const wanted = await proxy.fault(seen);
+    if (wanted === "hang") return;
+    if (wanted === "refuse") {
+      outgoing.writeHead(503, { "content-type": "application/problem+json" });
+      outgoing.end('{"code":"store_unavailable","status":503,"detail":"The store is unavailable."}');
+      return;
+    }
+    const forwarded = request({ hostname, port, method, path: url, headers }, async (response) => {
+      const parts = [];
+      for await (const part of response) parts.push(part);
+      if (wanted === "lose") return incoming.socket.destroy();
+      outgoing.writeHead(response.statusCode, response.headers);
+      outgoing.end(Buffer.concat(parts));
+    });
+    forwarded.on("error", () => incoming.socket.destroy());
+    forwarded.end(body);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  proxy.url = `http://127.0.0.1:${server.address().port}`;
+  proxy.stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return proxy;
+}
+
+/** A fault for the first write only. */
+export function firstWrite(kind) {
+  let isFirst = true;
+  return ({ method, url }) => {
+    if (method === "GET" || !isFirst || /\/kv\/[^/]+\/get$/.test(url)) return undefined;
+    isFirst = false;
+    return kind;
+  };
+}

@@ -1,0 +1,92 @@
+import { readFileSync } from "node:fs";
+import { createClient } from "threadkeep";
+import { createAdmin } from "threadkeep/admin";
+import { ofAdmin, ofClient, ofThread } from "./api-calls.js";
+
+/** The calls that `openapi.json` describes, as `METHOD /path`. */
+export function operations(openapi: string): string[] {
+  const { paths } = JSON.parse(readFileSync(openapi, "utf8")) as { paths: { [path: string]: object } };
+  const methods = ["get", "put", "post", "patch", "delete"];
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item).filter((method) => methods.includes(method)).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+}
+
+/** The requests that a method makes, noted by a `fetch` that answers whatever a method needs to go on. */
+async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Promise<Set<string>> {
+  const seen = new Set<string>();
+  const note: typeof fetch = async (input, init) => {
+    const { pathname } = new URL(String(input));
+    seen.add(`${init!.method} ${pathname}`);
+    const body = {
+      id: "thrd_x", signed_id: "thrd_x;y", token: "t", checkpoint: 1, complete: true, version: 1,
+      items: [], keys: [], results: [], threads: [], entries: [], unread: [], tools: [], tasks: [], archives: [],
+      webhooks: [], failed: [], namespaces: [], checkpoints: [], values: {}, next_cursor: null,
+    };
+    const text = pathname.endsWith("/events") ? "id: c\nevent: reset\ndata: {}\n\n" : JSON.stringify(body);
+    const headers = { "x-thread-id": "thrd_x;y", etag: '"1-a"', "content-type": pathname.endsWith("/events") ? "text/event-stream" : "application/json" };
+    return new Response(init!.method === "HEAD" ? null : text, { headers });
+  };
+  await call(note);
+  return seen;
+}
+
+/** Which methods make which call. */
+export async function methodsByCall(openapi: string): Promise<Map<string, string[]>> {
+  const known = operations(openapi);
+  const table = new Map<string, string[]>();
+  const enter = async (method: string, call: (fetch: typeof globalThis.fetch) => unknown) => {
+    for (const request of await requestsOf(call)) {
+      const operation = match(request, known);
+      const methods = table.get(operation) ?? [];
+      if (!methods.includes(method)) table.set(operation, [...methods, method]);
+    }
+  };
+  const baseUrl = "http://fake";
+  const apiKey = "key";
+  for (const [name, call] of Object.entries(ofThread)) {
+    await enter(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, signedId: "thrd_x;y" }).current()));
+    await enter(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey }).thread("thrd_x")));
+  }
+  for (const [name, call] of Object.entries(ofClient)) {
+    await enter(`client.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey })));
+  }
+  for (const [name, call] of Object.entries(ofAdmin)) {
+    await enter(`admin.${name}`, (fetch) => call(createAdmin({ baseUrl, fetch, apiKey })));
+  }
+  return table;
+}
+
+/** The operation of `openapi.json` for a request; HEAD counts as GET. A call that it lacks stays as it is. */
+function match(request: string, known: string[]): string {
+  const actual = request.replace(/^HEAD/, "GET").split("/");
+  const fits = (operation: string) => {
+    const parts = operation.split("/");
+    return parts.length === actual.length && parts.every((part, index) => part === actual[index] || /^\{.*\}$/.test(part));
+  };
+  const fitting = known.filter(fits).sort((a, b) => a.split("{").length - b.split("{").length);
+  return fitting[0] ?? actual.join("/");
+}
+
+/** The table as Markdown. Calls for `current` and for an ID are one row. */
+export function markdown(table: Map<string, string[]>): string {
+  const rows = new Map<string, string[]>();
+  for (const [operation, methods] of table) {
+    const row = operation.replace(/\/v1\/threads\/(current|thrd_x|\{id\})/, "/v1/threads/current");
+    rows.set(row, [...new Set([...(rows.get(row) ?? []), ...methods])]);
+  }
+  const lines = [...rows].sort(([a], [b]) => key(a).localeCompare(key(b))).map(
+    ([operation, methods]) => `| \`${operation}\` | ${methods.map((method) => `\`${method}\``).join(", ")} |`,
+  );
+  return `# Calls and methods
+
+Each call of the API, with the methods that make it. A call for \`/v1/threads/current\` exists for \`/v1/threads/{id}\`, too:
+\`client.current()\` makes the one, \`client.thread(id)\` the other. The tests write this table with WRITE_DOCS=1.
+
+| call | method |
+|---|---|
+${lines.join("\n")}
+`;
+}
+
+const key = (operation: string) => operation.split(" ").reverse().join(" ");

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { before, describe, test } from "node:test";
+import { inspect } from "node:util";
+import { type Client, ConnectionError, createClient, ThreadkeepError, TimeoutError, UnavailableError } from "threadkeep";
+import { type Fault, type Proxy, startProxy } from "./support/proxy.js";
+import { API_KEY, startServer } from "./support/server.js";
+
+let proxy: Proxy;
+let backEnd: Client;
+before(async () => {
+  const { url } = await startServer();
+  proxy = await startProxy(url);
+  backEnd = createClient({ baseUrl: proxy.url, apiKey: API_KEY });
+});
+
+/** Treats the next requests so, and then none. */
+function faults(...list: (Fault | undefined)[]): void {
+  proxy.seen.length = 0;
+  proxy.fault = () => list.shift();
+}
+
+async function started(options: object = {}) {
+  proxy.fault = () => undefined;
+  const thread = createClient({ baseUrl: proxy.url, ...options }).current();
+  await thread.set("ready", true);
+  return thread;
+}
+
+describe("retries", () => {
+  for (const [what, fault] of Object.entries<Fault>({
+    "a connection that breaks": { drop: true },
+    "a lost response": { loseResponse: true },
+    "503 without Retry-After": { status: 503 },
+    "503 with Retry-After": { status: 503, headers: { "retry-after": "0" } },
+    "429": { status: 429, headers: { "retry-after": "0" } },
+    "408": { status: 408 },
+    "502": { status: 502, body: "<html>bad gateway</html>" },
+    "504": { status: 504 },
+    "a body that is cut": { cutInCharacter: true },
+  })) {
+    test(`${what} is repaired, and the write is performed once`, async () => {
+      const thread = await started();
+      faults(fault, fault, fault);
+      const receipt = await thread.push("list", "é");
+      assert.equal(receipt.length, 1);
+      const keys = new Set(proxy.seen.map(({ headers }) => headers["idempotency-key"]));
+      assert.equal(keys.size, 1);
+      faults(fault);
+      assert.deepEqual(await thread.get("list"), ["é"]);
+    });
+  }
+
+  test("a request that hangs is repaired after timeoutMs", async () => {
+    const thread = await started({ timeoutMs: 300 });
+    faults({ hang: true });
+    assert.deepEqual([(await thread.push("list", 1)).replayed, await thread.get("list")], [true, [1]]);
+  });
+
+  test("the last error is thrown after all attempts", async () => {
+    const thread = await started({ attempts: 3 });
+    faults({ status: 503 }, { status: 503 }, { status: 503 });
+    await assert.rejects(thread.set("a", 1), (error) => error instanceof UnavailableError && error.code === "unknown");
+    assert.equal(proxy.seen.length, 3);
+    const unreachable = createClient({ baseUrl: "http://127.0.0.1:9", attempts: 2 }).current();
+    await assert.rejects(unreachable.read(), (error) => error instanceof ConnectionError && error.code === "connection" && !!error.cause);
+    faults({ hang: true });
+    await assert.rejects(thread.read({ timeoutMs: 100 }).then(() => thread.read({ timeoutMs: 0 })), TimeoutError);
+  });
+
+  test("other statuses are not repeated", async () => {
+    const thread = await started();
+    for (const status of [400, 401, 403, 404, 409, 410, 412, 413, 422, 500]) {
+      faults({ status, headers: { "retry-after": "0" } });
+      await assert.rejects(thread.set("a", 1), (error) => error instanceof ThreadkeepError && error.status === status);
+      assert.equal(proxy.seen.length, 1, String(status));
+    }
+  });
+
+  test("Retry-After is respected", async () => {
+    const thread = await started();
+    faults({ status: 429, headers: { "retry-after": "1" } });
+    const start = Date.now();
+    await thread.set("a", 1);
+    assert.ok(Date.now() - start >= 990);
+  });
+
+  test("a conditional put whose response is lost is not mistaken for a conflict", async () => {
+    const kv = backEnd.kv("faults");
+    faults({ loseResponse: true });
+    assert.equal((await kv.put("a", "x", { ifAbsent: true })).ok, true);
+    assert.deepEqual(await kv.put("a", "y", { ifAbsent: true }), { ok: false });
+    const scope = backEnd.scope("session:faults");
+    faults({ loseResponse: true });
+    assert.equal((await scope.set("a", "x", { ifAbsent: true })).ok, true);
+    assert.equal((await scope.set("a", "y", { ifAbsent: true })).ok, false);
+    assert.equal((await kv.get("a"))!.text(), "x");
+  });
+
+  test("a pop whose response is lost returns the same elements", async () => {
+    const thread = await started();
+    await thread.set("list", [1, 2, 3]);
+    faults({ loseResponse: true });
+    assert.deepEqual((await thread.merge([{ op: "pop", key: "list" }])).results, [{ values: [3] }]);
+    assert.deepEqual(await thread.get("list"), [1, 2]);
+  });
+});
+
+describe("order", () => {
+  test("writes of an object are performed in the order of the calls, and reads do not wait", async () => {
+    const thread = await started();
+    proxy.fault = ({ method }) => (method === "POST" ? { delayMs: 50 * Math.random() } : undefined);
+    const writes = Array.from({ length: 8 }, (_, index) => thread.push("list", index));
+    assert.deepEqual(await thread.keys(), ["ready"]);
+    await Promise.all(writes);
+    assert.deepEqual(await thread.get("list"), [0, 1, 2, 3, 4, 5, 6, 7]);
+  });
+
+  test("a failed write does not stop the writes behind it", async () => {
+    const thread = await started();
+    const results = await Promise.allSettled([thread.push("list", 1), thread.increment("list"), thread.push("list", 2)]);
+    assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+    assert.deepEqual(await thread.get("list"), [1, 2]);
+  });
+
+  test("a value that changes after the call is written as it was", async () => {
+    const thread = await started();
+    const message = { text: "first" };
+    const writes = [thread.set("a", 1), thread.push("list", message)];
+    message.text = "second";
+    await Promise.all(writes);
+    assert.deepEqual(await thread.get("list"), [{ text: "first" }]);
+  });
+});
+
+describe("signals", () => {
+  test("a call ends at once, also while it waits to retry, and throws the reason", async () => {
+    const thread = await started();
+    const aborted = async (fault: Fault, reason?: unknown) => {
+      faults(fault);
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(reason), 100);
+      const start = Date.now();
+      const error = await thread.set("a", 1, { signal: controller.signal }).catch((error: unknown) => error);
+      assert.ok(Date.now() - start < 400);
+      return error;
+    };
+    assert.equal(((await aborted({ hang: true })) as Error).name, "AbortError");
+    assert.equal(await aborted({ status: 503, headers: { "retry-after": "9" } }, "enough"), "enough");
+    const before = AbortSignal.abort("early");
+    await assert.rejects(thread.read({ signal: before }), (reason) => reason === "early");
+    await thread.set("a", 2);
+  });
+});
+
+describe("secrets", () => {
+  test("no message and no stack contains a value, a signed ID or an API key", async () => {
+    const secret = "a-very-secret-value";
+    const thread = await started();
+    const signature = thread.signedId!.split(";")[1]!;
+    const errors: unknown[] = [];
+    const note = (promise: Promise<unknown>) => promise.then(() => assert.fail("it must fail"), (error) => errors.push(error));
+    proxy.fault = () => undefined;
+    await note(thread.increment("ready"));
+    await note(thread.set("a", secret, { ifMatch: 99 }));
+    await note(createClient({ baseUrl: proxy.url, signedId: thread.signedId + "\n1" }).current().set("a", secret));
+    await note(createClient({ baseUrl: proxy.url, signedId: thread.id + ";" + signature.toLowerCase() }).current().set("a", secret));
+    await note(createClient({ baseUrl: proxy.url, apiKey: API_KEY + "\n1" }).thread(thread.id!).set("a", secret));
+    await note(createClient({ baseUrl: proxy.url, apiKey: API_KEY + "1" }).thread(thread.id!).set("a", secret));
+    await note(createClient({ baseUrl: "http://127.0.0.1:9", attempts: 1, apiKey: API_KEY }).thread(thread.id!).set("a", secret));
+    proxy.fault = () => ({ status: 200, body: `not JSON: ${secret}` });
+    await note(thread.set("a", secret));
+    await note(thread.get("a"));
+    for (const error of errors) {
+      const text = inspect(error, { depth: 9 });
+      for (const hidden of [secret, signature, API_KEY]) assert.ok(!text.includes(hidden), text);
+    }
+  });
+});

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const installed = join(import.meta.dirname, "..", "node_modules", "threadkeep");
+const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+
+async function sizeOf(code: string): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents: code, resolveDir: import.meta.dirname },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    external: ["react"],
+    logLevel: "error",
+  });
+  return gzipSync(outputFiles[0]!.text, { level: 9 }).length;
+}
+
+test("all of the client takes at most 10 KiB, and 14 KiB with the hooks", async () => {
+  const client = await sizeOf('export * from "threadkeep"');
+  const both = await sizeOf('export * from "threadkeep"; export * from "threadkeep/react"');
+  console.log(`the client takes ${client} bytes, with the hooks ${both}`);
+  assert.ok(client <= 10 * 1024);
+  assert.ok(both <= 14 * 1024);
+});
+
+test("code that is not imported is not bundled", async () => {
+  const [errors, id] = await Promise.all([
+    sizeOf('export { ThreadkeepError } from "threadkeep"'),
+    sizeOf('export { threadIdFor } from "threadkeep"'),
+  ]);
+  assert.ok(errors < 1_000 && id < 500, `${errors} and ${id}`);
+});
+
+test("each entry point loads on its own, without the frameworks", () => {
+  for (const [name, entry] of Object.entries<{ default: string }>(manifest.exports)) {
+    // tests/typescript-adapters.sh builds the adapters, and checks what they import
+    if (name === "./package.json" || entry.default.includes("/adapters/")) continue;
+    const peer = name === "./react" ? ["react"] : [];
+    const code = `import(${JSON.stringify(name.replace(".", "threadkeep"))}).then((all) => console.log(Object.keys(all).length))`;
+    const output = execFileSync(process.execPath, ["--input-type=module", "-e", code], {
+      cwd: join(import.meta.dirname, ".."),
+      encoding: "utf8",
+    });
+    assert.ok(Number(output) > 0, `${name} ${peer}`);
+  }
+});
+
+test("the package has no dependencies and no install script, and unpacks to less than 600 kB", () => {
+  assert.equal(manifest.dependencies, undefined);
+  assert.ok(Object.keys(manifest.scripts).every((name) => !/install|prepare/.test(name)));
+  assert.equal(manifest.sideEffects, false);
+  const files = readdirSync(installed, { recursive: true, encoding: "utf8" });
+  const bytes = files.map((file) => statSync(join(installed, file))).reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0);
+  console.log(`the package unpacks to ${bytes} bytes`);
+  assert.ok(bytes < 600_000);
+  for (const file of ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/calls.md"]) assert.ok(files.includes(file), file);
+});
+
+test("the client and the hooks use nothing from node:", () => {
+  const dist = join(installed, "dist");
+  for (const file of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".js") || file.startsWith("adapters")) continue;
+    assert.doesNotMatch(readFileSync(join(dist, file), "utf8"), /["']node:|\bBuffer\b|\brequire\(/, file);
+  }
+});

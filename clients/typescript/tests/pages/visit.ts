@@ -1,0 +1,15 @@
+import { createClient } from "threadkeep";
+
+/** A first visit that reads, writes and listens at once. */
+(globalThis as any).visit = async (text: string) => {
+  const thread = createClient({}).current();
+  let opened = () => {};
+  const isOpen = new Promise<void>((resolve) => (opened = resolve));
+  const stream = thread.events({ onOpen: opened });
+  const event = stream.next();
+  const [, receipt] = await Promise.all([thread.read(), thread.push("messages", text), isOpen]);
+  await thread.push("messages", `${text} again`);
+  await event;
+  await stream.return!();
+  return { messages: await thread.get("messages"), version: receipt.version, id: thread.id };
+};

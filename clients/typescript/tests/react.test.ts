@@ -1,0 +1,309 @@
+import assert from "node:assert/strict";
+import { before, beforeEach, describe, test } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { createClient, type Thread } from "threadkeep";
+import { bundle, openPage, type Site, startBrowser, startSite } from "./support/browser.js";
+import { API_KEY, type Server, startServer, STORE } from "./support/server.js";
+import { pause, until } from "./support/until.js";
+
+let server: Server;
+let browser: Browser;
+let site: Site;
+let context: BrowserContext;
+
+before(async () => {
+  server = await startServer();
+  browser = await startBrowser();
+  site = await startSite(server.url, await bundle("app.tsx"));
+});
+beforeEach(async () => {
+  await context?.close();
+  context = await browser.newContext();
+  site.proxy.fault = () => undefined;
+});
+
+const inPage = <T>(page: Page, code: string): Promise<T> => page.evaluate(code) as Promise<T>;
+const view = (page: Page) => inPage<any>(page, "page.views.at(-1)");
+
+async function open(options: object = {}): Promise<Page> {
+  const page = await openPage(context, site.url);
+  await page.evaluate((options) => (globalThis as any).page.start(options), options);
+  return page;
+}
+
+async function live(options: object = {}): Promise<Page> {
+  const page = await open(options);
+  await until("it is live", async () => (await view(page))?.status === "live");
+  return page;
+}
+
+async function shows(page: Page, state: object): Promise<void> {
+  const expected = JSON.stringify(state);
+  let seen = "";
+  await until(`the page shows ${expected}`, async () => (seen = JSON.stringify((await view(page)).state)) === expected).catch(
+    (error) => {
+      throw new Error(`${error.message}; it shows ${seen}`);
+    },
+  );
+}
+
+/** The thread of the page, for someone else. */
+async function other(page: Page): Promise<Thread> {
+  const cookies = await page.context().cookies();
+  const [id, signature] = decodeURIComponent(cookies.find(({ name }) => name === "atid")!.value).split(".");
+  return createClient({ baseUrl: server.url, signedId: `${id};${signature}` }).current();
+}
+
+const streams = () => site.proxy.seen.filter(({ path }) => path.endsWith("/events")).length;
+
+describe("useThread", () => {
+  test("a write appears in the same tick, settles, and is never shown twice", async () => {
+    const page = await live();
+    site.proxy.fault = ({ method }) => (method === "POST" ? { delayResponseMs: 300 } : undefined);
+    const atOnce = await inPage<any>(page, "(() => { page.thread.push('list', 1); page.thread.push('list', 2); return new Promise((r) => setTimeout(() => r(page.views.at(-1)))) })()");
+    assert.deepEqual([atOnce.state, atOnce.pending], [{ list: [1, 2] }, 2]);
+    await until("it settles", async () => (await view(page)).pending === 0);
+    await pause(300);
+    const lists = await inPage<number[][]>(page, "page.views.map(({ state }) => state.list ?? [])");
+    assert.ok(lists.every((list) => JSON.stringify([1, 2]).startsWith(JSON.stringify(list).slice(0, -1))), JSON.stringify(lists));
+    await shows(page, { list: [1, 2] });
+  });
+
+  test("an event before the response, and a lost response, show a write once", async () => {
+    const page = await live();
+    let lost = 0;
+    site.proxy.fault = ({ method }) => (method !== "POST" ? undefined : lost++ ? { delayResponseMs: 400 } : { loseResponse: true });
+    await inPage(page, "page.thread.push('list', 'x')");
+    await pause(300);
+    await shows(page, { list: ["x"] });
+    const most = await inPage<number>(page, "Math.max(...page.views.map(({ state }) => state.list?.length ?? 0))");
+    assert.equal(most, 1);
+  });
+
+  test("a rejected write disappears alone, and sets error", async () => {
+    const page = await live();
+    await inPage(page, "page.thread.set('list', [])");
+    const outcome = await inPage<string>(page, `(async () => {
+      const writes = [page.thread.push("list", 1), page.thread.increment("list"), page.thread.push("list", 2)];
+      page.thread.increment("list"); // nobody awaits this
+      return (await Promise.allSettled(writes)).map(({ status, reason }) => reason?.code ?? status).join();
+    })()`);
+    assert.equal(outcome, "fulfilled,not_an_integer,fulfilled");
+    await until("the last one is rejected", async () => (await view(page)).error === "not_an_integer" && (await view(page)).pending === 0);
+    await shows(page, { list: [1, 2] });
+  });
+
+  test("others' changes appear, in order and without going back", async () => {
+    const page = await live();
+    await inPage(page, "page.thread.set('count', 0)");
+    const thread = await other(page);
+    let reads = 0;
+    // every other read is slow, so that its response comes after a newer one would
+    site.proxy.fault = ({ method, path }) => (method === "GET" && path.includes("/state") && reads++ % 2 ? { delayResponseMs: 150 } : undefined);
+    for (let index = 1; index <= 20; index++) {
+      await thread.merge([{ op: "increment", key: "count" }, { op: "push", key: "list", value: index, maxRecords: 5 }]);
+      await pause(10);
+    }
+    await shows(page, { count: 20, list: [16, 17, 18, 19, 20] });
+    const counts = await inPage<number[]>(page, "page.views.map(({ state }) => state.count ?? 0)");
+    assert.deepEqual(counts, [...counts].sort((a, b) => a - b));
+  });
+
+  test("the page and others write at once, and all agree", async () => {
+    const page = await live();
+    await inPage(page, "page.thread.push('list', 'first')");
+    const thread = await other(page);
+    site.proxy.fault = () => ({ delayResponseMs: Math.random() * 60 });
+    const mine = inPage(page, "Promise.all(Array.from({ length: 20 }, (_, index) => page.thread.push('list', `mine ${index}`)))");
+    for (let index = 0; index < 20; index++) await thread.push("list", `other ${index}`);
+    await mine;
+    await shows(page, { list: await thread.get("list") });
+    const repeated = await inPage<boolean>(page, "page.views.some(({ state }) => new Set(state.list).size !== (state.list ?? []).length)");
+    assert.equal(repeated, false);
+    assert.equal((await thread.get("list")).length, 41);
+  });
+
+  test("a window is kept while writes are unanswered", async () => {
+    const page = await live();
+    await inPage(page, "Promise.all([1, 2, 3, 4].map((value) => page.thread.push('list', value, { maxRecords: 2 })))");
+    await shows(page, { list: [3, 4] });
+    const most = await inPage<number>(page, "Math.max(...page.views.map(({ state }) => state.list?.length ?? 0))");
+    assert.equal(most, 2);
+  });
+
+  test("two components, StrictMode and a change of route share one stream", async () => {
+    const before = streams();
+    const page = await live({ strict: true });
+    await inPage(page, "page.setCount(0)");
+    await pause(50);
+    await inPage(page, "page.setCount(3)");
+    await until("it is live", async () => (await view(page)).status === "live");
+    assert.equal(streams() - before, 1);
+    assert.equal(await inPage(page, "page.callbacks.size"), 1);
+    const open = site.proxy.open;
+    await inPage(page, "page.setCount(0)");
+    await until("the stream is closed", () => site.proxy.open === open - 1, 3_000);
+    const views = await inPage<number>(page, "page.views.length");
+    await (await other(page)).set("late", 1);
+    await pause(200);
+    assert.equal(await inPage(page, "page.views.length"), views);
+  });
+
+  test("offline, the state stays; online again, the page shows what the server has", async () => {
+    const page = await live();
+    await inPage(page, "page.thread.push('list', 1)");
+    const thread = await other(page);
+    await context.setOffline(true);
+    // the emulation does not close streams
+    site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { drop: true } : undefined);
+    site.cut();
+    await until("it reconnects", async () => (await view(page)).status === "reconnecting");
+    await thread.push("list", 2);
+    const write = inPage(page, "page.thread.push('list', 3)");
+    await shows(page, { list: [1, 3] });
+    site.proxy.fault = () => undefined;
+    await context.setOffline(false);
+    await until("it is live", async () => (await view(page)).status === "live");
+    await write;
+    await shows(page, { list: [1, 2, 3] });
+  });
+
+  test("a restart of the server is survived", { skip: STORE !== "redis" && "the embedded store forgets" }, async () => {
+    const page = await live();
+    await inPage(page, "page.thread.push('list', 1)");
+    await server.restart();
+    await (await other(page)).push("list", 2);
+    await shows(page, { list: [1, 2] });
+    await until("it is live", async () => (await view(page)).status === "live");
+  });
+
+  test("a thread that someone else destroyed rejects writes, until a new chat", async () => {
+    const page = await live();
+    await inPage(page, "page.thread.push('list', 1)");
+    const { id } = await view(page);
+    await (await other(page)).destroy();
+    await until("it is destroyed", async () => (await view(page)).status === "destroyed");
+    assert.deepEqual((await view(page)).state, {});
+    assert.equal(await inPage(page, "page.thread.push('list', 2).catch(({ code }) => code)"), "thread_destroyed");
+    await inPage(page, "page.thread.destroy()");
+    await until("it is live", async () => (await view(page)).status === "live");
+    assert.notEqual((await view(page)).id, id);
+    await inPage(page, "page.thread.push('list', 3)");
+    await (await other(page)).push("list", 4);
+    await shows(page, { list: [3, 4] });
+  });
+
+  test("the page's own new chat is empty and live, and never looks destroyed", async () => {
+    const page = await live();
+    await inPage(page, "page.thread.push('list', 1)");
+    await inPage(page, "page.views.length = 0, page.thread.destroy()");
+    await shows(page, {});
+    await until("it is live", async () => (await view(page)).status === "live");
+    await inPage(page, "page.thread.push('list', 2)");
+    await (await other(page)).push("list", 3);
+    await shows(page, { list: [2, 3] });
+    assert.ok(!(await inPage<string[]>(page, "page.views.map(({ status }) => status)")).includes("destroyed"));
+  });
+
+  test("a rotated thread stays on the page", async () => {
+    const page = await live();
+    const second = await live();
+    await inPage(page, "page.thread.push('list', 1)");
+    const cookie = await inPage<string>(page, "(async () => { const thread = page.createClient({}).current(); await thread.rotate(); return thread.id })()");
+    await inPage(page, "page.thread.push('list', 2)");
+    for (const one of [page, second]) {
+      await shows(one, { list: [1, 2] });
+      await until("it has the new ID", async () => (await view(one)).id === cookie);
+    }
+    await (await other(page)).push("list", 3);
+    for (const one of [page, second]) await shows(one, { list: [1, 2, 3] });
+  });
+});
+
+describe("rendering", () => {
+  test("with suspense, the first read suspends", async () => {
+    site.proxy.fault = () => ({ delayMs: 200 });
+    const page = await open({ suspense: true, strict: true });
+    await page.waitForSelector("em");
+    await page.waitForSelector("pre");
+    assert.ok((await inPage<object[]>(page, "page.views")).length > 0);
+    await until("it is live", async () => (await view(page)).status === "live");
+  });
+
+  test("with suspense, an error of the first read goes to the boundary", async () => {
+    site.proxy.fault = () => ({ status: 403, body: '{"code":"not_the_owner","detail":"no"}' });
+    const page = await open({ suspense: true });
+    await page.waitForSelector("i");
+    assert.equal(await page.textContent("i"), "not_the_owner");
+  });
+
+  test("an initial state is shown until the state is known", async () => {
+    site.proxy.fault = () => ({ delayMs: 100 });
+    const page = await live({ initialState: { list: ["initial"] } });
+    const [first] = await inPage<any[]>(page, "page.views");
+    assert.deepEqual([first.state, first.status], [{ list: ["initial"] }, "loading"]);
+    await shows(page, {});
+  });
+});
+
+describe("tabs", () => {
+  test("seven tabs over HTTP/1.1 share one stream, and the next one takes over", async () => {
+    const before = streams();
+    const pages: Page[] = [];
+    for (let tab = 0; tab < 7; tab++) pages.push(await live());
+    assert.equal(streams() - before, 1);
+    await inPage(pages[6]!, "page.thread.push('list', 1)");
+    for (const page of pages) await shows(page, { list: [1] });
+    await pages.shift()!.close();
+    await inPage(pages[3]!, "page.thread.push('list', 2)");
+    for (const page of pages) await shows(page, { list: [1, 2] });
+    await until("the next tab listens", () => streams() - before === 2);
+  });
+
+  test("a new chat in one tab ends the thread in the other", async () => {
+    const [one, two] = [await live(), await live()];
+    await inPage(one, "page.thread.push('list', 1)");
+    await shows(two, { list: [1] });
+    await inPage(one, "page.thread.destroy()");
+    await until("it is destroyed", async () => (await view(two)).status === "destroyed");
+    await inPage(one, "page.thread.push('list', 2)");
+    await shows(one, { list: [2] });
+  });
+});
+
+describe("useThreads", () => {
+  test("a user's conversations are listed, page by page, and again after a write", async () => {
+    const own = await startServer({ THREADKEEP_OWNER: "header", THREADKEEP_TRUSTED_PROXIES: "127.0.0.1", THREADKEEP_IDENTITY_HEADER: "x-user" });
+    const { url, proxy } = await startSite(own.url, await bundle("app.tsx"));
+    const backEnd = createClient({ baseUrl: own.url, apiKey: API_KEY });
+    for (const title of ["one", "two", "three"]) await backEnd.create({ owner: "ada", metadata: { title } });
+    const page = await openPage(context, url);
+    await page.evaluate((options) => (globalThis as any).page.start(options), { list: true, client: { headers: { "x-user": "ada" } } });
+    const list = () => inPage<any>(page, "({ ...page.list, titles: page.list?.threads.map(({ metadata }) => metadata.title ?? 'mine') })");
+    await until("the list is ready", async () => (await list()).status === "ready");
+    assert.deepEqual([(await list()).titles.length, (await list()).hasMore], [2, true]);
+    await inPage(page, "page.list.loadMore()");
+    assert.deepEqual((await list()).titles, ["three", "two", "one"]);
+    await inPage(page, "page.thread.push('list', 1)");
+    await until("the new one is there", async () => (await list()).titles[0] === "mine");
+    const { threads } = await backEnd.threads({ owner: "ada" });
+    await backEnd.thread(threads.find(({ metadata }) => metadata["title"] === "two")!.id).destroy();
+    await inPage(page, "page.list.refresh()");
+    assert.deepEqual((await list()).titles, ["mine", "three", "one"]);
+    proxy.fault = () => ({ status: 403 });
+    await inPage(page, "page.list.refresh()");
+    assert.equal((await list()).status, "error");
+  });
+});
+
+describe("a cookie that the browser does not return", () => {
+  test("is a loud error", async () => {
+    const origin = new URL(site.url).origin;
+    const foreign = await startServer({ THREADKEEP_CORS_ORIGINS: origin });
+    const page = await open({ client: { baseUrl: foreign.url.replace("127.0.0.1", "localhost"), credentials: "include" } });
+    await until("it is lost", async () => {
+      await inPage(page, "page.thread?.push('list', 1).catch(() => {})");
+      return (await view(page))?.error === "cookie_lost";
+    });
+  });
+});

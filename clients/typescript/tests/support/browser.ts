@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { dirname, join } from "node:path";
+import { after } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Proxy, startProxy } from "./proxy.js";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const closing: (() => unknown)[] = [];
+after(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+export async function startBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--renderer-process-limit=8"],
+  });
+  closing.push(() => browser.close());
+  return browser;
+}
+
+/** A script of tests/pages, with the package as it is installed and the React of this run. */
+export async function bundle(name: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [join(root, "pages", name)],
+    bundle: true,
+    write: false,
+    format: "iife",
+    globalName: "unused",
+    target: "es2022",
+    jsx: "automatic",
+    tsconfigRaw: "{}",
+    define: { "process.env.NODE_ENV": '"development"' },
+    logLevel: "error",
+  });
+  return outputFiles[0]!.text;
+}
+
+export interface Site {
+  readonly url: string;
+  /** Between the pages and the server. */
+  readonly proxy: Proxy;
+  /** Closes all connections. */
+  cut(): void;
+}
+
+/** Serves pages, and behind a proxy the server, at one origin. `html` is put into the page. */
+export async function startSite(server: string, script: string, html = ""): Promise<Site> {
+  const proxy = await startProxy(server);
+  const site: Server = createServer(async (request, response) => {
+    if (request.url!.startsWith("/v1/")) {
+      proxy.handle(request, response);
+      return;
+    }
+    const isScript = request.url === "/script.js";
+    response.writeHead(200, { "content-type": isScript ? "text/javascript" : "text/html; charset=utf-8" });
+    response.end(isScript ? script : `<!doctype html><div id="root">${html}</div><script src="/script.js"></script>`);
+  });
+  site.listen(0, "127.0.0.1");
+  await once(site, "listening");
+  closing.push(() => {
+    site.closeAllConnections();
+    site.close();
+  });
+  return { url: `http://127.0.0.1:${(site.address() as { port: number }).port}`, proxy, cut: () => site.closeAllConnections() };
+}
+
+export async function openPage(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage();
+  page.on("pageerror", (error) => console.error("in the page:", error));
+  await page.goto(url);
+  return page;
+}

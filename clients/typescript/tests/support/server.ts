@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+
+/** The store that the tests run on: `memory` or `redis`. */
+export const STORE = process.env["STORE"] ?? "memory";
+export const API_KEY = "an-api-secret-of-the-tests-that-is-long-enough";
+
+const program = process.env["THREADKEEP_BIN"]!;
+const started = new Set<() => Promise<void>>();
+after(async () => {
+  for (const stop of [...started].reverse()) await stop();
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function stopper(child: ChildProcess): () => Promise<void> {
+  const stop = async () => {
+    started.delete(stop);
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  started.add(stop);
+  return stop;
+}
+
+let redisUrl: Promise<string> | undefined;
+
+async function startRedis(): Promise<string> {
+  const dir = mkdtempSync(join(tmpdir(), "threadkeep-ts-"));
+  const socket = join(dir, "redis.sock");
+  const options = ["--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir];
+  const child = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
+  const stop = stopper(child);
+  started.delete(stop);
+  started.add(async () => {
+    await stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  // leaving a loop over the output would close it
+  await new Promise<void>((resolve) => {
+    child.stdout.on("data", (data) => /ready to accept/i.test(String(data)) && resolve());
+  });
+  return `unix://${socket}`;
+}
+
+let servers = 0;
+
+export interface Server {
+  readonly url: string;
+  stop(): Promise<void>;
+  /** Starts it again, at the same address and, on Redis, with the same data. */
+  restart(): Promise<void>;
+}
+
+/** Starts a server of its own, on the store of this run. */
+export async function startServer(settings: { [name: string]: string } = {}): Promise<Server> {
+  const port = await freePort();
+  const prefix = `ts${process.pid}x${servers++}`;
+  const env: { [name: string]: string } = {
+    THREADKEEP_LISTEN: `127.0.0.1:${port}`,
+    THREADKEEP_WORKERS: "2",
+    THREADKEEP_SIGNING_KEYS: "main:an-hmac-secret-of-the-tests-that-is-long-enough",
+    THREADKEEP_API_KEYS: `ops:${API_KEY}`,
+    ...settings,
+  };
+  if (STORE === "redis") {
+    env["THREADKEEP_REDIS_URL"] = await (redisUrl ??= startRedis());
+    env["THREADKEEP_KEY_PREFIX"] ??= prefix;
+  }
+  const run = async () => {
+    const child = spawn(program, [], { env, stdio: ["ignore", "ignore", "pipe"] });
+    const stop = stopper(child);
+    let log = "";
+    const isListening = new Promise<void>((resolve, reject) => {
+      child.stderr.on("data", (data) => {
+        log += data;
+        if (log.includes('"listening"')) resolve();
+      });
+      child.on("exit", () => reject(new Error(`the server did not start:\n${log}`)));
+    });
+    await isListening;
+    return stop;
+  };
+  let stop = await run();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: () => stop(),
+    async restart() {
+      await stop();
+      stop = await run();
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { bundle, openPage, type Site, startBrowser, startSite } from "./support/browser.js";
+import { startServer } from "./support/server.js";
+
+const VISITS = Number(process.env["VISITS"] ?? 20);
+let browser: Browser;
+let site: Site;
+before(async () => {
+  browser = await startBrowser();
+  site = await startSite((await startServer()).url, await bundle("visit.ts"));
+});
+
+const visit = (text: string) => `visit(${JSON.stringify(text)})`;
+
+test(`${VISITS} first visits at once lose no message`, { timeout: 600_000 }, async () => {
+  site.proxy.fault = () => ({ delayMs: Math.random() * 30 });
+  const pages: Page[] = [];
+  while (pages.length < VISITS) {
+    const some = Array.from({ length: 10 }, async () => openPage(await browser.newContext(), site.url));
+    pages.push(...(await Promise.all(some)));
+  }
+  const visits = await Promise.all(pages.map((page, index) => page.evaluate(visit(`hello ${index}`)) as Promise<any>));
+  visits.forEach(({ messages, version }, index) => {
+    assert.deepEqual(messages, [`hello ${index}`, `hello ${index} again`]);
+    assert.equal(version, 1);
+  });
+  assert.equal(new Set(visits.map(({ id }) => id)).size, VISITS);
+  await Promise.all(pages.map((page) => page.context().close()));
+});
+
+test("the first visits of ten tabs of one browser are one thread", { timeout: 300_000 }, async () => {
+  site.proxy.fault = () => ({ delayMs: Math.random() * 50 });
+  const context = await browser.newContext();
+  const pages = [];
+  for (let index = 0; index < 10; index++) pages.push(await openPage(context, site.url));
+  const visits = await Promise.all(pages.map((page, index) => page.evaluate(visit(`hello ${index}`)) as Promise<any>));
+  assert.equal(new Set(visits.map(({ id }) => id)).size, 1);
+  await context.close();
+});

@@ -1,0 +1,80 @@
+#!/bin/sh
+# Tests the adapters of the TypeScript package with the frameworks that they are for: the published suites of these, and
+# suites of our own with two processes and with faults. Prints a line with the counts of each suite. Also checks the
+# package as a whole.
+#
+#   tests/typescript-adapters.sh                the embedded store
+#   tests/typescript-adapters.sh redis          two replicas over a redis-server that it starts
+#   tests/typescript-adapters.sh redis long     with more writes in the tests of two processes
+#   tests/typescript-adapters.sh redis PART...  only test files whose path has one of these in it
+#
+# Needs node (20.19 or later) and npm; the frameworks (600 MB) are installed below target/.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/server.sh
+. tests/server.sh
+
+package=clients/typescript
+frameworks=$PWD/target/npm/threadkeep-frameworks
+installed=$frameworks/node_modules/threadkeep
+store=${1:-memory}
+[ $# -eq 0 ] || shift
+long=
+if [ "${1:-}" = long ]; then
+    long=1
+    shift
+fi
+
+fill_frameworks() {
+    if ! cmp -s $package/tests/frameworks/package-lock.json "$frameworks/installed.json"; then
+        mkdir -p "$frameworks"
+        cp $package/tests/frameworks/package*.json "$frameworks"
+        npm ci --prefix "$frameworks" --ignore-scripts --no-audit --no-fund --loglevel=error
+        cp $package/tests/frameworks/package-lock.json "$frameworks/installed.json"
+    fi
+}
+
+# The package as a user has it, next to the frameworks, and the tests next to both.
+fill_package() {
+    rm -rf "$installed" "$frameworks/adapters"
+    mkdir -p "$installed"
+    tsc="$frameworks/node_modules/.bin/tsc -p $package/tsconfig.all.json --outDir $installed/dist"
+    $tsc
+    # the declarations have the comments; the code need not
+    $tsc --noCheck --removeComments --declaration false --declarationMap false
+    for file in package.json README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs src; do
+        cp -R "$package/$file" "$installed"
+    done
+    cp -R $package/tests/adapters "$frameworks/adapters"
+}
+
+locked fill_frameworks
+locked fill_package
+
+if [ $# -eq 0 ]; then
+    # as published
+    archive=$dir/$(cd "$installed" && npm pack --silent --pack-destination "$dir")
+    "$frameworks/node_modules/.bin/publint" run --strict "$archive"
+    "$frameworks/node_modules/.bin/attw" "$archive" --profile esm-only --quiet
+    bytes=$(tar -xOzf "$archive" | wc -c)
+    echo "the package unpacks to $bytes bytes"
+    [ "$bytes" -lt 600000 ]
+fi
+
+# these tests hold on a machine that is busy with others
+start_server "$store" THREADKEEP_STORE_TIMEOUT_MS=8000
+if [ "$store" = redis ]; then
+    run_server replica THREADKEEP_REDIS_URL="unix://$dir/redis.sock" THREADKEEP_STORE_TIMEOUT_MS=8000
+    replica_address=$listening
+else
+    replica_address=$address
+fi
+
+# shellcheck disable=SC2154 # set by tests/server.sh
+env ADAPTERS_STORE="$store" ADAPTERS_LONG="$long" \
+    ADAPTERS_SERVERS="http://$address,http://$replica_address" \
+    ADAPTERS_API_KEY="$api_key" \
+    NODE_NO_WARNINGS=1 NO_COLOR=1 \
+    "$frameworks/node_modules/.bin/vitest" run --root "$frameworks/adapters" "$@"
+check_server
