@@ -178,7 +178,7 @@ check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers
     deploy/make-keys.sh deploy/run-load.sh scripts/build-pgo.sh scripts/cluster-local.sh \
     tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/docs-page.sh tests/documents.sh \
     tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh \
-    tests/use-agent.sh tests/webhooks.sh
+    tests/typescript-adapters.sh tests/typescript.sh tests/use-agent.sh tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
 check 'Prometheus file' promtool check config deploy/prometheus.yml
 check 'Prose' python3 tests/prose.py
@@ -262,6 +262,8 @@ check 'The compose file in containers' outcome_of "$compose" target/compose.log
 trap - EXIT
 
 if [ "${1-}" = long ]; then
+    check 'The TypeScript package' tests/typescript.sh
+    check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
     check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
         --lib --bins --test it -- --skip budgets:: --skip hostile::
 fi
