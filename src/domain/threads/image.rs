@@ -176,6 +176,19 @@ impl Fork<'_> {
         self.metadata.map_or(Ok(()), check)
     }
 
+    /// The import that makes the new thread of its image, as [`Self::of`] gives both.
+    pub(crate) fn import<'a>(&'a self, origin: Origin, image: &'a Image) -> Import<'a> {
+        Import {
+            image,
+            origin: Some(origin),
+            if_exists: IfExists::Fail,
+            has_place: self.has_place,
+            turn: None,
+            idempotency: self.idempotency,
+            policy: self.policy,
+        }
+    }
+
     /// The image of the new thread, and what it is a copy of.
     ///
     /// # Errors

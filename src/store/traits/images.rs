@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::domain::{Access, Fork, Image, Import, Thread, ThreadId, Written};
+use crate::domain::{Access, Fork, Image, Import, Refusal, Thread, ThreadId, Written};
 use crate::store::WriteError;
 
 /// The outcome of an import.
@@ -14,6 +14,19 @@ pub enum Imported {
     Made(Written),
     /// The thread existed, and stays as it is.
     Skipped(Thread),
+}
+
+impl Imported {
+    /// The outcome for an import that skips no thread.
+    ///
+    /// # Errors
+    /// [`Refusal::ThreadExists`].
+    pub(crate) fn made(self) -> Result<Written, Refusal> {
+        match self {
+            Self::Made(written) => Ok(written),
+            Self::Skipped(_) => Err(Refusal::ThreadExists),
+        }
+    }
 }
 
 /// Threads as a whole.

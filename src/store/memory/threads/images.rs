@@ -4,9 +4,7 @@ use async_trait::async_trait;
 
 use super::living::Living;
 use super::saved::SavedStates;
-use crate::domain::{
-    Access, Fork, IdempotencyKey, IfExists, Image, Import, Refusal, ThreadId, Written,
-};
+use crate::domain::{Access, Fork, IdempotencyKey, Image, Import, Refusal, ThreadId, Written};
 use crate::store::memory::MemoryStore;
 use crate::store::{Images, Imported, StoreError, WriteError};
 
@@ -53,19 +51,8 @@ impl Images for MemoryStore {
         let saved = saved.map(|(saved, number)| saved.only(number));
         let image = with_checkpoints((image, saved))?;
         let (origin, image) = fork.of(source, image)?;
-        let import = Import {
-            image: &image,
-            origin: Some(origin),
-            if_exists: IfExists::Fail,
-            has_place: fork.has_place,
-            turn: None,
-            idempotency: fork.idempotency,
-            policy: fork.policy,
-        };
-        match self.import(id, &import).await? {
-            Imported::Made(written) => Ok(written),
-            Imported::Skipped(_) => Err(Refusal::ThreadExists.into()),
-        }
+        let imported = self.import(id, &fork.import(origin, &image)).await?;
+        Ok(imported.made()?)
     }
 }
 

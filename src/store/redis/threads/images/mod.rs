@@ -252,19 +252,8 @@ impl RedisStore {
         let image = self.read_image(source, &Reading::for_fork(fork)).await?;
         let image = image.ok_or(Refusal::ThreadNotFound)?;
         let (origin, image) = fork.of(source, image)?;
-        let import = Import {
-            image: &image,
-            origin: Some(origin),
-            if_exists: IfExists::Fail,
-            has_place: fork.has_place,
-            turn: None,
-            idempotency: fork.idempotency,
-            policy: fork.policy,
-        };
-        match self.import(id, &import).await? {
-            Imported::Made(written) => Ok(written),
-            Imported::Skipped(_) => Err(Refusal::ThreadExists.into()),
-        }
+        let imported = self.import(id, &fork.import(origin, &image)).await?;
+        Ok(imported.made()?)
     }
 
     async fn recall(&self, id: &ThreadId, fork: &Fork<'_>) -> Result<Option<Written>, WriteError> {
