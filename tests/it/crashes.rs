@@ -3,70 +3,30 @@
 
 use std::sync::Arc;
 
-use actix_web::App;
-use actix_web::body::to_bytes;
 use actix_web::http::Method;
-use actix_web::middleware::from_fn;
-use actix_web::test::{TestRequest, call_service, init_service};
 use serde_json::{Value, json};
 use threadkeep::events::{EventSettings, Events};
-use threadkeep::http::{Api, envelope};
+use threadkeep::http::Api;
 use threadkeep::webhooks::WebhookSettings;
 
-use crate::conformance::room::redis_at;
+use crate::conformance::room::Room;
 use crate::support::client::new_id;
-use crate::support::cutting::{Counted, Cut, CuttingProxy};
-use crate::support::redis::{self, RedisServer};
+use crate::support::killing::{self, Place, cuts};
 
-/// More changes than any of these calls makes.
-const MOST: u64 = 200;
 const OWNER: &str = "ann";
-
-/// A prefix on a Redis, which replicas use.
-struct Place {
-    redis: Arc<RedisServer>,
-    prefix: String,
-}
 
 struct Replica(Api);
 
-impl Place {
-    fn new() -> Self {
-        Self {
-            redis: redis::shared(),
-            prefix: redis::unique_prefix(),
-        }
-    }
+impl killing::Replica for Replica {
+    const CHANGES: &'static [&'static str] = &["EVALSHA"];
 
-    async fn replica_at(&self, url: &str) -> Replica {
-        let room = redis_at(url, &self.prefix).await;
+    fn start(room: &Room) -> Self {
         let events = Events::start(Arc::clone(&room.backend), EventSettings::default());
-        Replica(room.api(events, WebhookSettings::default()))
+        Self(room.api(events, WebhookSettings::default()))
     }
+}
 
-    async fn replica(&self) -> Replica {
-        self.replica_at(&self.redis.url()).await
-    }
-
-    /// A call to a replica that is killed at that change of something. Whether it was killed before it had answered.
-    async fn call_and_kill(
-        &self,
-        about: &[&str],
-        (passed, cut): (u64, Cut),
-        call: impl AsyncFnOnce(&Replica),
-    ) -> bool {
-        let target = ([127, 0, 0, 1], self.redis.port()).into();
-        let counted = Counted {
-            names: &["EVALSHA"],
-            about: about.iter().map(ToString::to_string).collect(),
-        };
-        let proxy = CuttingProxy::start(target, counted, cut);
-        let replica = self.replica_at(&proxy.url()).await;
-        proxy.arm(passed);
-        call(&replica).await;
-        proxy.was_cut().await
-    }
-
+impl Place {
     /// Whether all that an import has prepared goes away by itself.
     fn prepared_keys_expire(&self) -> bool {
         let mut connection = self.redis.connection();
@@ -94,25 +54,7 @@ impl Replica {
         body: &str,
         key: Option<&str>,
     ) -> (u16, String) {
-        let app = App::new()
-            .wrap(from_fn(envelope))
-            .configure(|config| self.0.configure(config));
-        let mut request = TestRequest::with_uri(path)
-            .method(method)
-            .insert_header(("authorization", "Bearer secret"));
-        if let Some(key) = key {
-            request = request.insert_header(("idempotency-key", key));
-        }
-        if !body.is_empty() {
-            let json = ("content-type", "application/json");
-            request = request.insert_header(json).set_payload(body.to_owned());
-        }
-        let response = call_service(&init_service(app).await, request.to_request()).await;
-        let status = response.status().as_u16();
-        let Ok(body) = to_bytes(response.into_body()).await else {
-            panic!("the body should come")
-        };
-        (status, String::from_utf8(body.to_vec()).unwrap())
+        killing::send(&self.0, method, path, body, key).await
     }
 
     async fn ok(&self, method: Method, path: &str, body: &str) -> String {
@@ -179,25 +121,18 @@ fn content(document: &str, id: &str) -> String {
     format!("{before}{after}").replace(id, "the thread")
 }
 
-/// Each change, and whether Redis makes it before its client is killed.
-fn cuts() -> impl Iterator<Item = (u64, Cut)> {
-    (0..MOST).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
-}
-
 #[tokio::test]
 async fn a_thread_has_one_id_wherever_its_rotation_is_killed() {
     for cut in cuts() {
         let place = Place::new();
-        let other = place.replica().await;
+        let other: Replica = place.replica().await;
         let id = other.create().await;
         let content = other.content(&id).await;
         let path = format!("/v1/threads/{id}/rotate");
         let rotate =
             async |replica: &Replica| replica.send(Method::POST, &path, "", Some("rotate")).await;
 
-        let was_killed = place
-            .call_and_kill(&[&id], cut, async |replica| drop(rotate(replica).await))
-            .await;
+        let was_killed = place.call_and_kill(&[&id], cut, rotate).await;
 
         let owned = other.owned().await;
         assert_eq!(owned.len(), 1, "{cut:?}");
@@ -223,7 +158,7 @@ async fn a_thread_has_one_id_wherever_its_rotation_is_killed() {
 async fn a_thread_is_there_whole_or_not_at_all_wherever_its_import_is_killed() {
     for cut in cuts() {
         let place = Place::new();
-        let other = place.replica().await;
+        let other: Replica = place.replica().await;
         let source = other.create().await;
         let path = format!("/v1/threads/{source}");
         let document = other.ok(Method::GET, &format!("{path}/export"), "").await;
@@ -237,11 +172,7 @@ async fn a_thread_is_there_whole_or_not_at_all_wherever_its_import_is_killed() {
                 .await
         };
 
-        let was_killed = place
-            .call_and_kill(&[&id, "}:m:"], cut, async |replica| {
-                drop(import(replica).await);
-            })
-            .await;
+        let was_killed = place.call_and_kill(&[&id, "}:m:"], cut, import).await;
 
         let owned = other.owned().await;
         assert_eq!(other.exists(&id).await, owned == [id.clone()], "{cut:?}");
@@ -264,7 +195,7 @@ async fn a_thread_is_there_whole_or_not_at_all_wherever_its_import_is_killed() {
 async fn a_thread_is_replaced_whole_or_stays_wherever_an_import_is_killed() {
     for cut in cuts() {
         let place = Place::new();
-        let other = place.replica().await;
+        let other: Replica = place.replica().await;
         let id = other.create().await;
         let path = format!("/v1/threads/{id}");
         let document = other.ok(Method::GET, &format!("{path}/export"), "").await;
@@ -283,11 +214,7 @@ async fn a_thread_is_replaced_whole_or_stays_wherever_an_import_is_killed() {
                 .await
         };
 
-        let was_killed = place
-            .call_and_kill(&[&id, "}:m:"], cut, async |replica| {
-                drop(import(replica).await);
-            })
-            .await;
+        let was_killed = place.call_and_kill(&[&id, "}:m:"], cut, import).await;
 
         let found = other.content(&id).await;
         let after = content(&document, &id);

@@ -8,63 +8,22 @@ use serde_json::{Value, json};
 use threadkeep::domain::Owner;
 
 use super::replica::Replica;
-use crate::conformance::room::redis_at;
-use crate::support::cutting::{Counted, Cut, CuttingProxy};
-use crate::support::redis::{self, RedisServer};
+use crate::conformance::room::Room;
+use crate::support::killing::{self, Place, cuts};
 
-/// Commands that may change what a replica leaves.
-const CHANGES: &[&str] = &["EVALSHA", "ZREM", "HDEL", "UNLINK", "DEL"];
-/// More changes than any of these calls makes.
-const MOST: u64 = 200;
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A prefix on a Redis, which replicas use.
-struct Place {
-    redis: std::sync::Arc<RedisServer>,
-    prefix: String,
-}
+impl killing::Replica for Replica {
+    const CHANGES: &'static [&'static str] = &["EVALSHA", "ZREM", "HDEL", "UNLINK", "DEL"];
 
-impl Place {
-    fn new() -> Self {
-        Self {
-            redis: redis::shared(),
-            prefix: redis::unique_prefix(),
-        }
+    fn start(room: &Room) -> Self {
+        Self::giving_up_after(DAY, room)
     }
-
-    async fn replica(&self) -> Replica {
-        Replica::start(&redis_at(&self.redis.url(), &self.prefix).await, DAY)
-    }
-
-    /// A call to a replica that is killed at that change of something. None if it was answered before.
-    async fn call_and_kill(
-        &self,
-        about: &[&str],
-        passed: u64,
-        cut: Cut,
-        call: impl AsyncFnOnce(&Replica) -> (u16, Value),
-    ) -> Option<(u16, Value)> {
-        let target = ([127, 0, 0, 1], self.redis.port()).into();
-        let counted = Counted {
-            names: CHANGES,
-            about: about.iter().map(ToString::to_string).collect(),
-        };
-        let proxy = CuttingProxy::start(target, counted, cut);
-        let replica = Replica::start(&redis_at(&proxy.url(), &self.prefix).await, DAY);
-        proxy.arm(passed);
-        let answer = call(&replica).await;
-        proxy.was_cut().await.then_some(answer)
-    }
-}
-
-/// Each change, and what is known when the link is cut there.
-fn cuts() -> impl Iterator<Item = (u64, Cut)> {
-    (0..MOST).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
 }
 
 #[tokio::test]
 async fn a_thread_with_an_owner_is_listed_if_it_was_created_and_a_repeat_creates_it_once() {
-    for (passed, cut) in cuts() {
+    for cut in cuts() {
         let place = Place::new();
         let id = format!("thrd_{:032x}", rand::random::<u128>());
         let body = json!({"id": id, "owner": "ann", "state": {"k": 1}});
@@ -75,20 +34,20 @@ async fn a_thread_with_an_owner_is_listed_if_it_was_created_and_a_repeat_creates
                 .await
         };
 
-        let killed = place.call_and_kill(&[&id], passed, cut, create).await;
+        let was_killed = place.call_and_kill(&[&id], cut, create).await;
 
-        let other = place.replica().await;
+        let other: Replica = place.replica().await;
         let found = other.owned("ann").await["threads"].as_u64().unwrap();
         let path = format!("/v1/threads/{id}");
         let thread = other.ok(Method::GET, &path, &Value::Null).await;
-        assert_eq!(thread["exists"], found == 1, "{passed} {cut:?}");
+        assert_eq!(thread["exists"], found == 1, "{cut:?}");
         let (status, created) = create(&other).await;
         assert_eq!(status, 201, "{created}");
         assert_eq!(other.owned("ann").await["threads"], 1);
         let thread = other.ok(Method::GET, &path, &Value::Null).await;
-        assert_eq!(thread["version"], 1, "{passed} {cut:?}");
+        assert_eq!(thread["version"], 1, "{cut:?}");
         assert_eq!(other.erase("ann").await["threads"], 1);
-        if killed.is_none() {
+        if !was_killed {
             return;
         }
     }
@@ -97,9 +56,9 @@ async fn a_thread_with_an_owner_is_listed_if_it_was_created_and_a_repeat_creates
 
 #[tokio::test]
 async fn a_thread_that_gets_an_owner_is_listed_from_then_on() {
-    for (passed, cut) in cuts() {
+    for cut in cuts() {
         let place = Place::new();
-        let other = place.replica().await;
+        let other: Replica = place.replica().await;
         let body = json!({"state": {"k": 1}});
         let made = other.ok(Method::POST, "/v1/threads", &body).await;
         let id = made["id"].as_str().unwrap();
@@ -111,7 +70,7 @@ async fn a_thread_that_gets_an_owner_is_listed_from_then_on() {
                 .await
         };
 
-        let killed = place.call_and_kill(&[id], passed, cut, claim).await;
+        let was_killed = place.call_and_kill(&[id], cut, claim).await;
 
         let listed = other.owned("ann").await["threads"] == 1;
         let thread = other.ok(Method::GET, &path, &Value::Null).await;
@@ -122,10 +81,10 @@ async fn a_thread_that_gets_an_owner_is_listed_from_then_on() {
         let (status, claimed) = claim(&other).await;
         assert_eq!(status, 200, "{claimed}");
         let thread = other.ok(Method::GET, &path, &Value::Null).await;
-        assert_eq!(thread["version"], 2, "{passed} {cut:?}");
+        assert_eq!(thread["version"], 2, "{cut:?}");
         assert_eq!(other.owned("ann").await["threads"], 1);
         assert_eq!(other.erase("ann").await["threads"], 1);
-        if killed.is_none() {
+        if !was_killed {
             return;
         }
     }
@@ -134,9 +93,9 @@ async fn a_thread_that_gets_an_owner_is_listed_from_then_on() {
 
 #[tokio::test]
 async fn an_erasure_that_was_killed_anywhere_is_completed_by_another_replica() {
-    for (passed, cut) in cuts() {
+    for cut in cuts() {
         let place = Place::new();
-        let other = place.replica().await;
+        let other: Replica = place.replica().await;
         let hook = json!({"url": "http://127.0.0.1:9/", "events": ["thread.created"]});
         other.ok(Method::POST, "/v1/webhooks", &hook).await;
         let mut ids = Vec::new();
@@ -152,9 +111,7 @@ async fn an_erasure_that_was_killed_anywhere_is_completed_by_another_replica() {
         };
 
         let owner = Owner::new("ann-to-erase").unwrap().tag().to_string();
-        let killed = place
-            .call_and_kill(&[&owner, ":ledger"], passed, cut, erase)
-            .await;
+        let was_killed = place.call_and_kill(&[&owner, ":ledger"], cut, erase).await;
 
         let left = other.owned("ann-to-erase").await["threads"].as_u64();
         let mut living = 0;
@@ -163,13 +120,13 @@ async fn an_erasure_that_was_killed_anywhere_is_completed_by_another_replica() {
             let thread = other.ok(Method::GET, &path, &Value::Null).await;
             living += u64::from(thread["exists"] == true);
         }
-        assert_eq!(left, Some(living), "{passed} {cut:?}");
+        assert_eq!(left, Some(living), "{cut:?}");
         other.erase("ann-to-erase").await;
         place.assert_is_clean();
         let path = format!("/v1/threads/{bob}");
         let thread = other.ok(Method::GET, &path, &Value::Null).await;
         assert_eq!(thread["exists"], true);
-        if killed.is_none() {
+        if !was_killed {
             return;
         }
     }

@@ -236,7 +236,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     let receiver = Receiver::start().await;
     receiver.set("/a", Mood::Failing(500));
     // this one gives events up at once
-    let first = Replica::start(&room, Duration::ZERO);
+    let first = Replica::giving_up_after(Duration::ZERO, &room);
     let hook = json!({"url": receiver.url("/a"), "events": [
         "thread.created", "thread.updated", "thread.destroyed", "thread.rotated", "kv_updated",
         "task_list_updated", "history.appended",
@@ -255,7 +255,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     fill(&first, living).await;
     first.events.shutdown().await;
     // and this one tries again for a day
-    let replica = Replica::start(&room, Duration::from_secs(86_400));
+    let replica = Replica::giving_up_after(Duration::from_secs(86_400), &room);
     set(&replica, living, "mark-pending-key", "1").await;
     until(async || redis.holds("mark-pending-key", "}:pending")).await;
 
@@ -361,7 +361,7 @@ async fn nor_has_it_any_of_events_that_have_left_the_log() {
     assert!(room.events(&thread).await.is_empty());
     assert!(find(&redis.dump(), b"mark-trimmed").is_some());
 
-    Replica::start(&room, DAY).erase(OWNER).await;
+    Replica::giving_up_after(DAY, &room).erase(OWNER).await;
 
     assert!(find(&redis.dump(), b"mark-trimmed").is_none());
     assert_eq!(room.events(&later).await.len(), 1);

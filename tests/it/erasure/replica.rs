@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::App;
-use actix_web::body::to_bytes;
 use actix_web::http::Method;
-use actix_web::middleware::from_fn;
-use actix_web::test::{TestRequest, call_service, init_service};
 use serde_json::{Value, json};
 use threadkeep::events::{EventSettings, Events, Timing};
-use threadkeep::http::{Api, envelope};
+use threadkeep::http::Api;
 use threadkeep::webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
+use crate::support::killing;
 
 /// A replica over a store, as a back end uses it.
 pub(super) struct Replica {
@@ -23,7 +20,7 @@ pub(super) struct Replica {
 
 impl Replica {
     /// One whose consumers give an event up after that time.
-    pub(super) fn start(room: &Room, give_up_after: Duration) -> Self {
+    pub(super) fn giving_up_after(give_up_after: Duration, room: &Room) -> Self {
         let timing = Timing {
             give_up_after,
             batch: Duration::from_millis(5),
@@ -59,25 +56,12 @@ impl Replica {
         body: &Value,
         key: Option<&str>,
     ) -> (u16, Value) {
-        let app = App::new()
-            .wrap(from_fn(envelope))
-            .configure(|config| self.api.configure(config));
-        let mut request = TestRequest::with_uri(path)
-            .method(method)
-            .insert_header(("authorization", "Bearer secret"));
-        if let Some(key) = key {
-            request = request.insert_header(("idempotency-key", key));
-        }
-        if !body.is_null() {
-            let json = ("content-type", "application/json");
-            request = request.insert_header(json).set_payload(body.to_string());
-        }
-        let response = call_service(&init_service(app).await, request.to_request()).await;
-        let status = response.status().as_u16();
-        let Ok(body) = to_bytes(response.into_body()).await else {
-            panic!("the body should come")
+        let text = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
         };
-        let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        let (status, body) = killing::send(&self.api, method, path, &text, key).await;
+        let body = serde_json::from_str(&body).unwrap_or(Value::Null);
         (status, body)
     }
 

@@ -8,6 +8,8 @@ pub(crate) mod cluster;
 #[cfg(feature = "redis")]
 pub(crate) mod cutting;
 pub(crate) mod heartbeat;
+#[cfg(feature = "redis")]
+pub(crate) mod killing;
 pub(crate) mod listening;
 #[cfg(feature = "redis")]
 pub(crate) mod monitor;

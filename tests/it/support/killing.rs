@@ -1,0 +1,99 @@
+//! Replicas in this process that are killed at a chosen call of the store, and the place on a Redis that others find
+//! afterwards.
+
+use std::sync::Arc;
+
+use actix_web::App;
+use actix_web::body::to_bytes;
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::test::{TestRequest, call_service, init_service};
+use threadkeep::http::{Api, envelope};
+
+use super::cutting::{Counted, Cut, CuttingProxy};
+use super::redis::{self, RedisServer};
+use crate::conformance::room::{Room, redis_at};
+
+/// More changes than any call makes.
+const MOST: u64 = 200;
+
+/// A replica of a kind that a test starts.
+pub(crate) trait Replica {
+    /// Commands that may change what it leaves.
+    const CHANGES: &'static [&'static str];
+
+    /// One over that store.
+    fn start(room: &Room) -> Self;
+}
+
+/// A prefix on a Redis, which replicas use.
+pub(crate) struct Place {
+    pub(crate) redis: Arc<RedisServer>,
+    pub(crate) prefix: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            redis: redis::shared(),
+            prefix: redis::unique_prefix(),
+        }
+    }
+
+    pub(crate) async fn replica<R: Replica>(&self) -> R {
+        R::start(&redis_at(&self.redis.url(), &self.prefix).await)
+    }
+
+    /// A call to a replica that is killed at that change of something. Whether it was killed before it had answered.
+    pub(crate) async fn call_and_kill<R: Replica, T>(
+        &self,
+        about: &[&str],
+        (passed, cut): (u64, Cut),
+        call: impl AsyncFnOnce(&R) -> T,
+    ) -> bool {
+        let target = ([127, 0, 0, 1], self.redis.port()).into();
+        let counted = Counted {
+            names: R::CHANGES,
+            about: about.iter().map(ToString::to_string).collect(),
+        };
+        let proxy = CuttingProxy::start(target, counted, cut);
+        let replica = R::start(&redis_at(&proxy.url(), &self.prefix).await);
+        proxy.arm(passed);
+        call(&replica).await;
+        proxy.was_cut().await
+    }
+}
+
+/// Each change, and whether Redis makes it before its client is killed.
+pub(crate) fn cuts() -> impl Iterator<Item = (u64, Cut)> {
+    (0..MOST).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
+}
+
+/// The status and the body of an answer of a replica to a back end.
+pub(crate) async fn send(
+    api: &Api,
+    method: Method,
+    path: &str,
+    body: &str,
+    key: Option<&str>,
+) -> (u16, String) {
+    let app = App::new()
+        .wrap(from_fn(envelope))
+        .configure(|config| api.configure(config));
+    let mut request = TestRequest::with_uri(path)
+        .method(method)
+        .insert_header(("authorization", "Bearer secret"));
+    if let Some(key) = key {
+        request = request.insert_header(("idempotency-key", key));
+    }
+    if !body.is_empty() {
+        let json = ("content-type", "application/json");
+        request = request.insert_header(json).set_payload(body.to_owned());
+    }
+    let response = call_service(&init_service(app).await, request.to_request()).await;
+    let status = response.status().as_u16();
+    let Ok(body) = to_bytes(response.into_body()).await else {
+        panic!("the body should come")
+    };
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
