@@ -5,7 +5,6 @@ use crate::domain::{
     Json, MetadataChange, Owner, OwnerChange, Precondition, Refusal, Thread, ThreadId, Write,
 };
 use crate::service::{ServiceError, ThreadService, WriteOptions};
-use crate::store::{StoreError, millis};
 
 /// A change that was worked out from a thread.
 #[derive(Debug)]
@@ -44,27 +43,20 @@ impl ThreadService {
     ) -> Result<Option<Changed>, ServiceError> {
         self.admit(id).await?;
         let effort = Effort::new(self.timeout);
-        let attempts = async {
-            loop {
-                let attempt = match self.get_thread(id).await? {
-                    None => self.answer_of_absent(id, options).await,
-                    Some(thread) => {
-                        let change = change(&thread)?;
-                        effort.spend(thread.metadata.as_str().len())?;
-                        self.apply(id, options, thread, change).await.map(Some)
-                    }
-                };
-                match attempt {
-                    Err(ServiceError::Refused(
-                        Refusal::Changed | Refusal::VersionMismatch { .. },
-                    )) => tokio::task::yield_now().await,
-                    changed => return changed,
+        self.until_unchanged(async || {
+            let Some(thread) = self.get_thread(id).await? else {
+                return self.answer_of_absent(id, options).await;
+            };
+            let change = change(&thread)?;
+            effort.spend(thread.metadata.as_str().len())?;
+            match self.apply(id, options, thread, change).await {
+                Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
+                    Err(Refusal::Changed.into())
                 }
+                changed => Ok(Some(changed?)),
             }
-        };
-        tokio::time::timeout(self.timeout, attempts)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
+        })
+        .await
     }
 
     async fn apply(

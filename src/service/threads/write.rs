@@ -333,10 +333,10 @@ impl ThreadService {
 
     /// Works a write out and does it, again and again while the values that it was worked out
     /// from have changed in between, but no longer than one call of the store may take.
-    pub(crate) async fn until_unchanged(
+    pub(crate) async fn until_unchanged<T>(
         &self,
-        attempt: impl AsyncFn() -> Result<Written, ServiceError>,
-    ) -> Result<Written, ServiceError> {
+        attempt: impl AsyncFn() -> Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
         let attempts = async {
             loop {
                 match attempt().await {
