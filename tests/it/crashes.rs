@@ -11,6 +11,7 @@ use threadkeep::webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
 use crate::support::client::new_id;
+use crate::support::in_process;
 use crate::support::killing::{self, Place, cuts};
 
 const OWNER: &str = "ann";
@@ -54,7 +55,7 @@ impl Replica {
         body: &str,
         key: Option<&str>,
     ) -> (u16, String) {
-        killing::send(&self.0, method, path, body, key).await
+        in_process::send(&self.0, method, path, body, key).await
     }
 
     async fn ok(&self, method: Method, path: &str, body: &str) -> String {

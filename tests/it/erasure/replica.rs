@@ -1,16 +1,14 @@
 //! A replica in this process, which a test can have killed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
-use threadkeep::events::{EventSettings, Events, Timing};
+use threadkeep::events::Events;
 use threadkeep::http::Api;
-use threadkeep::webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
-use crate::support::killing;
+use crate::support::in_process;
 
 /// A replica over a store, as a back end uses it.
 pub(super) struct Replica {
@@ -21,26 +19,8 @@ pub(super) struct Replica {
 impl Replica {
     /// One whose consumers give an event up after that time.
     pub(super) fn giving_up_after(give_up_after: Duration, room: &Room) -> Self {
-        let timing = Timing {
-            give_up_after,
-            batch: Duration::from_millis(5),
-            renew: Duration::from_millis(100),
-            ..Timing::DEFAULT
-        };
-        let settings = EventSettings {
-            poll_every: Duration::from_millis(5),
-            timing,
-            ..EventSettings::default()
-        };
-        let events = Events::start(Arc::clone(&room.backend), settings);
-        let webhooks = WebhookSettings {
-            allow_private: true,
-            ..WebhookSettings::default()
-        };
-        Self {
-            api: room.api(events.clone(), webhooks),
-            events,
-        }
+        let (api, events) = in_process::giving_up_after(give_up_after, room);
+        Self { api, events }
     }
 
     /// The status and the body of an answer.
@@ -60,7 +40,7 @@ impl Replica {
             Value::Null => String::new(),
             body => body.to_string(),
         };
-        let (status, body) = killing::send(&self.api, method, path, &text, key).await;
+        let (status, body) = in_process::send(&self.api, method, path, &text, key).await;
         let body = serde_json::from_str(&body).unwrap_or(Value::Null);
         (status, body)
     }

@@ -3,13 +3,6 @@
 
 use std::sync::Arc;
 
-use actix_web::App;
-use actix_web::body::to_bytes;
-use actix_web::http::Method;
-use actix_web::middleware::from_fn;
-use actix_web::test::{TestRequest, call_service, init_service};
-use threadkeep::http::{Api, envelope};
-
 use super::cutting::{Counted, Cut, CuttingProxy};
 use super::redis::{self, RedisServer};
 use crate::conformance::room::{Room, redis_at};
@@ -67,33 +60,4 @@ impl Place {
 /// Each change, and whether Redis makes it before its client is killed.
 pub(crate) fn cuts() -> impl Iterator<Item = (u64, Cut)> {
     (0..MOST).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
-}
-
-/// The status and the body of an answer of a replica to a back end.
-pub(crate) async fn send(
-    api: &Api,
-    method: Method,
-    path: &str,
-    body: &str,
-    key: Option<&str>,
-) -> (u16, String) {
-    let app = App::new()
-        .wrap(from_fn(envelope))
-        .configure(|config| api.configure(config));
-    let mut request = TestRequest::with_uri(path)
-        .method(method)
-        .insert_header(("authorization", "Bearer secret"));
-    if let Some(key) = key {
-        request = request.insert_header(("idempotency-key", key));
-    }
-    if !body.is_empty() {
-        let json = ("content-type", "application/json");
-        request = request.insert_header(json).set_payload(body.to_owned());
-    }
-    let response = call_service(&init_service(app).await, request.to_request()).await;
-    let status = response.status().as_u16();
-    let Ok(body) = to_bytes(response.into_body()).await else {
-        panic!("the body should come")
-    };
-    (status, String::from_utf8(body.to_vec()).unwrap())
 }

@@ -8,6 +8,7 @@ pub(crate) mod cluster;
 #[cfg(feature = "redis")]
 pub(crate) mod cutting;
 pub(crate) mod heartbeat;
+pub(crate) mod in_process;
 #[cfg(feature = "redis")]
 pub(crate) mod killing;
 pub(crate) mod listening;

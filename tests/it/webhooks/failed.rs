@@ -1,61 +1,30 @@
 //! Failed deliveries: over HTTP, by replicas that give up at once.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::App;
-use actix_web::body::to_bytes;
 use actix_web::http::Method;
-use actix_web::middleware::from_fn;
-use actix_web::test::{TestRequest, call_service, init_service};
 use serde_json::{Value, json};
-use threadkeep::events::{EventSettings, Events, Timing};
-use threadkeep::http::{Api, envelope};
-use threadkeep::webhooks::WebhookSettings;
+use threadkeep::http::Api;
 
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject, set};
+use crate::support::in_process;
 use crate::support::receiver::{Mood, Receiver};
 use crate::support::until;
 
 /// The API over a store, whose consumers give everything up at its first failure.
 fn api(room: &Room) -> Api {
-    let timing = Timing {
-        give_up_after: Duration::ZERO,
-        batch: Duration::from_millis(5),
-        renew: Duration::from_millis(100),
-        ..Timing::DEFAULT
-    };
-    let settings = EventSettings {
-        poll_every: Duration::from_millis(5),
-        timing,
-        ..EventSettings::default()
-    };
-    let events = Events::start(Arc::clone(&room.backend), settings);
-    let webhooks = WebhookSettings {
-        allow_private: true,
-        ..WebhookSettings::default()
-    };
-    room.api(events, webhooks)
+    in_process::giving_up_after(Duration::ZERO, room).0
 }
 
 async fn send(api: &Api, method: Method, path: &str, body: &Value) -> (u16, Value) {
-    let app = App::new()
-        .wrap(from_fn(envelope))
-        .configure(|config| api.configure(config));
-    let mut request = TestRequest::with_uri(&format!("/v1/webhooks{path}"))
-        .method(method)
-        .insert_header(("authorization", "Bearer secret"));
-    if !body.is_null() {
-        let json = ("content-type", "application/json");
-        request = request.insert_header(json).set_payload(body.to_string());
-    }
-    let response = call_service(&init_service(app).await, request.to_request()).await;
-    let status = response.status().as_u16();
-    let Ok(body) = to_bytes(response.into_body()).await else {
-        panic!("the body should come")
+    let text = match body {
+        Value::Null => String::new(),
+        body => body.to_string(),
     };
-    (status, serde_json::from_slice(&body).unwrap())
+    let path = format!("/v1/webhooks{path}");
+    let (status, body) = in_process::send(api, method, &path, &text, None).await;
+    (status, serde_json::from_str(&body).unwrap())
 }
 
 async fn failed(api: &Api, id: &str, query: &str) -> Value {
