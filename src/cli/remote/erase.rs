@@ -105,7 +105,10 @@ async fn confirm(remote: &Remote, owner: &str) -> Result<(), CliError> {
 /// Shows the progress: on a terminal in one line, which the next one replaces.
 fn show(progress: &str) {
     let mut err = io::stderr().lock();
-    let end = if err.is_terminal() { '\r' } else { '\n' };
+    let end = match err.is_terminal() {
+        true => "\x1b[K\r",
+        false => "\n",
+    };
     // nobody has to see it
     let _ = write!(err, "{progress}{end}").and_then(|()| err.flush());
 }

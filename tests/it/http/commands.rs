@@ -17,6 +17,7 @@ over_both_stores![
     a_refusal_is_told_in_the_words_of_the_server,
     threads_are_listed_and_shown_as_tables_or_json,
     an_owner_is_erased_once_that_is_confirmed,
+    a_file_that_is_no_export_stays_as_it_is,
     an_import_stops_at_the_line_that_is_refused,
     a_thread_is_forked_by_a_command,
 ];
@@ -426,6 +427,31 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
         assert!(std::fs::read(&path).unwrap() == whole);
         std::fs::remove_file(&path).unwrap();
     }
+}
+
+async fn a_file_that_is_no_export_stays_as_it_is(server: &Server) {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("notes-{}", server.address().port()));
+    let resume = ["export", "--resume", path.to_str().unwrap()];
+    for notes in [
+        "notes without a line feed",
+        "notes\nof two lines\n",
+        "{\"a\":1}\n",
+        "{\"format\":1,\"title\":\"a song\"}\nla",
+    ] {
+        std::fs::write(&path, notes).unwrap();
+
+        let output = run(command(server, &resume)).await;
+
+        let words = "this is no export";
+        assert!(!output.status.success(), "{output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains(words),
+            "{output:?}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), notes);
+    }
+    std::fs::remove_file(&path).unwrap();
 }
 
 async fn an_import_stops_at_the_line_that_is_refused(server: &Server) {

@@ -8,6 +8,9 @@ use crate::domain::parse_rfc3339;
 /// A line that is longer than this is no document.
 pub(super) const LINE_MAX_BYTES: usize = 64 * 1_048_576;
 
+/// The beginning of a document.
+const DOCUMENT: &[u8] = b"{\"format\"";
+
 /// The part of a line that tells where an export goes on, or ends.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line {
@@ -42,7 +45,13 @@ impl Line {
 
     /// Whether the line is a document, without reading it.
     pub(super) fn is_document(line: &[u8]) -> bool {
-        line.starts_with(b"{\"format\"")
+        line.starts_with(DOCUMENT)
+    }
+
+    /// Whether a file that begins with these bytes may be an export, or the beginning of one.
+    pub(super) fn may_begin(head: &[u8]) -> bool {
+        let begins = |with: &[u8]| head.iter().zip(with).all(|(byte, other)| byte == other);
+        begins(DOCUMENT) || begins(b"{\"complete\":true}") || begins(b"{\"cursor\":")
     }
 
     /// The cursor behind that document; none if the line is not a document.
@@ -71,6 +80,22 @@ mod tests {
         assert_eq!(line.place(Order::All).as_deref(), Some("thrd_a"));
         assert_eq!(line.place(Order::OfOwner).as_deref(), Some("1007-thrd_a"));
         assert_eq!((line.cursor, line.complete), (None, None));
+    }
+
+    #[test]
+    fn a_file_of_something_else_is_no_export() {
+        for head in [
+            "",
+            "{",
+            "{\"format\":1,\"thread",
+            "{\"complete\":true}\n",
+            "{\"cu",
+        ] {
+            assert!(Line::may_begin(head.as_bytes()), "{head}");
+        }
+        for head in ["\n", "text", "{}", "[{\"format\":1", "{\"formal\":1"] {
+            assert!(!Line::may_begin(head.as_bytes()), "{head}");
+        }
     }
 
     #[test]

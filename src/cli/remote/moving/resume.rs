@@ -9,6 +9,8 @@ use crate::cli::error::CliError;
 
 /// Bytes that are read at once, from the end of the file.
 const BLOCK_BYTES: u64 = 65_536;
+/// Bytes of the file that tell whether it is an export.
+const HEAD_MAX_BYTES: u64 = 16;
 
 /// The content of the file of an earlier export.
 pub(super) enum Left {
@@ -21,7 +23,7 @@ pub(super) enum Left {
 /// Opens the file of an export, and cuts it behind its last whole document.
 ///
 /// # Errors
-/// [`CliError::File`], or [`CliError::Answer`] if it holds something else.
+/// [`CliError::File`], or [`CliError::NoExport`] if it holds something else. Then it stays as it is.
 pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false);
@@ -33,23 +35,32 @@ pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> 
 
 fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
     let end = file.metadata().map_err(CliError::File)?.len();
+    let head = read(file, 0, end.min(HEAD_MAX_BYTES))?;
+    if !Line::may_begin(&head) {
+        return Err(CliError::NoExport);
+    }
     let mut whole = break_before(file, end).map_err(CliError::File)?;
-    loop {
-        file.set_len(whole).map_err(CliError::File)?;
+    let left = loop {
         if whole == 0 {
-            return Ok(Left::From(None));
+            break Left::From(None);
         }
         let start = break_before(file, whole - 1).map_err(CliError::File)?;
-        let line = Line::read(&read(file, start, whole)?)?;
+        let line = read(file, start, whole)?;
+        let line = Line::read(&line).map_err(|_| CliError::NoExport)?;
         if line.complete == Some(true) {
-            return Ok(Left::Complete);
+            break Left::Complete;
         }
         if let Some(place) = line.place(order) {
-            return Ok(Left::From(Some(place)));
+            break Left::From(Some(place));
         }
-        // a cursor, of a file that another client has written
+        if line.cursor.is_none() {
+            return Err(CliError::NoExport);
+        }
+        // of a file that another client has written
         whole = start;
-    }
+    };
+    file.set_len(whole).map_err(CliError::File)?;
+    Ok(left)
 }
 
 /// The place behind the last line feed before a place; 0 without one.
