@@ -49,7 +49,7 @@ pub use threads::checkpoint::{
 };
 pub use threads::checkpoint_image::{CheckpointImage, CheckpointImages};
 pub use threads::document::Document;
-pub(crate) use threads::image::METADATA_MAX_BYTES;
+pub(crate) use threads::image::{AHEAD_MAX_MS, METADATA_MAX_BYTES};
 pub use threads::image::{Fork, IfExists, Image, Import, Included, Origin};
 pub use threads::key::{Key, KeyError};
 pub use threads::named_secrets::NamedSecretError;

@@ -122,6 +122,9 @@ pub enum Refusal {
     /// There is a thread of that id.
     #[error("the thread exists already")]
     ThreadExists,
+    /// The thread of an import was created later than now, by more than clocks differ.
+    #[error("the thread was created later than now")]
+    CreatedAhead,
     /// The thread was destroyed a moment ago.
     #[error("the thread was destroyed")]
     Destroyed,

@@ -25,6 +25,9 @@ const WITHOUT_ORIGIN: &str = r#"{"forked_from":null}"#;
 /// Bytes of the largest metadata that a thread has by any protocol, the member of a fork included.
 pub(crate) const METADATA_MAX_BYTES: u64 = 132_096;
 
+/// The most milliseconds that the first write of an imported thread may be ahead of the store's clock.
+pub(crate) const AHEAD_MAX_MS: u64 = 60_000;
+
 /// Everything in a thread at one moment, except its turn and the answers that are remembered with it.
 #[derive(Debug, Clone)]
 pub struct Image {

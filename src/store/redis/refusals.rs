@@ -133,6 +133,7 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
         "not_the_owner" => Refusal::NotTheOwner,
         "owner_required" => Refusal::OwnerRequired,
         "thread_exists" => Refusal::ThreadExists,
+        "created_ahead" => Refusal::CreatedAhead,
         "thread_destroyed" => Refusal::Destroyed,
         "scope_not_found" => Refusal::ScopeNotFound,
         "scope_exists" => Refusal::ScopeExists,

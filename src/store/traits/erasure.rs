@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::{Life, OwnerTag, ThreadId};
+use crate::domain::{AHEAD_MAX_MS, Life, OwnerTag, ThreadId};
 use crate::store::StoreError;
 
 /// Numbers of an erasure so far.
@@ -24,8 +24,16 @@ pub struct ErasedLife {
     pub id: ThreadId,
     /// The life; none if its data was lost before, so that nobody knows which it was.
     pub life: Option<Life>,
-    /// The time of its first write, before which the log has no event of it; zero if that is unknown.
+    /// The time of its first write; zero if that is unknown.
     pub created_ms: u64,
+}
+
+impl ErasedLife {
+    /// The time before which the log has no event of it. The first write of an imported thread may have been ahead of
+    /// the store's clock.
+    pub(crate) fn logged_from_ms(&self) -> u64 {
+        self.created_ms.saturating_sub(AHEAD_MAX_MS)
+    }
 }
 
 /// The erasure of an owner, in steps that each do some of the work, and change nothing when they are done again.

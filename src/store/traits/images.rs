@@ -43,8 +43,9 @@ pub trait Images: fmt::Debug + Send + Sync {
     /// that in the same step, without a tombstone.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; with `ThreadExists` if the thread exists and may not be replaced,
-    /// with `Destroyed` during its tombstone time, with `NoPlace` as [`Import::has_place`] says. [`WriteError::Store`]: see
+    /// [`WriteError::Refused`]: nothing has changed; with `CreatedAhead` if its first write is more than a minute ahead of
+    /// the store's clock, with `ThreadExists` if the thread exists and may not be replaced, with `Destroyed` during its
+    /// tombstone time, with `NoPlace` as [`Import::has_place`] says. [`WriteError::Store`]: see
     /// [`StoreError::is_ambiguous`](crate::store::StoreError::is_ambiguous).
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError>;
 
@@ -53,8 +54,8 @@ pub trait Images: fmt::Debug + Send + Sync {
     /// new thread appears in one step, with the source as it was at one moment.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; with `ThreadNotFound` or `CheckpointNotFound` without that source, and otherwise as
-    /// [`Self::import`]. [`WriteError::Store`].
+    /// [`WriteError::Refused`]: no thread is made, and of the source at most its end has moved; with `ThreadNotFound` or
+    /// `CheckpointNotFound` without that source, and otherwise as [`Self::import`]. [`WriteError::Store`].
     async fn fork(
         &self,
         source: &ThreadId,

@@ -246,6 +246,11 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             row(StatusCode::FORBIDDEN, "key_reserved").with("operation", operation)
         }
         Refusal::ThreadExists => ServiceError::ThreadExists.problem(),
+        Refusal::CreatedAhead => Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_parameter",
+            "`created_at` is more than a minute ahead of the service's clock.",
+        ),
         Refusal::Destroyed => row(StatusCode::GONE, "thread_destroyed").stamp(Stamp::default()),
         Refusal::ThreadNotFound => Problem::new(
             StatusCode::NOT_FOUND,

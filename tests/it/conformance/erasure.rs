@@ -12,7 +12,7 @@ use threadkeep::store::{
 };
 
 use super::room::{Room, Subject, in_parallel, numbered_once, once, push, set};
-use super::scope_room;
+use super::{images, scope_room};
 use crate::support::until;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -197,6 +197,22 @@ async fn the_log_keeps_the_ends_of_erased_lives_and_nothing_else(room: Room) {
     let heads = room.backend.log_heads().await.unwrap();
     let end = room.events(&thread).await[0].id.position;
     assert!(heads.positions[usize::from(bucket)] >= end);
+}
+
+async fn events_before_the_first_write_of_an_imported_thread_are_erased(room: Room) {
+    let source = owned(&room, "ann").await;
+    let mut image = images::export(&source, &room).await.unwrap();
+    source.destroy().await;
+    let thread = room.subject();
+    room.watch(&thread, 3_600 * SECOND).await;
+    // by the clock of another service
+    image.thread.created_ms += 30_000;
+    let import = images::import(&image, &thread);
+    room.backend.import(&thread.id, &import).await.unwrap();
+
+    erase(&room, "ann").await;
+
+    assert_eq!(room.story(&thread).await, ["#2 v1 erased"]);
 }
 
 async fn a_new_life_of_an_erased_id_keeps_its_events(room: Room) {
@@ -630,6 +646,7 @@ super::over_every_store_and_confirmed! {
     an_erased_id_refuses_writes_until_its_tombstone_ends,
     an_erasure_without_tombstones_leaves_the_ids_free,
     the_log_keeps_the_ends_of_erased_lives_and_nothing_else,
+    events_before_the_first_write_of_an_imported_thread_are_erased,
     a_new_life_of_an_erased_id_keeps_its_events,
     a_scope_and_its_history_are_erased_with_their_thread,
     an_erasure_goes_on_wherever_it_stopped,

@@ -311,6 +311,21 @@ async fn an_import_heeds_tombstones_and_turns(room: Room) {
     made(&room, &thread, &import(&image, &thread)).await;
 }
 
+async fn a_thread_that_was_created_later_than_now_is_refused(room: Room) {
+    let mut image = export(&filled(&room).await, &room).await.unwrap();
+    let now_ms = image.thread.created_ms;
+    let [late, next] = [room.subject(), room.subject()];
+
+    image.thread.created_ms = now_ms + 3_600_000;
+    let refused = try_import(&room, &late, &import(&image, &late)).await;
+
+    assert_eq!(refused, Err(Refusal::CreatedAhead));
+    assert!(!late.exists().await);
+    // clocks differ a little
+    image.thread.created_ms = now_ms + 30_000;
+    made(&room, &next, &import(&image, &next)).await;
+}
+
 async fn an_expired_thread_makes_room(room: Room) {
     let image = export(&filled(&room).await, &room).await.unwrap();
     let thread = room.subject();
@@ -451,6 +466,7 @@ over_every_store_and_confirmed! {
     an_export_is_no_use_and_shows_no_thread_of_others,
     a_thread_that_exists_is_replaced_or_stays,
     an_import_heeds_tombstones_and_turns,
+    a_thread_that_was_created_later_than_now_is_refused,
     an_expired_thread_makes_room,
     a_repeat_of_an_import_gets_the_first_answer,
     an_imported_thread_is_in_the_lists_of_its_owner,

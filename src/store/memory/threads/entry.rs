@@ -14,9 +14,9 @@ use crate::domain::heap::Heap;
 use crate::domain::scope::{HistorySummary, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
 use crate::domain::{
-    Access, Answer, Completed, EndReason, EventKind, Fork, IdempotencyKey, IfExists, Image, Import,
-    Life, Policy, Precondition, Refusal, Stamp, TakeTurn, Thread, Tombstone, TurnGranted,
-    TurnToken, Write, Written, heap,
+    AHEAD_MAX_MS, Access, Answer, Completed, EndReason, EventKind, Fork, IdempotencyKey, IfExists,
+    Image, Import, Life, Policy, Precondition, Refusal, Stamp, TakeTurn, Thread, Tombstone,
+    TurnGranted, TurnToken, Write, Written, heap,
 };
 use crate::store::held_scope::{HeldScope, appended, check_version};
 use crate::store::memory::log::names;
@@ -316,6 +316,10 @@ impl Entry {
             && let Some(first) = self.find(key, now_ms)?
         {
             return Ok(Imported::Made(first));
+        }
+        let created_ms = import.image.thread.created_ms;
+        if import.origin.is_none() && created_ms > now_ms + AHEAD_MAX_MS {
+            return Err(Refusal::CreatedAhead);
         }
         if self.is_late(Tombstone::Heeded, now_ms) {
             return Err(Refusal::Destroyed);

@@ -59,9 +59,9 @@ impl Erasure for MemoryStore {
             of_shard.entry(index).or_default().push(life);
         }
         for (index, lives) in of_shard {
-            let created_ms = lives.iter().map(|life| life.created_ms).min();
+            let from_ms = lives.iter().map(|life| life.logged_from_ms()).min();
             let mut after = Some(Position {
-                ms: created_ms.unwrap_or_default().saturating_sub(1),
+                ms: from_ms.unwrap_or_default().saturating_sub(1),
                 seq: u64::MAX,
             });
             let lives = lives.into_iter().map(|life| (life.id, life.life)).collect();

@@ -100,7 +100,7 @@ impl Erasure for RedisStore {
         let mut starts = BTreeMap::new();
         for life in lives {
             let start = starts.entry(bucket_number(&life.id)).or_insert(u64::MAX);
-            *start = life.created_ms.min(*start);
+            *start = life.logged_from_ms().min(*start);
         }
         let buckets: Vec<_> = starts.into_iter().collect();
         for some in buckets.chunks(AT_ONCE) {

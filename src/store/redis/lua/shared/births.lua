@@ -29,3 +29,13 @@ local function vacancy(key, ahead)
   if not m and not dead and left > ahead then return {'R', 'thread_destroyed'} end
   return nil, m, left, dead
 end
+
+-- Removes what was left under the id of a new thread: a thread that is dead but not yet ended, or a tombstone that is over.
+-- `dead` and `left` as `vacancy` returns them.
+local function make_way(k, dead, left, ahead, archive_ms)
+  if dead then
+    end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
+  elseif left ~= -2 then
+    call('UNLINK', k.thread)
+  end
+end

@@ -18,7 +18,6 @@ if given then return given end
 -- the source --------------------------------------------------------------------------------
 local m, s, _, refusal = open_scope({thread = source, scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}, ahead, false, ARGV[5])
 if refusal then return refusal end
-m = living(source, ahead)
 if ARGV[4] ~= '' then
   refusal = turn_refusal(source, m, ARGV[4], ahead)
   if refusal then return refusal end
@@ -47,11 +46,7 @@ local owner, owner_text = sub(m, META_BYTES + 1), call('HGET', source, 'O') or '
 if #ARGV[9] > 1 then owner, owner_text = sub(ARGV[9], 2, 33), sub(ARGV[9], 34) end
 if owner ~= '' and byte(ARGV[9]) == 45 then return {'R', 'no_place'} end
 settle(key)
-if dead then
-  end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
-elseif left ~= -2 then
-  call('UNLINK', key)
-end
+make_way(k, dead, left, ahead, archive_ms)
 if ttl == 0 then ttl = its_ttl end
 if not has(1) then bytes, keys, next_array = 0, 0, 0 end
 local ends = max_age > 0 and now(ahead) + max_age or 0

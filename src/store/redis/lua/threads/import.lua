@@ -16,11 +16,13 @@
 -- `L` if a part of the prepared data is gone; or a refusal as in write.lua.
 local ahead, life, ttl, max_age, grace, archive_ms, version, bytes, keys, created, updated, next_array, fields =
   unpack_('>I6c8I5I6I4I6I6I4I4I6I6I4I4', ARGV[1])
+local AHEAD_MAX_MS = 60000
 local key = KEYS[1]
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6], watch = KEYS[7]}
 local prepared = {KEYS[9], KEYS[10], KEYS[11]}
 local given, memory = recall(KEYS[2], ARGV[2], ahead, 'W')
 if given then return given end
+if created > now(ahead) + AHEAD_MAX_MS then return {'R', 'created_ahead'} end
 local refusal, m, left, dead = vacancy(key, ahead)
 if refusal then return refusal end
 if m and ARGV[3] == 'f' then return {'R', 'thread_exists'} end
@@ -54,10 +56,8 @@ if m then
   end_life(k, m, DESTROYED_BY_HAND, now(ahead), ahead, archive_ms)
   if forget_soon(KEYS[2], REMEMBERED_MS, ahead) and memory then memory.left = REMEMBERED_MS + ahead end
   forget_soon(beside(key, ':j:'), REMEMBERED_MS, ahead)
-elseif dead then
-  end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
-elseif left ~= -2 then
-  call('UNLINK', key)
+else
+  make_way(k, dead, left, ahead, archive_ms)
 end
 local ends = max_age > 0 and now(ahead) + max_age or 0
 if created == 0 then created, updated = now(ahead), now(ahead) end
