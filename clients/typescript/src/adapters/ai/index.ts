@@ -6,12 +6,11 @@ import { ThreadDestroyedError, VersionMismatchError } from "../../http/errors.js
 import type { Operation } from "../../types/operation.js";
 import type { ClientSource } from "../../types/options.js";
 import type { Thread } from "../../types/thread.js";
+import { mergeAll } from "../merges.js";
 import { threadIdOf } from "../names.js";
 import { changesOf, messagesOf, type Texts, textsOf } from "./messages.js";
 
 const ACTIVE = "activeStream";
-/** A push and a set for each message. */
-const MAX_OPERATIONS = 1_000;
 
 export type ChatStoreOptions = ClientSource & {
   /** Sets the chats of this application apart. Default: "ai". */
@@ -57,10 +56,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
   /** Writes to a chat. One that existed does not begin again. */
   const write = async (thread: Thread, operations: readonly Operation[], exists: boolean) => {
     try {
-      for (let at = 0; at < operations.length; at += MAX_OPERATIONS) {
-        const part = operations.slice(at, at + MAX_OPERATIONS);
-        await thread.merge(part, exists || at ? { ifMatch: "*" } : { ttlSeconds });
-      }
+      await mergeAll(thread, operations, (isFirst) => (exists || !isFirst ? { ifMatch: "*" } : { ttlSeconds }));
     } catch (error) {
       if (!(error instanceof VersionMismatchError)) throw error;
       throw new ThreadDestroyedError("thread_destroyed", "thread_destroyed: This chat has ended.", { cause: error });
