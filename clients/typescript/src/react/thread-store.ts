@@ -1,4 +1,4 @@
-import { ThreadDestroyedError, ThreadkeepError } from "../http/errors.js";
+import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError } from "../http/errors.js";
 import { internalsOf } from "../internals.js";
 import { encode } from "../thread/encode.js";
 import { Queue } from "../thread/queue.js";
@@ -261,7 +261,7 @@ export class ThreadStore {
 
   #note(error: unknown): void {
     if ((error as Error | undefined)?.name === "AbortError") return; // the page's own wish
-    this.#error = error instanceof ThreadkeepError ? error : new ThreadkeepError("unknown", String(error));
+    this.#error = ownError(error);
   }
 
   #status(): ThreadStatus {
@@ -289,11 +289,6 @@ export class ThreadStore {
 
 const destroyed = () =>
   new ThreadDestroyedError("thread_destroyed", "thread_destroyed: The thread has ended.", { status: 410 });
-
-/** Whether the same request may succeed later. */
-const isTransient = (error: unknown): boolean =>
-  error instanceof ThreadkeepError &&
-  (error.status === undefined ? ["connection", "timeout"].includes(error.code) : error.status >= 500 || error.status === 429);
 
 /** Whoever does not await a write sees its failure in `error`. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
