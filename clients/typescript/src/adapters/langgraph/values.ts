@@ -1,4 +1,5 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
+import { base64, fromBase64 } from "../../bytes.js";
 
 /** A serialized value within a JSON document: its type, and its bytes as a text or in base64. */
 export type Packed = { type: string; text: string } | { type: string; base64: string };
@@ -15,16 +16,11 @@ export function pack({ type, bytes }: { type: string; bytes: Uint8Array }): Pack
   try {
     return { type, text: decoder.decode(bytes) };
   } catch {
-    let binary = "";
-    for (const byte of bytes) binary += String.fromCharCode(byte);
-    return { type, base64: btoa(binary) };
+    return { type, base64: base64(bytes) };
   }
 }
 
 export function unpack(serde: SerializerProtocol, packed: Packed): Promise<any> {
-  const bytes =
-    "text" in packed
-      ? encoder.encode(packed.text)
-      : Uint8Array.from(atob(packed.base64), (letter) => letter.charCodeAt(0));
+  const bytes = "text" in packed ? encoder.encode(packed.text) : fromBase64(packed.base64);
   return serde.loadsTyped(packed.type, bytes);
 }
