@@ -3,6 +3,7 @@
 import type { UIMessage } from "ai";
 import { clientOf } from "../../client.js";
 import { ThreadDestroyedError, VersionMismatchError } from "../../http/errors.js";
+import { Queue } from "../../thread/queue.js";
 import type { Operation } from "../../types/operation.js";
 import type { ClientSource } from "../../types/options.js";
 import type { Thread } from "../../types/thread.js";
@@ -68,12 +69,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
     let { messages, exists } = await read(thread);
     let known = textsOf(messages);
     // one at a time, because each compares with the outcome of the one before
-    let last: Promise<unknown> = Promise.resolve();
-    const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
-      const turn = last.then(task);
-      last = turn.catch(() => {});
-      return turn;
-    };
+    const queue = new Queue();
     const saveAll = async (next: readonly M[]) => {
       const texts = textsOf(next);
       const operations = await changesOf(known, texts);
@@ -88,10 +84,10 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
       get messages() {
         return messages;
       },
-      append: (...added) => inTurn(() => saveAll(joined(messages, added))),
-      save: (next) => inTurn(() => saveAll(next)),
+      append: (...added) => queue.run(() => saveAll(joined(messages, added))),
+      save: (next) => queue.run(() => saveAll(next)),
       reload: () =>
-        inTurn(async () => {
+        queue.run(async () => {
           ({ messages, exists } = await read(thread));
           known = textsOf(messages);
           return messages;
