@@ -1,18 +1,17 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
-import type { KeyValueBatch, NewEntry } from "../../types/kv.js";
-import { putEntries } from "../entries.js";
+import type { KeyValueBatch } from "../../types/kv.js";
+import { type PlainEntry, putAll } from "../entries.js";
 import { dump } from "./values.js";
 
 const PART_BYTES = 900_000;
-/** One request has at most this many bytes of values, and this many entries. */
+/** One request has at most this many bytes of values. */
 const BATCH_BYTES = 1_000_000;
-const BATCH_ENTRIES = 100;
 
 const encoder = new TextEncoder();
 
 /** The entries for values of any size. The first part of each begins with a line about the whole. */
-export async function blobsOf(serde: SerializerProtocol, values: Map<string, unknown>): Promise<NewEntry[]> {
-  const entries: NewEntry[] = [];
+export async function blobsOf(serde: SerializerProtocol, values: Map<string, unknown>): Promise<PlainEntry[]> {
+  const entries: PlainEntry[] = [];
   for (const [key, value] of values) {
     const { type, bytes } = await dump(serde, value);
     const parts = Math.max(1, Math.ceil(bytes.length / PART_BYTES));
@@ -26,25 +25,8 @@ export async function blobsOf(serde: SerializerProtocol, values: Map<string, unk
 }
 
 /** Puts all entries, in as few requests as possible. */
-export async function putAll(kv: KeyValueBatch, entries: readonly NewEntry[]): Promise<void> {
-  let batch: NewEntry[] = [];
-  let bytes = 0;
-  const flush = async () => {
-    const [first] = batch;
-    if (!first) return;
-    if (batch.length === 1) await kv.put(first.key, first.body);
-    else await putEntries(kv, batch);
-    batch = [];
-    bytes = 0;
-  };
-  for (const entry of entries) {
-    const size = (entry.body as Uint8Array).length;
-    if (bytes + size > BATCH_BYTES || batch.length === BATCH_ENTRIES) await flush();
-    batch.push(entry);
-    bytes += size;
-  }
-  await flush();
-}
+export const putBlobs = (kv: KeyValueBatch, entries: readonly PlainEntry[]): Promise<void> =>
+  putAll(kv, entries, ({ body }) => (body as Uint8Array).length, BATCH_BYTES);
 
 /** The values that exist, by the keys of their blobs. */
 export async function readBlobs(

@@ -17,7 +17,7 @@ import { type Admin, createAdmin } from "../../admin/index.js";
 import type { KeyValueBatch } from "../../types/kv.js";
 import type { ClientSource } from "../../types/options.js";
 import { digestOf } from "../names.js";
-import { blobsOf, putAll, readBlobs } from "./blobs.js";
+import { blobsOf, putBlobs, readBlobs } from "./blobs.js";
 import { blobKey, checkpointKey, checkpointsKey } from "./keys.js";
 import { dump, pack, type Packed, unpack } from "./values.js";
 import { putWrites, readWrites } from "./writes.js";
@@ -121,7 +121,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     for (const [channel, version] of Object.entries(newVersions)) {
       if (Object.hasOwn(channel_values, channel)) values.set(await blobKey(ns, channel, version), channel_values[channel]);
     }
-    await putAll(kv, await blobsOf(this.serde, values));
+    await putBlobs(kv, await blobsOf(this.serde, values));
 
     const stored: StoredCheckpoint = {
       thread,

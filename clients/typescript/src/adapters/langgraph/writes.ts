@@ -2,7 +2,7 @@ import { type CheckpointPendingWrite, type PendingWrite, type SerializerProtocol
 import { VersionMismatchError } from "../../http/errors.js";
 import { sleep } from "../../http/wait.js";
 import type { KeyValueBatch } from "../../types/kv.js";
-import { blobsOf, putAll, readBlobs } from "./blobs.js";
+import { blobsOf, putBlobs, readBlobs } from "./blobs.js";
 import { taskKey, valueKey, writesKey } from "./keys.js";
 import { dump, pack, type Packed, unpack } from "./values.js";
 
@@ -48,7 +48,7 @@ export async function putWrites(
     const place = WRITES_IDX_MAP[channel] ?? index;
     mine.push({ place, channel, path, value: isLarge ? { blob } : pack(dumped) });
   }
-  await putAll(kv, await blobsOf(serde, large));
+  await putBlobs(kv, await blobsOf(serde, large));
 
   if ((await kv.put(key, text(task, combine([], mine)), { ifAbsent: true })).ok) return;
   for (let tries = 0; ; tries++) {
