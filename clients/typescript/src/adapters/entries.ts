@@ -11,7 +11,7 @@ export type PlainEntry = Omit<NewEntry, "ifAbsent">;
 /** Puts all entries, in as few requests as possible. A request for several has at most `limit` of their sizes. */
 export async function putAll(
   kv: KeyValueBatch,
-  entries: readonly PlainEntry[],
+  entries: Iterable<PlainEntry>,
   sizeOf: (entry: PlainEntry) => number,
   limit: number,
 ): Promise<void> {
