@@ -36,11 +36,17 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
   const merged = (answer: Answer): Receipt & { results: OperationResult[] } => {
     const { results } = answer.body as { results: OperationResult[] };
-    const exact = exactIntegers(answer.text).results;
-    const own = json === JSON ? results : (json.parse(answer.text) as any).results;
+    let exact: any[] | undefined;
+    let own: any[] | undefined;
     results.forEach((result, index) => {
-      if (result.value !== undefined) result.value = integer(exact[index].value)!;
-      if (result.values) result.values = own[index].values;
+      if (result.value !== undefined) {
+        exact ??= exactIntegers(answer.text).results as any[];
+        result.value = integer(exact[index].value)!;
+      }
+      if (result.values && json !== JSON) {
+        own ??= (json.parse(answer.text) as any).results as any[];
+        result.values = own[index].values;
+      }
     });
     return receiptOf(answer);
   };
