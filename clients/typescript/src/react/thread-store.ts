@@ -19,6 +19,13 @@ const READ_AGAIN_MS = 2_000;
 
 type Written = Receipt & { value?: number | bigint };
 
+export interface StoreOptions {
+  id?: string | undefined;
+  signedId?: string | undefined;
+  schema?: StandardSchemaV1<unknown, any> | undefined;
+  initialState?: object | undefined;
+}
+
 /** What a page knows of one thread, for all components that show it. */
 export class ThreadStore {
   readonly actions;
@@ -39,16 +46,7 @@ export class ThreadStore {
   #error: ThreadkeepError | undefined;
   #listening = new AbortController();
 
-  constructor(
-    client: Client,
-    o: {
-      id?: string | undefined;
-      signedId?: string | undefined;
-      schema?: StandardSchemaV1<unknown, any> | undefined;
-      initialState?: object | undefined;
-    },
-    onUse: (isUsed: boolean) => void,
-  ) {
+  constructor(client: Client, o: StoreOptions, onUse: (isUsed: boolean) => void) {
     const { id, signedId, schema } = o;
     this.#client = client;
     this.#isNamed = id !== undefined;
