@@ -1,5 +1,5 @@
 import { errorOf } from "../http/errors.js";
-import { sleep } from "../http/wait.js";
+import { randomPause, sleep } from "../http/wait.js";
 import type { KeyValueBatch, NewEntry } from "../types/kv.js";
 
 const ATTEMPTS = 4;
@@ -46,6 +46,6 @@ async function putEntries(kv: KeyValueBatch, entries: readonly PlainEntry[]): Pr
     const isFinal = failed.some(({ status }) => status !== 429 && status !== 503);
     if (isFinal || tries === ATTEMPTS) throw errorOf(first.status ?? 500, new Headers(), JSON.stringify(first));
     left = left.filter((_, index) => !outcomes[index]!.ok);
-    await sleep(Math.random() * 50 * 2 ** tries);
+    await sleep(randomPause(50, tries, Infinity));
   }
 }

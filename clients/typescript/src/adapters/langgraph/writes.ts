@@ -1,6 +1,6 @@
 import { type CheckpointPendingWrite, type PendingWrite, type SerializerProtocol, WRITES_IDX_MAP } from "@langchain/langgraph-checkpoint";
 import { VersionMismatchError } from "../../http/errors.js";
-import { sleep } from "../../http/wait.js";
+import { randomPause, sleep } from "../../http/wait.js";
 import type { KeyValueBatch } from "../../types/kv.js";
 import { putBlobs, readBlobs } from "./blobs.js";
 import { taskKey, valueKey, writesKey } from "./keys.js";
@@ -62,7 +62,7 @@ export async function putWrites(
     } catch (error) {
       if (!(error instanceof VersionMismatchError)) throw error;
     }
-    await sleep(Math.random() * Math.min(MAX_PAUSE_MS, 5 * 2 ** tries));
+    await sleep(randomPause(5, tries, MAX_PAUSE_MS));
   }
 }
 
