@@ -5,7 +5,7 @@ import { exactIntegers, integer } from "../http/integers.js";
 import type { Sending } from "../http/send.js";
 import type { Operation, OperationResult } from "../types/operation.js";
 import type { WriteOptions } from "../types/options.js";
-import type { Receipt } from "../types/receipt.js";
+import type { Receipt, ThreadInfo } from "../types/receipt.js";
 import type { StandardSchemaV1 } from "../types/standard-schema.js";
 import type { Thread } from "../types/thread.js";
 import { etagOf, receiptOf, versionOf } from "./answers.js";
@@ -13,7 +13,6 @@ import { type Answer, callsOf, type Part } from "./calls.js";
 import { checkpointsOf } from "./checkpoints.js";
 import { encode, mergeText, objectText } from "./encode.js";
 import { historyOf } from "./history.js";
-import { threadInfo } from "./thread-info.js";
 import { takeTurn } from "./turn.js";
 import { updateLoop } from "./update.js";
 import { validate } from "./validate.js";
@@ -76,7 +75,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
     },
 
     async info(o) {
-      return threadInfo((await calls.read("", o)).body);
+      return camel<ThreadInfo>((await calls.read("", o)).body);
     },
 
     async read({ keys, ...o } = {}) {
@@ -158,7 +157,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
     async configure({ metadata, ttlSeconds }, o) {
       const body = JSON.stringify({ metadata, ttl_seconds: ttlSeconds });
-      return threadInfo((await calls.write("PATCH", "", { body }, o)).body);
+      return camel<ThreadInfo>((await calls.write("PATCH", "", { body }, o)).body);
     },
 
     async destroy(o) {
@@ -175,12 +174,12 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
     async fork({ id, owner, metadata, fromCheckpoint, include, ...o } = {}) {
       const body = JSON.stringify({ id, owner, metadata, from_checkpoint: fromCheckpoint, include });
-      const info = threadInfo((await calls.write("POST", "/fork", { body, names: "other" }, o)).body);
+      const info = camel<ThreadInfo>((await calls.write("POST", "/fork", { body, names: "other" }, o)).body);
       return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
     },
 
     async rotate(o) {
-      const info = threadInfo((await calls.write("POST", "/rotate", { names: "fresh" }, o)).body);
+      const info = camel<ThreadInfo>((await calls.write("POST", "/rotate", { names: "fresh" }, o)).body);
       if (info.signedId) identity.move(info.signedId);
       return info;
     },
