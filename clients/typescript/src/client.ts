@@ -1,5 +1,6 @@
 import { listenToAll } from "./events/listen.js";
 import { attempt } from "./http/attempt.js";
+import { camel } from "./http/camel.js";
 import { sendingOf } from "./http/send.js";
 import { ByCookie } from "./identity/by-cookie.js";
 import { ByHeader } from "./identity/by-header.js";
@@ -13,9 +14,9 @@ import { type Settings, settingsOf } from "./settings.js";
 import { encode, objectText } from "./thread/encode.js";
 import { idempotencyKey } from "./thread/idempotency-key.js";
 import { type ThreadById, threadOf } from "./thread/thread.js";
-import { threadInfo } from "./thread/thread-info.js";
 import type { Client } from "./types/client.js";
 import type { ClientOptions, ClientSource } from "./types/options.js";
+import type { ThreadInfo } from "./types/receipt.js";
 import type { RequestThread, Thread } from "./types/thread.js";
 
 type Own = { [name: string]: string };
@@ -60,7 +61,7 @@ export function createClient(options: ClientOptions = {}): Client {
         body: objectText({ ...Object.fromEntries(texts), state: state && encode(json, state) }),
         options,
       });
-      const info = threadInfo(body);
+      const info = camel<ThreadInfo>(body);
       return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
     },
 
@@ -72,7 +73,7 @@ export function createClient(options: ClientOptions = {}): Client {
         query: { owner, order, limit, cursor, ...Object.fromEntries(filters) },
         options,
       });
-      return { threads: body.threads.map(threadInfo), next: body.next_cursor ?? undefined };
+      return { threads: body.threads.map(camel<ThreadInfo>), next: body.next_cursor ?? undefined };
     },
 
     forRequest(request, { schema } = {}) {

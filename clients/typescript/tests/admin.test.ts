@@ -44,13 +44,17 @@ test("task lists are set, changed and guarded", async () => {
 
 test("an ended thread is read and restored", async () => {
   const thread = await client.create({ state: { a: 1 } });
-  await thread.history.append({ id: "x", value: "é" });
+  await thread.history.append([{ id: "x", value: "é" }, { id: "y", value: 2 }]);
   await thread.destroy();
   const id = thread.id!;
   await until("it is archived", () => admin.archives.get(id).then(() => true, () => false));
   const archive = await admin.archives.get(id);
-  assert.deepEqual([archive.state, archive.reason, archive.historyCount], [{ a: 1 }, "destroyed", 1]);
-  assert.deepEqual((await admin.archives.history(id)).items.map(({ value }) => value), ["é"]);
+  assert.deepEqual([archive.state, archive.reason, archive.historyCount], [{ a: 1 }, "destroyed", 2]);
+  assert.deepEqual((await admin.archives.history(id)).items.map(({ value }) => value), ["é", 2]);
+  const parse = (text: string) => JSON.parse(text, (_, value) => (Number.isInteger(value) ? BigInt(value) : value));
+  const exact = createAdmin({ baseUrl, apiKey: API_KEY, json: { parse, stringify: (value) => JSON.stringify(value) } });
+  const { items, next } = await exact.archives.history(id, { limit: 1 });
+  assert.deepEqual([items.map(({ seq }) => seq), next], [[1], 1]);
   assert.ok((await admin.archives.list({ limit: 10 })).items.some((one) => one.id === id));
   await admin.archives.restore(id, { life: archive.life });
   assert.equal(await client.thread(id).get("a"), 1);

@@ -103,5 +103,8 @@ export const ofAdmin: Example<Admin> = {
   "apiKey()": (admin) => admin.apiKey(),
 };
 
-/** Calls that no client makes: they are for probes and collectors. */
-export const WITHOUT_METHOD = ["GET /healthz", "GET /readyz", "GET /metrics"];
+/**
+ * Calls that no client makes: those for probes and collectors, and one that needs an API key, with which clients name a
+ * thread by its ID.
+ */
+export const WITHOUT_METHOD = ["GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/threads/current/export"];

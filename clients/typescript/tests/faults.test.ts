@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { type Client, ConnectionError, createClient, ThreadkeepError, TimeoutError, UnavailableError } from "threadkeep";
 import { type Fault, type Proxy, startProxy } from "./support/proxy.js";
 import { API_KEY, startServer } from "./support/server.js";
+import { until } from "./support/until.js";
 
 let proxy: Proxy;
 let backEnd: Client;
@@ -149,6 +150,20 @@ describe("signals", () => {
     const before = AbortSignal.abort("early");
     await assert.rejects(thread.read({ signal: before }), (reason) => reason === "early");
     await thread.set("a", 2);
+  });
+});
+
+describe("turns", () => {
+  test("a renewal that arrives after the release does not abort the signal", async () => {
+    proxy.fault = () => undefined;
+    const thread = await backEnd.create();
+    const turn = await thread.turn({ ttlSeconds: 1 });
+    proxy.fault = ({ method }) => (method === "PATCH" ? { delayMs: 200 } : undefined);
+    await until("the renewal is on its way", () => proxy.seen.at(-1)?.method === "PATCH");
+    await turn.release();
+    await until("the renewal is answered", () => proxy.open === 0);
+    await thread.read();
+    assert.equal(turn.signal.aborted, false);
   });
 });
 

@@ -246,6 +246,28 @@ describe("rendering", () => {
   });
 });
 
+describe("errors", () => {
+  test("a first read that gets 408 is repeated", async () => {
+    const page = await openPage(context, site.url);
+    // Chromium repeats some requests that get 408 itself
+    await page.evaluate(`(() => {
+      let reads = 0;
+      const late = async (url, init) =>
+        url.includes("/state") && reads++ === 0 ? new Response("", { status: 408 }) : fetch(url, init);
+      page.start({ client: { attempts: 1, fetch: late } });
+    })()`);
+    await until("it is live", async () => (await view(page))?.status === "live");
+  });
+
+  test("an error of the application's own code is shown", async () => {
+    const page = await openPage(context, site.url);
+    await page.evaluate("page.start({ list: true, client: { headers: () => { throw new TypeError('no token') } } })");
+    await until("the list fails", () => inPage(page, "page.list?.status === 'error'"));
+    assert.deepEqual(await inPage(page, "[page.list.error.code, page.list.error.message]"), ["unknown", "TypeError: no token"]);
+    await until("the thread fails", async () => (await view(page))?.error === "unknown");
+  });
+});
+
 describe("tabs", () => {
   test("seven tabs over HTTP/1.1 share one stream, and the next one takes over", async () => {
     const before = streams();

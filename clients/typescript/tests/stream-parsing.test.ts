@@ -79,6 +79,22 @@ describe("streams", () => {
     });
   }
 
+  test("a stream of another thread that fails to close does no harm", async () => {
+    const failing = async (url: unknown) => {
+      const isOther = String(url).endsWith("/current/events");
+      const headers = { "x-thread-id": isOther ? "thrd_b;sig" : "thrd_a;sig", "content-type": "text/event-stream" };
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(new TextEncoder().encode("id: c1\nevent: reset\ndata: {}\n\n")),
+        cancel: () => Promise.reject(new Error("broken")),
+      });
+      return new Response(String(url).endsWith("/events") ? body : "{}", { headers });
+    };
+    const stream = createClient({ baseUrl: "http://fake", fetch: failing as typeof fetch }).current().events();
+    assert.equal((await stream.next()).value?.cursor, "c1");
+    await new Promise((resolve) => setImmediate(resolve));
+    await stream.return!();
+  });
+
   test("a stream that is silent for 45 s is opened again, and a slow reader is not silence", async (t) => {
     let opened = 0;
     const silent = async (url: unknown, init?: RequestInit) => {

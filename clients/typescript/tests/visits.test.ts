@@ -3,6 +3,7 @@ import { before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { bundle, openPage, type Site, startBrowser, startSite } from "./support/browser.js";
 import { startServer } from "./support/server.js";
+import { until } from "./support/until.js";
 
 const VISITS = Number(process.env["VISITS"] ?? 20);
 let browser: Browser;
@@ -37,5 +38,23 @@ test("the first visits of ten tabs of one browser are one thread", { timeout: 30
   for (let index = 0; index < 10; index++) pages.push(await openPage(context, site.url));
   const visits = await Promise.all(pages.map((page, index) => page.evaluate(visit(`hello ${index}`)) as Promise<any>));
   assert.equal(new Set(visits.map(({ id }) => id)).size, 1);
+  await context.close();
+});
+
+test("a first visit that waits for another tab ends at once when it is aborted", async () => {
+  site.proxy.seen.length = 0;
+  site.proxy.fault = () => ({ delayMs: 3_000 });
+  const context = await browser.newContext();
+  const [one, two] = [await openPage(context, site.url), await openPage(context, site.url)];
+  const first = one.evaluate("createClient({}).current().read()");
+  await until("the first visit is on its way", () => site.proxy.seen.length);
+  const [name, ms] = (await two.evaluate(`(async () => {
+    const start = performance.now();
+    const { name } = await createClient({}).current().read({ signal: AbortSignal.timeout(100) }).catch((error) => error);
+    return [name, performance.now() - start];
+  })()`)) as [string, number];
+  assert.equal(name, "TimeoutError");
+  assert.ok(ms < 1_500, `it took ${ms} ms`);
+  await first;
   await context.close();
 });

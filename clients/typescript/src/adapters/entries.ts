@@ -1,11 +1,42 @@
 import { errorOf } from "../http/errors.js";
-import { sleep } from "../http/wait.js";
+import { randomPause, sleep } from "../http/wait.js";
 import type { KeyValueBatch, NewEntry } from "../types/kv.js";
 
 const ATTEMPTS = 4;
+/** One request has at most this many entries. */
+const BATCH_ENTRIES = 100;
+
+export type PlainEntry = Omit<NewEntry, "ifAbsent">;
+
+/** Puts all entries, in as few requests as possible. A request for several has at most `limit` of their sizes. */
+export async function putAll(
+  kv: KeyValueBatch,
+  entries: Iterable<PlainEntry>,
+  sizeOf: (entry: PlainEntry) => number,
+  limit: number,
+): Promise<void> {
+  let batch: PlainEntry[] = [];
+  let sum = 0;
+  const flush = async () => {
+    const [first] = batch;
+    if (!first) return;
+    const { key, body, ...o } = first;
+    if (batch.length === 1) await kv.put(key, body, o);
+    else await putEntries(kv, batch);
+    batch = [];
+    sum = 0;
+  };
+  for (const entry of entries) {
+    const size = sizeOf(entry);
+    if (sum + size > limit || batch.length === BATCH_ENTRIES) await flush();
+    batch.push(entry);
+    sum += size;
+  }
+  await flush();
+}
 
 /** Puts entries in one request, and those again that the store could not put. Rejects unless it has put all of them. */
-export async function putEntries(kv: KeyValueBatch, entries: readonly NewEntry[]): Promise<void> {
+async function putEntries(kv: KeyValueBatch, entries: readonly PlainEntry[]): Promise<void> {
   let left = entries;
   for (let tries = 1; ; tries++) {
     const outcomes = await kv.putMany(left);
@@ -15,6 +46,6 @@ export async function putEntries(kv: KeyValueBatch, entries: readonly NewEntry[]
     const isFinal = failed.some(({ status }) => status !== 429 && status !== 503);
     if (isFinal || tries === ATTEMPTS) throw errorOf(first.status ?? 500, new Headers(), JSON.stringify(first));
     left = left.filter((_, index) => !outcomes[index]!.ok);
-    await sleep(Math.random() * 50 * 2 ** tries);
+    await sleep(randomPause(50, tries, Infinity));
   }
 }

@@ -3,13 +3,13 @@
 import { EventEmitter } from "node:events";
 import type { KeyvEntry, KeyvStoreAdapter, StoredData } from "keyv";
 import { createAdmin } from "../admin/index.js";
-import type { Entry, KeyValueBatch, NewEntry } from "../types/kv.js";
+import type { Entry, KeyValueBatch } from "../types/kv.js";
 import type { ClientSource } from "../types/options.js";
-import { putEntries } from "./entries.js";
+import { type PlainEntry, putAll } from "./entries.js";
 
-/** One request has at most this many entries, and this many characters of values. */
-const BATCH_ENTRIES = 100;
+/** One request has at most this many characters of values, if it has several. */
 const BATCH_LENGTH = 400_000;
+const PAGE = 100;
 
 export type KeyvThreadkeepOptions = ClientSource & {
   /** The namespace of entries that has the values. Default: "keyv". */
@@ -46,7 +46,8 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
 
   setMany(entries: KeyvEntry[]): Promise<any> {
     return this.#reported(async () => {
-      for (const batch of batchesOf(entries)) await putEntries(this.#kv, batch);
+      const all = entries.map(({ key, value, ttl }) => ({ key, body: value, ttlSeconds: secondsOf(ttl) }));
+      await putAll(this.#kv, all, lengthOf, BATCH_LENGTH);
       return entries.map(() => true);
     });
   }
@@ -64,7 +65,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
       }
       const prefix = this.namespace + ":";
       for (;;) {
-        const { keys } = await this.#kv.page({ prefix, limit: BATCH_ENTRIES });
+        const { keys } = await this.#kv.page({ prefix, limit: PAGE });
         if (!keys.length) return;
         await Promise.all(keys.map(({ key }) => this.#kv.delete(key)));
       }
@@ -99,18 +100,4 @@ function valueOf(entry: Entry | undefined): any {
 
 const secondsOf = (ms: number | undefined): number | undefined => (ms ? Math.ceil(ms / 1_000) : undefined);
 
-function* batchesOf(entries: readonly KeyvEntry[]): Generator<NewEntry[]> {
-  let batch: NewEntry[] = [];
-  let length = 0;
-  for (const { key, value, ttl } of entries) {
-    const size = typeof value === "string" ? value.length : JSON.stringify(value).length;
-    if (batch.length === BATCH_ENTRIES || (batch.length && length + size > BATCH_LENGTH)) {
-      yield batch;
-      batch = [];
-      length = 0;
-    }
-    batch.push({ key, body: value, ttlSeconds: secondsOf(ttl) });
-    length += size;
-  }
-  if (batch.length) yield batch;
-}
+const lengthOf = ({ body }: PlainEntry): number => (typeof body === "string" ? body : JSON.stringify(body)).length;

@@ -1,5 +1,6 @@
 import { camel } from "../http/camel.js";
 import { segment } from "../http/request.js";
+import { pageOf } from "../thread/history.js";
 import type { HistoryItem, PageOptions } from "../types/history.js";
 import type { CallOptions } from "../types/options.js";
 import type { ThreadInfo } from "../types/receipt.js";
@@ -49,7 +50,7 @@ export const archivesOf = (requests: Requests): Archives => ({
   async history(id, { life, after, before, order, limit, tail, ...options } = {}) {
     const query = { life, after, before, order, limit, tail };
     const { body } = await requests.sending.value({ method: "GET", path: at(id) + "/history", query, options });
-    return { items: body.items, next: body.next_cursor ?? undefined };
+    return pageOf(body);
   },
 
   async restore(id, { life, ...o } = {}) {

@@ -25,7 +25,7 @@ export function connectThread({ settings, identity }: Sending, query: Query): Co
         return response;
       }
       // the cookie names another thread by now
-      void response.body?.cancel();
+      response.body?.cancel().catch(() => {});
     }
     const headers = sender.headers["authorization"] || !signedId ? sender.headers : { "x-thread-id": signedId };
     return receive(settings, { path: "", headers }, `/v1/threads/${id}/events`, query, cursor, signal);

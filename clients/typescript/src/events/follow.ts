@@ -1,5 +1,5 @@
 import { connectionError } from "../http/attempt.js";
-import { errorOf, ThreadkeepError } from "../http/errors.js";
+import { errorOf, isTransient } from "../http/errors.js";
 import { linked, orAbort, sleep } from "../http/wait.js";
 import { type Message, SseParser } from "./sse.js";
 
@@ -74,10 +74,8 @@ export async function persist(call: () => Promise<unknown>, signal: AbortSignal)
 /** How long the server wants to be left alone. Throws what a new attempt would not repair. */
 function retryAfter(error: unknown, signal: AbortSignal): number {
   signal.throwIfAborted();
-  if (!(error instanceof ThreadkeepError)) throw error;
-  const { code, status = 0, retryAfterMs = 0 } = error;
-  if (status ? status < 500 && status !== 408 && status !== 429 : code === "cookie_lost") throw error;
-  return retryAfterMs;
+  if (!isTransient(error)) throw error;
+  return error.retryAfterMs ?? 0;
 }
 
 /** The messages of one connection, after `undefined` when it is open. Ends or fails when the connection does. */

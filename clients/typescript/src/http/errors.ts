@@ -173,6 +173,17 @@ export function errorOf(status: number, headers: Headers, body: string): Threadk
   });
 }
 
+/** An error of this package for any other. */
+export const ownError = (error: unknown): ThreadkeepError =>
+  error instanceof ThreadkeepError ? error : new ThreadkeepError("unknown", String(error));
+
+/** Whether the same request may succeed later. */
+export const isTransient = (error: unknown): error is ThreadkeepError =>
+  error instanceof ThreadkeepError &&
+  (error.status === undefined
+    ? ["connection", "timeout"].includes(error.code)
+    : error.status >= 500 || [408, 429].includes(error.status));
+
 function retryAfter(headers: Headers): number | undefined {
   const text = headers.get("retry-after");
   if (!text) return undefined;

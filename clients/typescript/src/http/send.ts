@@ -4,7 +4,7 @@ import type { JsonFormat } from "../types/json.js";
 import { type Answer, attempt } from "./attempt.js";
 import { ConnectionError, errorOf, ThreadkeepError, TimeoutError } from "./errors.js";
 import type { ServerRequest } from "./request.js";
-import { sleep } from "./wait.js";
+import { randomPause, sleep } from "./wait.js";
 
 const MAX_RETRY_AFTER_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
@@ -90,6 +90,6 @@ function helps(error: ThreadkeepError, once = false): boolean {
 
 function pause({ retryAfterMs }: ThreadkeepError, tries: number): number {
   return retryAfterMs === undefined
-    ? Math.random() * Math.min(MAX_PAUSE_MS, 50 * 2 ** tries)
+    ? randomPause(50, tries, MAX_PAUSE_MS)
     : Math.min(MAX_RETRY_AFTER_MS, retryAfterMs);
 }

@@ -19,6 +19,10 @@ export function sleep(ms: number, signal?: AbortSignal, wake?: (now: () => void)
   return orAbort(over, signal).finally(() => clearTimeout(timer));
 }
 
+/** A random time, so that callers do not all come back at once. It grows with the number of tries. */
+export const randomPause = (firstMs: number, tries: number, maxMs: number): number =>
+  Math.random() * Math.min(maxMs, firstMs * 2 ** tries);
+
 /** A controller that is aborted with `outer`, and no longer listens to it when it is aborted itself. */
 export function linked(outer: AbortSignal | undefined): AbortController {
   const controller = new AbortController();

@@ -35,12 +35,15 @@ export class ByCookie implements Identity {
     if (this.#isLost) throw lost();
     if (!locks || isKnown()) return leave;
     // the first visits of two tabs would start two threads
-    const timeout = AbortSignal.timeout(this.#patienceMs);
-    const unlock = await acquire(locks, this.#lockName, timeout).catch(() => () => {});
-    return () => {
+    const waiting = AbortSignal.any([AbortSignal.timeout(this.#patienceMs), ...(signal ? [signal] : [])]);
+    const unlock = await acquire(locks, this.#lockName, waiting).catch(() => () => {});
+    const done = () => {
       unlock();
       leave();
     };
+    if (!signal?.aborted) return done;
+    done();
+    throw signal.reason;
   }
 
   sender(): Sender {

@@ -1,3 +1,4 @@
+import { base64, fromBase64 } from "../bytes.js";
 import { camel } from "../http/camel.js";
 import type { Sending } from "../http/send.js";
 import type { Entry, EntryInfo, KeyValueBatch, PutOutcome } from "../types/kv.js";
@@ -20,10 +21,7 @@ export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
   const root = pathOf(namespace);
   const { json } = sending.settings;
   const entry = ({ body, base64, content_type, etag, expires_at }: WireEntry): Entry => {
-    const bytes =
-      base64 === undefined
-        ? new TextEncoder().encode(body)
-        : Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const bytes = base64 === undefined ? new TextEncoder().encode(body) : fromBase64(base64);
     return entryOf(bytes, content_type, etag, expires_at, json);
   };
   return {
@@ -76,10 +74,4 @@ export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
       await writeEntries(sending, "PUT", root, o, { body });
     },
   };
-}
-
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
 }

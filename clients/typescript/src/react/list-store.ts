@@ -1,4 +1,4 @@
-import { ThreadkeepError } from "../http/errors.js";
+import { ownError, type ThreadkeepError } from "../http/errors.js";
 import type { Client } from "../types/client.js";
 import type { ThreadInfo } from "../types/receipt.js";
 import { Listeners } from "./listeners.js";
@@ -82,8 +82,7 @@ export class ListStore {
       try {
         await this.#readPages();
       } catch (error) {
-        if (!(error instanceof ThreadkeepError)) throw error;
-        this.#publish({ ...this.#snapshot, status: "error", error });
+        this.#publish({ ...this.#snapshot, status: "error", error: ownError(error) });
       }
     }
   }

@@ -57,8 +57,9 @@ export class Optimistic {
 
   add(operations: readonly Operation[]): Write {
     const write = { operations };
+    const shown = operations.reduce(apply, this.state);
     this.#writes.push(write);
-    this.#shown = undefined;
+    this.#shown = shown;
     return write;
   }
 

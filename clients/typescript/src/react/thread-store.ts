@@ -1,4 +1,4 @@
-import { ThreadDestroyedError, ThreadkeepError } from "../http/errors.js";
+import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError } from "../http/errors.js";
 import { internalsOf } from "../internals.js";
 import { encode } from "../thread/encode.js";
 import { Queue } from "../thread/queue.js";
@@ -18,6 +18,13 @@ import { announceWrite } from "./writes.js";
 const READ_AGAIN_MS = 2_000;
 
 type Written = Receipt & { value?: number | bigint };
+
+export interface StoreOptions {
+  id?: string | undefined;
+  signedId?: string | undefined;
+  schema?: StandardSchemaV1<unknown, any> | undefined;
+  initialState?: object | undefined;
+}
 
 /** What a page knows of one thread, for all components that show it. */
 export class ThreadStore {
@@ -39,16 +46,7 @@ export class ThreadStore {
   #error: ThreadkeepError | undefined;
   #listening = new AbortController();
 
-  constructor(
-    client: Client,
-    o: {
-      id?: string | undefined;
-      signedId?: string | undefined;
-      schema?: StandardSchemaV1<unknown, any> | undefined;
-      initialState?: object | undefined;
-    },
-    onUse: (isUsed: boolean) => void,
-  ) {
+  constructor(client: Client, o: StoreOptions, onUse: (isUsed: boolean) => void) {
     const { id, signedId, schema } = o;
     this.#client = client;
     this.#isNamed = id !== undefined;
@@ -261,7 +259,7 @@ export class ThreadStore {
 
   #note(error: unknown): void {
     if ((error as Error | undefined)?.name === "AbortError") return; // the page's own wish
-    this.#error = error instanceof ThreadkeepError ? error : new ThreadkeepError("unknown", String(error));
+    this.#error = ownError(error);
   }
 
   #status(): ThreadStatus {
@@ -289,11 +287,6 @@ export class ThreadStore {
 
 const destroyed = () =>
   new ThreadDestroyedError("thread_destroyed", "thread_destroyed: The thread has ended.", { status: 410 });
-
-/** Whether the same request may succeed later. */
-const isTransient = (error: unknown): boolean =>
-  error instanceof ThreadkeepError &&
-  (error.status === undefined ? ["connection", "timeout"].includes(error.code) : error.status >= 500 || error.status === 429);
 
 /** Whoever does not await a write sees its failure in `error`. */
 function quiet<T>(promise: Promise<T>): Promise<T> {

@@ -2,7 +2,6 @@ import { camel } from "../http/camel.js";
 import { segment } from "../http/request.js";
 import type { Checkpoint, Checkpoints } from "../types/checkpoint.js";
 import type { Calls } from "./calls.js";
-import { threadInfo } from "./thread-info.js";
 
 const root = "/checkpoints";
 const at = (checkpoint: number) => `${root}/${segment(checkpoint)}`;
@@ -22,7 +21,7 @@ export function checkpointsOf(calls: Calls): Checkpoints<any> {
     },
 
     async restore(checkpoint, o) {
-      return threadInfo((await calls.write("POST", at(checkpoint) + "/restore", {}, o)).body);
+      return camel((await calls.write("POST", at(checkpoint) + "/restore", {}, o)).body);
     },
 
     async delete(checkpoint, o) {

@@ -14,8 +14,7 @@ export function historyOf(calls: Calls): History {
     },
 
     async page({ after, before, order, limit, tail, ...o } = {}) {
-      const { body } = await calls.value("/history", o, { after, before, order, limit, tail });
-      return { items: body.items.map(itemOf), next: body.next_cursor === null ? undefined : Number(body.next_cursor) };
+      return pageOf((await calls.value("/history", o, { after, before, order, limit, tail })).body);
     },
 
     async *items(o = {}) {
@@ -42,5 +41,11 @@ export function historyOf(calls: Calls): History {
     },
   };
 }
+
+/** A page of the server. Its own numbers may be of another type, because they are parsed with the application's JSON. */
+export const pageOf = ({ items, next_cursor }: any): { items: HistoryItem[]; next?: number | undefined } => ({
+  items: items.map(itemOf),
+  next: next_cursor == null ? undefined : Number(next_cursor),
+});
 
 const itemOf = (item: { seq: unknown }): HistoryItem => ({ ...camel<HistoryItem>(item), seq: Number(item.seq) });

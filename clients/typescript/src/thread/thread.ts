@@ -5,7 +5,7 @@ import { exactIntegers, integer } from "../http/integers.js";
 import type { Sending } from "../http/send.js";
 import type { Operation, OperationResult } from "../types/operation.js";
 import type { WriteOptions } from "../types/options.js";
-import type { Receipt } from "../types/receipt.js";
+import type { Receipt, ThreadInfo } from "../types/receipt.js";
 import type { StandardSchemaV1 } from "../types/standard-schema.js";
 import type { Thread } from "../types/thread.js";
 import { etagOf, receiptOf, versionOf } from "./answers.js";
@@ -13,7 +13,6 @@ import { type Answer, callsOf, type Part } from "./calls.js";
 import { checkpointsOf } from "./checkpoints.js";
 import { encode, mergeText, objectText } from "./encode.js";
 import { historyOf } from "./history.js";
-import { threadInfo } from "./thread-info.js";
 import { takeTurn } from "./turn.js";
 import { updateLoop } from "./update.js";
 import { validate } from "./validate.js";
@@ -36,11 +35,17 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
   const merged = (answer: Answer): Receipt & { results: OperationResult[] } => {
     const { results } = answer.body as { results: OperationResult[] };
-    const exact = exactIntegers(answer.text).results;
-    const own = json === JSON ? results : (json.parse(answer.text) as any).results;
+    let exact: any[] | undefined;
+    let own: any[] | undefined;
     results.forEach((result, index) => {
-      if (result.value !== undefined) result.value = integer(exact[index].value)!;
-      if (result.values) result.values = own[index].values;
+      if (result.value !== undefined) {
+        exact ??= exactIntegers(answer.text).results as any[];
+        result.value = integer(exact[index].value)!;
+      }
+      if (result.values && json !== JSON) {
+        own ??= (json.parse(answer.text) as any).results as any[];
+        result.values = own[index].values;
+      }
     });
     return receiptOf(answer);
   };
@@ -70,7 +75,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
     },
 
     async info(o) {
-      return threadInfo((await calls.read("", o)).body);
+      return camel<ThreadInfo>((await calls.read("", o)).body);
     },
 
     async read({ keys, ...o } = {}) {
@@ -152,7 +157,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
     async configure({ metadata, ttlSeconds }, o) {
       const body = JSON.stringify({ metadata, ttl_seconds: ttlSeconds });
-      return threadInfo((await calls.write("PATCH", "", { body }, o)).body);
+      return camel<ThreadInfo>((await calls.write("PATCH", "", { body }, o)).body);
     },
 
     async destroy(o) {
@@ -169,12 +174,12 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
     async fork({ id, owner, metadata, fromCheckpoint, include, ...o } = {}) {
       const body = JSON.stringify({ id, owner, metadata, from_checkpoint: fromCheckpoint, include });
-      const info = threadInfo((await calls.write("POST", "/fork", { body, names: "other" }, o)).body);
+      const info = camel<ThreadInfo>((await calls.write("POST", "/fork", { body, names: "other" }, o)).body);
       return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
     },
 
     async rotate(o) {
-      const info = threadInfo((await calls.write("POST", "/rotate", { names: "fresh" }, o)).body);
+      const info = camel<ThreadInfo>((await calls.write("POST", "/rotate", { names: "fresh" }, o)).body);
       if (info.signedId) identity.move(info.signedId);
       return info;
     },

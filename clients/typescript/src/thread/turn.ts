@@ -71,6 +71,7 @@ class HeldTurn<S extends object> implements Turn<S> {
         await this.#send("PATCH", { signal }, JSON.stringify({ ttl_seconds: this.#ttlSeconds }));
         until = sentAt + ms;
       } catch (error) {
+        if (released.aborted) return; // the renewal came too late
         // while the server cannot be reached, the turn is still held
         if (isRefused(error) || Date.now() >= until) return this.#lost.abort(error);
       }

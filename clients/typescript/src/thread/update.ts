@@ -1,5 +1,5 @@
 import { VersionMismatchError } from "../http/errors.js";
-import { sleep } from "../http/wait.js";
+import { randomPause, sleep } from "../http/wait.js";
 import type { Operation } from "../types/operation.js";
 import type { Receipt, Snapshot } from "../types/receipt.js";
 
@@ -21,6 +21,6 @@ export async function updateLoop<S>(
     } catch (error) {
       if (!(error instanceof VersionMismatchError)) throw error;
     }
-    await sleep(Math.random() * Math.min(MAX_PAUSE_MS, 5 * 2 ** tries), signal);
+    await sleep(randomPause(5, tries, MAX_PAUSE_MS), signal);
   }
 }

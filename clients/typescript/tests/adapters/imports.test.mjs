@@ -34,7 +34,8 @@ it.each([
 
 it("has an entry point for each adapter", () => {
   const files = readdirSync(join(root, "dist/adapters"), { recursive: true });
-  const entries = files.filter((file) => /^([^/]+\/index|[^/]+)\.js$/.test(file) && !["entries.js", "names.js"].includes(file));
+  const shared = ["entries.js", "merges.js", "names.js"];
+  const entries = files.filter((file) => /^([^/]+\/index|[^/]+)\.js$/.test(file) && !shared.includes(file));
   const paths = Object.values(exports).map((entry) => join(root, entry.default ?? entry));
   expect(entries.filter((file) => !paths.includes(join(root, "dist/adapters", file)))).toEqual([]);
 });

@@ -3,15 +3,15 @@
 import type { UIMessage } from "ai";
 import { clientOf } from "../../client.js";
 import { ThreadDestroyedError, VersionMismatchError } from "../../http/errors.js";
+import { Queue } from "../../thread/queue.js";
 import type { Operation } from "../../types/operation.js";
 import type { ClientSource } from "../../types/options.js";
 import type { Thread } from "../../types/thread.js";
+import { mergeAll } from "../merges.js";
 import { threadIdOf } from "../names.js";
 import { changesOf, messagesOf, type Texts, textsOf } from "./messages.js";
 
 const ACTIVE = "activeStream";
-/** A push and a set for each message. */
-const MAX_OPERATIONS = 1_000;
 
 export type ChatStoreOptions = ClientSource & {
   /** Sets the chats of this application apart. Default: "ai". */
@@ -57,10 +57,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
   /** Writes to a chat. One that existed does not begin again. */
   const write = async (thread: Thread, operations: readonly Operation[], exists: boolean) => {
     try {
-      for (let at = 0; at < operations.length; at += MAX_OPERATIONS) {
-        const part = operations.slice(at, at + MAX_OPERATIONS);
-        await thread.merge(part, exists || at ? { ifMatch: "*" } : { ttlSeconds });
-      }
+      await mergeAll(thread, operations, (isFirst) => (exists || !isFirst ? { ifMatch: "*" } : { ttlSeconds }));
     } catch (error) {
       if (!(error instanceof VersionMismatchError)) throw error;
       throw new ThreadDestroyedError("thread_destroyed", "thread_destroyed: This chat has ended.", { cause: error });
@@ -72,12 +69,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
     let { messages, exists } = await read(thread);
     let known = textsOf(messages);
     // one at a time, because each compares with the outcome of the one before
-    let last: Promise<unknown> = Promise.resolve();
-    const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
-      const turn = last.then(task);
-      last = turn.catch(() => {});
-      return turn;
-    };
+    const queue = new Queue();
     const saveAll = async (next: readonly M[]) => {
       const texts = textsOf(next);
       const operations = await changesOf(known, texts);
@@ -92,10 +84,10 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
       get messages() {
         return messages;
       },
-      append: (...added) => inTurn(() => saveAll(joined(messages, added))),
-      save: (next) => inTurn(() => saveAll(next)),
+      append: (...added) => queue.run(() => saveAll(joined(messages, added))),
+      save: (next) => queue.run(() => saveAll(next)),
       reload: () =>
-        inTurn(async () => {
+        queue.run(async () => {
           ({ messages, exists } = await read(thread));
           known = textsOf(messages);
           return messages;

@@ -1,7 +1,6 @@
 import type { Operation } from "../../types/operation.js";
-import { added, isObject, isSame, merge, type Value } from "./merge.js";
-
-const MAX_OPERATIONS = 1_000;
+import { MAX_OPERATIONS } from "../merges.js";
+import { added, isObject, isSame, merge, own, type Value } from "./merge.js";
 
 export type Values = { [key: string]: Value };
 
@@ -21,7 +20,7 @@ export class Changes {
     this.#given = given ?? {};
     this.#mine = mine;
     const all = new Set([...Object.keys(this.#given), ...Object.keys(mine)]);
-    this.#keys = [...all].filter((key) => !isSame(this.#given[key], mine[key]));
+    this.#keys = [...all].filter((key) => !isSame(own(this.#given, key), own(mine, key)));
   }
 
   get keys(): readonly string[] {
@@ -32,7 +31,7 @@ export class Changes {
   get blind(): Operation[] | undefined {
     const operations: Operation[] = [];
     for (const key of this.#keys) {
-      const [given, mine] = [this.#given[key], this.#mine[key]];
+      const [given, mine] = [own(this.#given, key), own(this.#mine, key)];
       const more = this.#isKnown ? added(given, mine) : undefined;
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));
@@ -45,9 +44,9 @@ export class Changes {
   /** The operations for the stored values. */
   onto(stored: Values): Operation[] {
     return this.#keys.map((key) => {
-      const [given, mine] = [this.#given[key], this.#mine[key]];
+      const [given, mine] = [own(this.#given, key), own(this.#mine, key)];
       const isPlain = key === "cookie" || (!this.#isKnown && Array.isArray(mine));
-      const value = isPlain ? mine : merge(given, mine, stored[key]);
+      const value = isPlain ? mine : merge(given, mine, own(stored, key));
       return value === undefined ? { op: "delete", key } : { op: "set", key, value };
     });
   }

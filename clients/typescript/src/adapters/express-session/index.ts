@@ -135,7 +135,7 @@ export class ThreadkeepStore extends session.Store {
   }
 
   async #touch(sid: string, data: SessionData): Promise<void> {
-    const { cookie } = valuesOf(data);
+    const { cookie } = valuesOf({ cookie: data.cookie });
     await unlessEnded(async () => {
       await (await this.#thread(sid)).set("cookie", cookie, { ifMatch: "*" });
     });

@@ -43,5 +43,6 @@ export function merge(given: Value | undefined, mine: Value | undefined, stored:
   return more && Array.isArray(stored) ? [...stored, ...more] : mine;
 }
 
-const own = (members: Members | undefined, key: string): Value | undefined =>
+/** The value of a member. Names such as `toString` are values of all objects, but members of few. */
+export const own = (members: Members | undefined, key: string): Value | undefined =>
   members && Object.hasOwn(members, key) ? members[key] : undefined;

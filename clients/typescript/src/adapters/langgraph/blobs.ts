@@ -1,50 +1,30 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
-import type { KeyValueBatch, NewEntry } from "../../types/kv.js";
-import { putEntries } from "../entries.js";
-import { dump } from "./values.js";
+import type { KeyValueBatch } from "../../types/kv.js";
+import { type PlainEntry, putAll } from "../entries.js";
+import type { Dumped } from "./values.js";
 
 const PART_BYTES = 900_000;
-/** One request has at most this many bytes of values, and this many entries. */
+/** One request has at most this many bytes of values. */
 const BATCH_BYTES = 1_000_000;
-const BATCH_ENTRIES = 100;
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /** The entries for values of any size. The first part of each begins with a line about the whole. */
-export async function blobsOf(serde: SerializerProtocol, values: Map<string, unknown>): Promise<NewEntry[]> {
-  const entries: NewEntry[] = [];
-  for (const [key, value] of values) {
-    const { type, bytes } = await dump(serde, value);
+function* blobsOf(values: Map<string, Dumped>): Generator<PlainEntry> {
+  for (const [key, { type, bytes }] of values) {
     const parts = Math.max(1, Math.ceil(bytes.length / PART_BYTES));
     const head = encoder.encode(JSON.stringify({ type, parts }) + "\n");
     for (let part = 0; part < parts; part++) {
       const piece = bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES);
-      entries.push({ key: key + part, body: part === 0 ? concat([head, piece]) : piece });
+      yield { key: key + part, body: part === 0 ? concat([head, piece]) : piece };
     }
   }
-  return entries;
 }
 
-/** Puts all entries, in as few requests as possible. */
-export async function putAll(kv: KeyValueBatch, entries: readonly NewEntry[]): Promise<void> {
-  let batch: NewEntry[] = [];
-  let bytes = 0;
-  const flush = async () => {
-    const [first] = batch;
-    if (!first) return;
-    if (batch.length === 1) await kv.put(first.key, first.body);
-    else await putEntries(kv, batch);
-    batch = [];
-    bytes = 0;
-  };
-  for (const entry of entries) {
-    const size = (entry.body as Uint8Array).length;
-    if (bytes + size > BATCH_BYTES || batch.length === BATCH_ENTRIES) await flush();
-    batch.push(entry);
-    bytes += size;
-  }
-  await flush();
-}
+/** Stores values under the keys of their blobs, in as few requests as possible. */
+export const putBlobs = (kv: KeyValueBatch, values: Map<string, Dumped>): Promise<void> =>
+  putAll(kv, blobsOf(values), ({ body }) => (body as Uint8Array).length, BATCH_BYTES);
 
 /** The values that exist, by the keys of their blobs. */
 export async function readBlobs(
@@ -52,22 +32,24 @@ export async function readBlobs(
   kv: KeyValueBatch,
   keys: readonly string[],
 ): Promise<Map<string, unknown>> {
-  const values = new Map<string, unknown>();
-  if (!keys.length) return values;
   const firsts = await kv.getMany(keys.map((key) => key + "0"));
-  for (const key of keys) {
-    const first = firsts.get(key + "0");
-    if (!first) continue;
-    const end = first.bytes.indexOf(10);
-    const { type, parts } = JSON.parse(new TextDecoder().decode(first.bytes.subarray(0, end)));
+  const found = keys.flatMap((key) => {
+    const bytes = firsts.get(key + "0")?.bytes;
+    if (!bytes) return [];
+    const end = bytes.indexOf(10);
+    const { type, parts } = JSON.parse(decoder.decode(bytes.subarray(0, end))) as { type: string; parts: number };
     const names = Array.from({ length: parts - 1 }, (_, index) => key + (index + 1));
-    const rest = names.length ? await kv.getMany(names) : new Map();
+    return [{ key, type, head: bytes.subarray(end + 1), names }];
+  });
+  const rest = await kv.getMany(found.flatMap(({ names }) => names));
+  const values = new Map<string, unknown>();
+  for (const { key, type, head, names } of found) {
     const pieces = names.map((name) => {
       const piece = rest.get(name);
       if (!piece) throw new Error("A part of a stored value is missing.");
-      return piece.bytes as Uint8Array;
+      return piece.bytes;
     });
-    values.set(key, await serde.loadsTyped(type, concat([first.bytes.subarray(end + 1), ...pieces])));
+    values.set(key, await serde.loadsTyped(type, concat([head, ...pieces])));
   }
   return values;
 }

@@ -17,9 +17,9 @@ import { type Admin, createAdmin } from "../../admin/index.js";
 import type { KeyValueBatch } from "../../types/kv.js";
 import type { ClientSource } from "../../types/options.js";
 import { digestOf } from "../names.js";
-import { blobsOf, putAll, readBlobs } from "./blobs.js";
+import { putBlobs, readBlobs } from "./blobs.js";
 import { blobKey, checkpointKey, checkpointsKey } from "./keys.js";
-import { dump, pack, type Packed, unpack } from "./values.js";
+import { dump, type Dumped, pack, type Packed, unpack } from "./values.js";
 import { putWrites, readWrites } from "./writes.js";
 
 type RunnableConfig = Parameters<BaseCheckpointSaver["getTuple"]>[0];
@@ -117,11 +117,12 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     await this.#setIdleTime(namespace, kv);
 
     const { channel_values, ...rest } = checkpoint;
-    const values = new Map<string, unknown>();
+    const values = new Map<string, Dumped>();
     for (const [channel, version] of Object.entries(newVersions)) {
-      if (Object.hasOwn(channel_values, channel)) values.set(await blobKey(ns, channel, version), channel_values[channel]);
+      if (!Object.hasOwn(channel_values, channel)) continue;
+      values.set(await blobKey(ns, channel, version), await dump(this.serde, channel_values[channel]));
     }
-    await putAll(kv, await blobsOf(this.serde, values));
+    await putBlobs(kv, values);
 
     const stored: StoredCheckpoint = {
       thread,

@@ -1,18 +1,17 @@
+import { hex } from "../../bytes.js";
 import { digestOf } from "../names.js";
 
 const encoder = new TextEncoder();
 const MAX_LENGTH = 300;
 
-const hex = (byte: number): string => byte.toString(16).padStart(2, "0");
-
 /** A part of a key: hex, or a digest of a long name. */
 async function part(name: string): Promise<string> {
-  const text = Array.from(encoder.encode(name), hex).join("");
+  const text = hex(encoder.encode(name));
   return text.length <= MAX_LENGTH ? text : "~" + (await digestOf(name));
 }
 
 /** The ID of a checkpoint so that a newer one is first in the order of bytes. `g` is behind all digits. */
-const newestFirst = (id: string): string => Array.from(encoder.encode(id), (byte) => hex(255 - byte)).join("") + "g";
+const newestFirst = (id: string): string => hex(encoder.encode(id).map((byte) => 255 - byte)) + "g";
 
 /** The key of a channel's value, without the number of its part. */
 export const blobKey = async (ns: string, channel: string, version: string | number): Promise<string> =>

@@ -1,10 +1,10 @@
 import { type CheckpointPendingWrite, type PendingWrite, type SerializerProtocol, WRITES_IDX_MAP } from "@langchain/langgraph-checkpoint";
 import { VersionMismatchError } from "../../http/errors.js";
-import { sleep } from "../../http/wait.js";
+import { randomPause, sleep } from "../../http/wait.js";
 import type { KeyValueBatch } from "../../types/kv.js";
-import { blobsOf, putAll, readBlobs } from "./blobs.js";
+import { putBlobs, readBlobs } from "./blobs.js";
 import { taskKey, valueKey, writesKey } from "./keys.js";
-import { dump, pack, type Packed, unpack } from "./values.js";
+import { dump, type Dumped, pack, type Packed, unpack } from "./values.js";
 
 /** Larger values have entries of their own, so that the entry of a task stays small. */
 const MAX_INLINE_BYTES = 16_384;
@@ -39,16 +39,16 @@ export async function putWrites(
 ): Promise<void> {
   const key = await taskKey(ns, id, task);
   const mine: StoredWrite[] = [];
-  const large = new Map<string, unknown>();
+  const large = new Map<string, Dumped>();
   for (const [index, [channel, value]] of writes.entries()) {
     const dumped = await dump(serde, value);
     const isLarge = dumped.bytes.length > MAX_INLINE_BYTES;
     const blob = isLarge ? await valueKey(ns, id, task, crypto.randomUUID()) : "";
-    if (isLarge) large.set(blob, value);
+    if (isLarge) large.set(blob, dumped);
     const place = WRITES_IDX_MAP[channel] ?? index;
     mine.push({ place, channel, path, value: isLarge ? { blob } : pack(dumped) });
   }
-  await putAll(kv, await blobsOf(serde, large));
+  await putBlobs(kv, large);
 
   if ((await kv.put(key, text(task, combine([], mine)), { ifAbsent: true })).ok) return;
   for (let tries = 0; ; tries++) {
@@ -62,7 +62,7 @@ export async function putWrites(
     } catch (error) {
       if (!(error instanceof VersionMismatchError)) throw error;
     }
-    await sleep(Math.random() * Math.min(MAX_PAUSE_MS, 5 * 2 ** tries));
+    await sleep(randomPause(5, tries, MAX_PAUSE_MS));
   }
 }
 

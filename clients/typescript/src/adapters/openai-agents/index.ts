@@ -10,15 +10,16 @@ import type {
 } from "@openai/agents";
 import { clientOf } from "../../client.js";
 import { VersionMismatchError } from "../../http/errors.js";
+import { Queue } from "../../thread/queue.js";
 import { threadIdFor } from "../../thread-id.js";
 import type { Client } from "../../types/client.js";
 import type { Operation } from "../../types/operation.js";
 import type { ClientSource } from "../../types/options.js";
 import type { Thread } from "../../types/thread.js";
+import { MAX_OPERATIONS, mergeAll } from "../merges.js";
 import { digestOf } from "../names.js";
 import { canonical, decode, encode, type Item } from "./items.js";
 
-const MAX_OPERATIONS = 1_000;
 const ITEMS = "items";
 
 type State = { items: Item[] } & { [transaction: `tx:${string}`]: string };
@@ -41,6 +42,8 @@ export class ThreadkeepSession
   readonly #thread: Promise<Thread<State>>;
   readonly #ttlSeconds: number;
   readonly #maxItems: number | undefined;
+  /** A call may take several writes, and the next call waits for all of them. */
+  readonly #queue = new Queue();
 
   constructor(options: ThreadkeepSessionOptions = {}) {
     const client: Client = clientOf(options);
@@ -64,17 +67,13 @@ export class ThreadkeepSession
 
   async addItems(items: AgentInputItem[]): Promise<void> {
     const operations = this.#pushes(items.map(encode));
-    const thread = await this.#thread;
-    const writes: Promise<unknown>[] = [];
-    for (let at = 0; at < operations.length; at += MAX_OPERATIONS) {
-      writes.push(thread.merge(operations.slice(at, at + MAX_OPERATIONS), { ttlSeconds: this.#ttlSeconds }));
-    }
-    await Promise.all(writes);
+    const ttlSeconds = this.#ttlSeconds;
+    await this.#write((thread) => mergeAll(thread, operations, () => ({ ttlSeconds })));
   }
 
   async popItem(): Promise<AgentInputItem | undefined> {
     try {
-      const { results } = await (await this.#thread).merge([{ op: "pop", key: ITEMS }], { ifMatch: "*" });
+      const { results } = await this.#write((thread) => thread.merge([{ op: "pop", key: ITEMS }], { ifMatch: "*" }));
       const [item] = results[0]!.values as Item[];
       return item && decode(item);
     } catch (error) {
@@ -84,13 +83,13 @@ export class ThreadkeepSession
   }
 
   async clearSession(): Promise<void> {
-    await (await this.#thread).clear({ ttlSeconds: this.#ttlSeconds });
+    await this.#write((thread) => thread.clear({ ttlSeconds: this.#ttlSeconds }));
   }
 
   /** Replaces the first function call with an ID, and removes its duplicates. */
   async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
     if (!mutations.length) return;
-    await (await this.#thread).update(ITEMS, ({ items = [] }) => {
+    const change = ({ items = [] }: Partial<State>): Operation<State>[] | undefined => {
       let next = items;
       for (const { type, callId, replacement } of mutations) {
         if (type !== "replace_function_call") continue;
@@ -99,7 +98,8 @@ export class ThreadkeepSession
         next = next.flatMap((item, at) => (at === first ? encode(replacement) : isCall(item) ? [] : item));
       }
       return canonical(next) === canonical(items) ? undefined : [{ op: "set", key: ITEMS, value: next }];
-    });
+    };
+    await this.#write((thread) => thread.update(ITEMS, change));
   }
 
   /** Changes the history in one step, once for each `operationId`. */
@@ -111,19 +111,19 @@ export class ThreadkeepSession
     const key = `tx:${await digestOf(operationId)}` as const;
     const digest = await digestOf(canonical([transaction.type, expected, added]));
     const keys = transaction.type === "append_items" ? [key] : [key, ITEMS as never];
-    const ttlSeconds = this.#ttlSeconds;
-    await (await this.#thread).update(
-      keys,
-      (state: Partial<State>) => {
-        const applied = state[key];
-        if (applied === digest) return undefined;
-        if (applied !== undefined) {
-          throw new Error("This session history operation was applied before, with a different transaction.");
-        }
-        return [...this.#replaceSuffix(state.items ?? [], expected, added), { op: "set", key, value: digest }];
-      },
-      { ttlSeconds },
-    );
+    const change = (state: Partial<State>): Operation<State>[] | undefined => {
+      const applied = state[key];
+      if (applied === digest) return undefined;
+      if (applied !== undefined) {
+        throw new Error("This session history operation was applied before, with a different transaction.");
+      }
+      return [...this.#replaceSuffix(state.items ?? [], expected, added), { op: "set", key, value: digest }];
+    };
+    await this.#write((thread) => thread.update(keys, change, { ttlSeconds: this.#ttlSeconds }));
+  }
+
+  #write<T>(task: (thread: Thread<State>) => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => task(await this.#thread));
   }
 
   #replaceSuffix(items: readonly Item[], expected: readonly Item[], added: readonly Item[]): Operation<State>[] {

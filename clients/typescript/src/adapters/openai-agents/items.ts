@@ -1,4 +1,5 @@
 import type { AgentInputItem } from "@openai/agents";
+import { base64, fromBase64 } from "../../bytes.js";
 
 /** An item as JSON. */
 export type Item = { [key: string]: any };
@@ -17,7 +18,7 @@ export const decode = (item: Item): AgentInputItem =>
     if (!hasOnlyBytes(value)) return undefined;
     const { [BYTES]: content } = value;
     if (Array.isArray(content)) return { [BYTES]: decode(content[0]) };
-    return Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+    return fromBase64(content);
   }) as AgentInputItem;
 
 const hasOnlyBytes = (value: object): value is { [BYTES]: any } =>
@@ -39,10 +40,4 @@ function map(value: unknown, replace: (value: object) => unknown): unknown {
   if (replaced !== undefined) return replaced;
   if (Array.isArray(value)) return value.map((element) => map(element, replace));
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, map(member, replace)]));
-}
-
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
 }

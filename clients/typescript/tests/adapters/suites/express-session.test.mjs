@@ -113,6 +113,7 @@ describe("the store", () => {
     ["elements", { a: [0] }, (s) => s.a.push(1), (s) => s.a.push(2), { a: [0, 1, 2] }],
     ["an array that is changed in the middle", { a: [0, 1] }, (s) => s.a.push(2), (s) => (s.a = [5]), { a: [5] }],
     ["an element and a value that replaces the array", { a: [0] }, (s) => (s.a = "x"), (s) => s.a.push(1), { a: [0, 1] }],
+    ["elements under a name that all objects have", {}, (s) => (s.toLocaleString = [1]), (s) => (s.toLocaleString = [2]), { toLocaleString: [1, 2] }],
     ["members", { o: { x: 1 } }, (s) => (s.o.y = 2), (s) => (s.o.z = 3), { o: { x: 1, y: 2, z: 3 } }],
     ["a deleted member", { o: { x: 1, y: 1 } }, (s) => delete s.o.x, (s) => (s.o.y = 2), { o: { y: 2 } }],
     ["members of members", { o: { p: { x: 1 } } }, (s) => (s.o.p.y = [1]), (s) => (s.o.p.z = 3), { o: { p: { x: 1, y: [1], z: 3 } } }],

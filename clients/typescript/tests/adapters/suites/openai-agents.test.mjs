@@ -185,6 +185,20 @@ it("keeps the newest items, and more than a write can have", async () => {
   expect(await session.getItems()).toHaveLength(301);
 });
 
+it("stores no later part of many items when a part fails", async () => {
+  let writes = 0;
+  const proxy = await startProxy(servers[0], ({ method }) => (method === "PATCH" && ++writes === 2 ? "refuse" : undefined));
+  stops.push(proxy.stop);
+  const session = sessionOf({ baseUrl: proxy.url, attempts: 1 });
+
+  const adding = session.addItems(Array.from({ length: 2_500 }, (_, index) => text(String(index))));
+  const popping = session.popItem();
+
+  await expect(adding).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await popping).toEqual(text("999"));
+  expect(await session.getItems()).toHaveLength(999);
+});
+
 it("shows the runner's user that the session is full", async () => {
   const session = sessionOf();
   await session.addItems([text("x".repeat(1_000_000))]);

@@ -1,0 +1,17 @@
+import type { Operation } from "../types/operation.js";
+import type { WriteOptions } from "../types/options.js";
+import type { Thread } from "../types/thread.js";
+
+/** One merge has at most this many operations. */
+export const MAX_OPERATIONS = 1_000;
+
+/** Merges any number of operations, in as few writes as possible. After a write that fails, there are no others. */
+export async function mergeAll<S extends object>(
+  thread: Thread<S>,
+  operations: readonly Operation<S>[],
+  optionsOf: (isFirst: boolean) => WriteOptions,
+): Promise<void> {
+  for (let at = 0; at < operations.length; at += MAX_OPERATIONS) {
+    await thread.merge(operations.slice(at, at + MAX_OPERATIONS), optionsOf(at === 0));
+  }
+}
