@@ -44,7 +44,7 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
     };
     let mut others = others.into_iter();
     let mut scenarios = scenario::all(server.address()).await?;
-    scenarios.extend(scenario::of_owners(server.address()).await?);
+    let owned = scenario::of_owners(server.address()).await?;
     scenarios.extend(scenario::of_scopes(server.address()).await?);
     let empty = Scenario::floor();
     let mut rows = Vec::new();
@@ -58,17 +58,21 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
             Subject::asked(scenario, &server).await?,
         ];
         if let (Some(scenario), Some(other)) = (&of_other, &other) {
-            row.push(Subject::asked(scenario, other).await?);
+            row.push(Subject::asked(scenario, other).await?.of_other());
         }
-        rows.push(measured(&scenario.name, row, &redis, plan.time).await?);
+        let mut owned = owned.iter();
+        if let Some(owned) = owned.find(|owned| owned.name.starts_with(&scenario.name)) {
+            row.push(Subject::asked(owned, &server).await?);
+        }
+        rows.push(measured(row, &redis, plan.time).await?);
     }
     for (name, requests) in scenario::of_socket(server.address()).await? {
         if name.contains(&plan.only) {
             let row = vec![
                 Subject::asked(&empty, &floor).await?,
-                Subject::told(&requests, &server).await?,
+                Subject::told(name, &requests, &server).await?,
             ];
-            rows.push(measured(name, row, &redis, plan.time).await?);
+            rows.push(measured(row, &redis, plan.time).await?);
         }
     }
     if scenario::CONFIRMED.contains(&plan.only) {
@@ -101,13 +105,14 @@ async fn confirmed(
         None => None,
     };
     if let Some((scenario, other)) = &of_other {
-        row.push(Subject::asked(scenario, other).await?);
+        row.push(Subject::asked(scenario, other).await?.of_other());
     }
-    Ok(measured(&scenario.name, row, &redis, plan.time).await?)
+    Ok(measured(row, &redis, plan.time).await?)
 }
 
 /// One program in one row, and what it took so far.
 struct Subject<'a> {
+    name: String,
     load: Source<'a>,
     process: &'a Process,
     outcome: Outcome,
@@ -125,22 +130,32 @@ enum Source<'a> {
 impl<'a> Subject<'a> {
     async fn asked(scenario: &'a Scenario, process: &'a Process) -> io::Result<Self> {
         let load = Load::open(process.address(), &scenario.requests).await?;
-        Ok(Self::new(Source::Connections(load), process))
+        Ok(Self::new(
+            &scenario.name,
+            Source::Connections(load),
+            process,
+        ))
     }
 
-    async fn told(requests: &'a [String], process: &'a Process) -> io::Result<Self> {
+    async fn told(name: &str, requests: &'a [String], process: &'a Process) -> io::Result<Self> {
         let socket = Socket::open(process.address()).await?;
-        Ok(Self::new(Source::Socket(socket, requests), process))
+        Ok(Self::new(name, Source::Socket(socket, requests), process))
     }
 
-    fn new(load: Source<'a>, process: &'a Process) -> Self {
+    fn new(name: &str, load: Source<'a>, process: &'a Process) -> Self {
         Self {
+            name: name.into(),
             load,
             process,
             outcome: Outcome::default(),
             server_cpu: Duration::ZERO,
             redis_cpu: Duration::ZERO,
         }
+    }
+
+    fn of_other(mut self) -> Self {
+        self.name += ", the other program";
+        self
     }
 
     async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
@@ -160,20 +175,19 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    fn row(self, name: &str) -> Row {
-        Row::new(name, self.outcome, self.server_cpu, self.redis_cpu)
+    fn row(self) -> Row {
+        Row::new(self.name, self.outcome, self.server_cpu, self.redis_cpu)
     }
 }
 
 /// Rows of all these, the floor's first.
 async fn measured(
-    name: &str,
     mut subjects: Vec<Subject<'_>>,
     redis: &Redis,
     time: Duration,
 ) -> io::Result<Vec<Row>> {
-    eprintln!("{name}");
     for subject in &mut subjects {
+        eprintln!("{}", subject.name);
         subject.run(WARM_UP).await?;
     }
     let slices = (time.as_millis() / SLICE.as_millis()).max(1) as u32;
@@ -182,7 +196,5 @@ async fn measured(
             subject.measure(redis, time / slices).await?;
         }
     }
-    let names = ["floor", name, &format!("{name}, the other program")].map(String::from);
-    let rows = subjects.into_iter().zip(names);
-    Ok(rows.map(|(subject, name)| subject.row(&name)).collect())
+    Ok(subjects.into_iter().map(Subject::row).collect())
 }

@@ -18,7 +18,7 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) fn new(
-        name: &str,
+        name: String,
         outcome: Outcome,
         server_cpu: Duration,
         redis_cpu: Duration,
@@ -28,7 +28,7 @@ impl Row {
         let count = latencies.len();
         let per_request = |cpu: Duration| cpu.as_secs_f64() * 1e6 / count as f64;
         Self {
-            name: name.into(),
+            name,
             requests_per_second: count as f64 / outcome.time.as_secs_f64(),
             p50: latencies[count / 2],
             p99: latencies[count * 99 / 100],

@@ -71,7 +71,7 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// Writes to threads of one owner, which an earlier build need not know.
+/// The same writes to threads of one owner: each takes turns with the row whose name its own begins with.
 pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_values = owned(server, THREADS, ten_values).await?;
     let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;

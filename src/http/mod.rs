@@ -38,7 +38,7 @@ pub use envelope::envelope;
 pub(crate) use kv::content::{EntryContent, entry_body, entry_head};
 pub(crate) use methods::read_only;
 pub use openapi::openapi_json;
-pub(crate) use request::back_end::{Audited, key_for, no_key};
+pub(crate) use request::back_end::{Audited, key_for, no_key, own};
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;
 pub use request::body_memory::BodyMemory;

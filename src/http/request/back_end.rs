@@ -8,8 +8,9 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, Route, dev, web};
 
 use super::context::key_of;
 use super::rights::needed;
+use crate::domain::Owner;
 use crate::http::Api;
-use crate::identity::{ApiKey, Behalf, Identity, bearer};
+use crate::identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use crate::web::ApiError;
 
 /// A caller with an API key that may make the call. Others are rejected before anything else is checked.
@@ -55,6 +56,20 @@ pub(crate) fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     match bearer(request.headers()) {
         Some(_) if !is_token() => ApiError::InvalidApiKey,
         _ => ApiError::ApiKeyRequired,
+    }
+}
+
+/// The owner on whose behalf a caller without that API key lists threads, given why the key was refused.
+///
+/// # Errors
+/// [`ApiError`]: the refusal, or that an owner is needed.
+pub(crate) fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner, ApiError> {
+    match (api.identity.behalf(request)?, refusal) {
+        (Behalf::Caller(Some(owner)), _) => Ok(owner),
+        (Behalf::Caller(None), ApiError::ApiKeyRequired) => {
+            Err(IdentityError::OwnerRequired.into())
+        }
+        (_, refusal) => Err(refusal),
     }
 }
 

@@ -11,10 +11,9 @@ use crate::http::Api;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::openapi::problems::ReadProblems;
-use crate::http::request::back_end::key_for;
+use crate::http::request::back_end::{key_for, own};
 use crate::http::request::cursor::{self, Cursor};
 use crate::http::request::query::Query;
-use crate::identity::Behalf;
 use crate::service::ServiceError;
 use crate::store::ThreadPage;
 use crate::web::ApiError;
@@ -56,11 +55,7 @@ pub(crate) async fn list_threads(
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
     if let Err(refusal) = key_for(&request, &api) {
-        let own = match api.identity.behalf(&request)? {
-            Behalf::Anyone => return Err(refusal),
-            Behalf::Caller(None) => return Err(ServiceError::from(Refusal::OwnerRequired).into()),
-            Behalf::Caller(Some(own)) => own,
-        };
+        let own = own(&request, &api, refusal)?;
         if listing.owner.get_or_insert(own.clone()) != &own {
             return Err(ServiceError::from(Refusal::NotTheOwner).into());
         }

@@ -6,7 +6,7 @@ use actix_web::HttpRequest;
 
 use super::UseAgentError;
 use crate::domain::{Owner, Refusal, Thread};
-use crate::http::{Api, key_for, no_key};
+use crate::http::{Api, key_for, no_key, own};
 use crate::identity::Behalf;
 use crate::service::ServiceError;
 use crate::web::ApiError;
@@ -34,11 +34,10 @@ impl Caller {
             Err(refusal @ ApiError::RightMissing { .. }) => return Err(refusal.into()),
             Err(refusal) => refusal,
         };
-        match api.identity.behalf(request)? {
-            Behalf::Anyone => Err(refusal.into()),
-            Behalf::Caller(None) => Err(ServiceError::from(Refusal::OwnerRequired).into()),
-            Behalf::Caller(Some(owner)) if is_channel(owner.as_str()) => Err(channel_named()),
-            Behalf::Caller(Some(owner)) => Ok(Self::User(owner)),
+        let owner = own(request, api, refusal)?;
+        match is_channel(owner.as_str()) {
+            true => Err(channel_named()),
+            false => Ok(Self::User(owner)),
         }
     }
 

@@ -1,11 +1,14 @@
 //! Owners: access to their threads, and the lists of these.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use threadkeep::domain::scope::{ScopeId, ScopeWrite};
 use threadkeep::domain::{
     Access, MetadataChange, Owner, OwnerChange, Refusal, Slice, TakeTurn, ThreadId, TurnToken,
@@ -488,6 +491,37 @@ async fn lists_have_the_newest_first_by_either_order(room: Room) {
     assert_eq!(list(&room, "ann", ThreadOrder::Created, 5).await, created);
 }
 
+async fn a_list_is_exact_among_threads_that_are_written_at_any_time(room: Room) {
+    const THREADS: usize = 60;
+    let mut random = StdRng::seed_from_u64(7);
+    let mut threads = Vec::new();
+    for _ in 0..THREADS {
+        threads.push(owned(&room, "ann").await);
+    }
+    let mut written: BTreeMap<_, _> = BTreeMap::new();
+    for round in 0..120 {
+        // more than the span in which only one write moves a thread, and less
+        room.advance(Duration::from_millis(random.random_range(1..1_500)));
+        let thread = &threads[random.random_range(0..THREADS)];
+        match round % 3 {
+            0 => thread.merge(&[set("k", "2")]).await,
+            1 => thread.merge(&[push("list", "1")]).await,
+            _ => thread.merge(&[increment("n", 1), set("l", "1")]).await,
+        };
+        written.insert(thread.id, round);
+        if round % 20 == 19 {
+            let mut expected: Vec<_> = written.iter().map(|(id, round)| (*round, *id)).collect();
+            expected.sort_unstable_by_key(|(round, _)| Reverse(*round));
+            let expected: Vec<_> = expected.into_iter().map(|(_, id)| id).collect();
+            for limit in [1, 7, 100] {
+                let found = list(&room, "ann", ThreadOrder::Updated, limit).await;
+                assert_eq!(found.len(), THREADS, "in pages of {limit}");
+                assert_eq!(found[..expected.len()], expected, "in pages of {limit}");
+            }
+        }
+    }
+}
+
 async fn a_list_has_all_of_one_millisecond_once(room: Room) {
     const MANY: u64 = 600;
     room.advance(3_600 * SECOND);
@@ -710,6 +744,7 @@ super::over_every_store! {
     a_new_owner_gets_the_thread_and_the_old_one_loses_it,
     an_exclusive_turn_and_an_owner_go_together,
     lists_have_the_newest_first_by_either_order,
+    a_list_is_exact_among_threads_that_are_written_at_any_time,
     a_list_has_all_of_one_millisecond_once,
     an_ended_thread_is_in_no_list,
     a_restored_thread_is_its_owners_again,

@@ -493,6 +493,11 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
         .get("/v1/threads")
         .refused(401, "owner_required")
         .await;
+    client
+        .get("/v1/threads")
+        .header("authorization", "Bearer of-nobody")
+        .refused(401, "invalid_api_key")
+        .await;
 
     let mut pages = Vec::new();
     let mut query = "limit=2".to_owned();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use redis::Value;
 
-use super::meta::owner_tag;
+use super::meta::{Meta, owner_tag};
 use super::{arguments, replies};
 use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::merged::{Run, merge};
@@ -25,6 +25,12 @@ use crate::store::{
 const MEASURED: u64 = 400;
 /// Ids of a bucket that one script lists.
 const INDEXED: u64 = 1_000;
+/// A thread's time in the set of last writes is not behind its last write by more than this: see `is_listed` in
+/// `lua/shared/prelude.lua`.
+const SPAN_MS: u64 = 10_000;
+
+/// Threads of an owner in a bucket, the newest first.
+type OwnedRun = Run<Reverse<OwnedPlace>>;
 
 #[async_trait]
 impl Owners for RedisStore {
@@ -35,18 +41,25 @@ impl Owners for RedisStore {
         after: Option<&OwnedPlace>,
         limit: usize,
     ) -> Result<ThreadPage<OwnedPlace>, StoreError> {
-        let highest = after.map_or_else(|| "+inf".to_owned(), |(ms, _)| ms.to_string());
         let mut portion = portion(limit);
-        let runs = loop {
-            let runs = self.owned_runs(owner, order, &highest, portion).await?;
-            // of one time there may be more in a bucket than a portion, all before the place
-            let (runs, is_stuck) = behind(runs, after);
-            if !is_stuck {
-                break runs;
+        let (places, next) = loop {
+            let mut runs = self.owned_runs(owner, order, after, portion).await?;
+            if order == ThreadOrder::Updated {
+                cut(&mut runs, after, limit);
+                self.put_at_last_writes(&mut runs).await?;
             }
+            if let Some(after) = after {
+                for run in &mut runs {
+                    run.items.retain(|item| *item > Reverse(*after));
+                }
+            }
+            let (places, next) = merge(runs, limit);
+            if !places.is_empty() || next.is_none() {
+                break (places, next);
+            }
+            // a bucket has more of one time than a portion, or more that were written to lately
             portion *= 8;
         };
-        let (places, next) = merge(runs, limit);
         let places: Vec<_> = places.into_iter().map(|Reverse(place)| place).collect();
         let ids: Vec<_> = places.iter().map(|(_, id)| *id).collect();
         let heads = self.heads(&ids, Some(owner)).await?;
@@ -180,18 +193,19 @@ impl Owners for RedisStore {
 }
 
 impl RedisStore {
-    /// Some of an owner's places in each bucket, from that time back.
+    /// Some of an owner's threads in each bucket, by the times in their set, from that of a place back.
     async fn owned_runs(
         &self,
         owner: OwnerTag,
         order: ThreadOrder,
-        highest: &str,
+        after: Option<&OwnedPlace>,
         portion: usize,
-    ) -> Result<Vec<Run<Reverse<OwnedPlace>>>, StoreError> {
+    ) -> Result<Vec<OwnedRun>, StoreError> {
+        let highest = after.map_or_else(|| "+inf".to_owned(), |(ms, _)| ms.to_string());
         let cmds = self.names.buckets().iter().map(|bucket| {
             let mut cmd = command("ZREVRANGEBYSCORE");
             cmd.arg(bucket.owned(owner, order))
-                .arg(highest)
+                .arg(&highest)
                 .arg("-inf")
                 .arg("WITHSCORES")
                 .arg("LIMIT")
@@ -206,6 +220,35 @@ impl RedisStore {
             Ok(Run { items, read_to })
         };
         replies.into_iter().map(run).collect()
+    }
+
+    /// Puts threads at the times of their last writes, in the place of those in the set.
+    async fn put_at_last_writes(&self, runs: &mut [OwnedRun]) -> Result<(), StoreError> {
+        let items = runs.iter().flat_map(|run| &run.items);
+        let cmds = items.map(|Reverse((_, id))| {
+            let mut cmd = command("HGET");
+            cmd.arg(self.names.thread(id)).arg("M");
+            cmd
+        });
+        let mut metas = self
+            .link
+            .calls()
+            .read_many(cmds.collect::<Vec<_>>())
+            .await?
+            .into_iter();
+        for run in runs {
+            for (Reverse((ms, _)), meta) in run.items.iter_mut().zip(&mut metas) {
+                // one that is gone leaves the list when its head is read
+                if meta != Value::Nil {
+                    *ms = Meta::read(bytes(&meta)?)?.updated_ms.max(*ms);
+                }
+            }
+            // not read any further: another one may be as far before the last one as its time is behind
+            run.read_to = run
+                .read_to
+                .map(|Reverse((ms, _))| Reverse((ms.saturating_add(SPAN_MS), ThreadId::MIN)));
+        }
+        Ok(())
     }
 
     /// The object of each of those threads that lives, and is still the owner's.
@@ -284,9 +327,10 @@ fn present<P: Copy>(places: &[P], heads: Vec<Option<Thread>>) -> Vec<(P, Thread)
         .collect()
 }
 
-/// How many places are read in each bucket for a page: ids are spread evenly, so it has few of each.
+/// How many places are read in each bucket for a page: ids are spread evenly, so it has few of each, even if all threads
+/// of an owner with 1,000 were written to just now.
 fn portion(limit: usize) -> usize {
-    4 + limit / 32
+    16 + limit / 32
 }
 
 /// Members with their scores, each pair in an array.
@@ -298,22 +342,24 @@ fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
     array(reply)?.into_iter().map(place).collect()
 }
 
-/// The items behind a place, and whether a run was all before it, so that its items behind it are unknown.
-fn behind(
-    runs: Vec<Run<Reverse<OwnedPlace>>>,
-    after: Option<&OwnedPlace>,
-) -> (Vec<Run<Reverse<OwnedPlace>>>, bool) {
-    let Some(after) = after.copied().map(Reverse) else {
-        return (runs, false);
-    };
-    let mut is_stuck = false;
-    let cut = runs.into_iter().map(|mut run| {
-        run.items.retain(|item| *item > after);
-        is_stuck |= run.items.is_empty() && run.read_to.is_some();
-        run
-    });
-    let runs = cut.collect();
-    (runs, is_stuck)
+/// Cuts from runs what cannot be among the first `limit` items behind a place, wherever in its span each was last written.
+fn cut(runs: &mut [OwnedRun], after: Option<&OwnedPlace>, limit: usize) {
+    let times = runs.iter().flat_map(|run| &run.items);
+    let times = times.map(|Reverse((ms, _))| *ms);
+    let is_behind = |ms: &u64| after.is_none_or(|(after, _)| ms + SPAN_MS <= *after);
+    let mut behind: Vec<_> = times.filter(is_behind).collect();
+    if behind.len() < limit {
+        return;
+    }
+    let (_, last, _) = behind.select_nth_unstable_by_key(limit - 1, |ms| Reverse(*ms));
+    let lowest = last.saturating_sub(SPAN_MS);
+    for run in runs {
+        let kept = run.items.partition_point(|Reverse((ms, _))| *ms >= lowest);
+        if kept < run.items.len() {
+            run.read_to = Some(run.items[kept]);
+            run.items.truncate(kept);
+        }
+    }
 }
 
 fn id(value: &Value) -> Result<ThreadId, StoreError> {

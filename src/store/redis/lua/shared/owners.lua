@@ -21,10 +21,15 @@ local function owned_key(thread, kind, tag)
   return sub(thread, 1, find(thread, '}:t:', 1, true)) .. kind .. tag
 end
 
--- Puts a thread into the sets of its owner, or moves one that is there already.
-local function list_owned(thread, id, tag, created, updated, is_there)
-  if not is_there then call('ZADD', owned_key(thread, ':c:', tag), created, id) end
+-- Puts a thread into the sets of its owner.
+local function list_owned(thread, id, tag, created, updated)
+  call('ZADD', owned_key(thread, ':c:', tag), created, id)
   call('ZADD', owned_key(thread, ':o:', tag), updated, id)
+end
+
+-- Moves a thread in a set of its owner, for a write now.
+local function move_owned(thread, id, tag, written, ahead)
+  if not is_listed(written, ahead) then call('ZADD', owned_key(thread, ':o:', tag), now(ahead), id) end
 end
 
 -- Takes a thread out of the sets of its owner.

@@ -28,7 +28,8 @@
 -- Next to the threads of a bucket, all in its slot:
 --   :d         deadlines: ids by the time of their next check, which not every use moves
 --   :n         the same ids, in their order
---   :o:TAG     the threads of an owner, by their last write, and :c:TAG, by their first
+--   :o:TAG     the threads of an owner, by the first write of the span of time in which the last was: see `is_listed`;
+--              and :c:TAG, by their first
 --   :oa:TAG    lives of an owner's threads that have ended, or got another owner, as ID-LIFE by that time: see
 --              log.lua
 --   :v:LIFE    the ids of a life that has moved, by when it left them, while something can be left under them; the one
@@ -76,6 +77,14 @@ local function now(ahead)
     clock_ms = t[1] * 1000 + math.floor(t[2] / 1000) + ahead
   end
   return clock_ms
+end
+
+-- Whether a thread with an owner is listed well enough for a write now, given when the last one was: in a span of time
+-- only the first write moves it. Lists read the time of the last write from the thread.
+local SPAN_MS = 10000
+local function is_listed(written, ahead)
+  local since = now(ahead) - (written - written % SPAN_MS)
+  return since >= 0 and since < SPAN_MS
 end
 
 -- How long a thread lives from now, given its ttl and the end of its absolute lifetime.

@@ -12,7 +12,7 @@ settle(key)
 local copy = index .. ':' .. ARGV[6]
 local saved = newest_of(index, m) and call('HEXISTS', index, ARGV[6]) == 1 and call('HGET', copy, 'M')
 if not saved then return {'R', 'checkpoint_not_found'} end
-local format, life, version, _, keys, created, _, ttl, ends, _, grace, sequence, watched = unpack_(META, m)
+local format, life, version, _, keys, created, written, ttl, ends, _, grace, sequence, watched = unpack_(META, m)
 local _, _, _, saved_bytes, saved_keys, _, _, _, _, next_array = unpack_(META, saved)
 local owner, its_owner = sub(m, META_BYTES + 1), sub(m, META_BYTES + 1)
 
@@ -29,7 +29,11 @@ if is_logged and keys <= MOST_NAMED and saved_keys <= MOST_NAMED then
 end
 -- first, since a full Redis refuses it, and nothing has changed then
 call('HSET', key, 'M', m)
-if its_owner ~= '' then list_owned(key, id_of(key), its_owner, created, now(ahead), owner == its_owner) end
+if its_owner ~= owner then
+  list_owned(key, id_of(key), its_owner, created, now(ahead))
+elseif its_owner ~= '' then
+  move_owned(key, id_of(key), its_owner, written, ahead)
+end
 -- to replace it would free the old one at once, which takes longer
 call('UNLINK', key)
 call('COPY', copy, key)

@@ -7,7 +7,7 @@ local m = call('HGET', key, 'M')
 if not m or byte(m) % 2 == 0 or byte(m) > 3 then return 0 end
 local owner, access = sub(m, META_BYTES + 1), sub(ARGV[1], POLICY_BYTES + 1)
 if access ~= owner and access ~= '' and (access ~= '-' or owner ~= '') then return 0 end
-local format, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
+local format, life, version, bytes, keys, created, written, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
 local kept = grace * 1000 + ahead
 if call('PTTL', key) <= kept then return 0 end
 local left = lifetime(ttl, ends, ahead)
@@ -24,7 +24,7 @@ if bytes + 1 > max_bytes then return {'R', 'state_too_large', bytes + 1, before 
 if keys > max_keys then return {'R', 'too_many_keys'} end
 
 -- first, since it changes nothing if it fails
-if owner ~= '' then
+if owner ~= '' and not is_listed(written, ahead) then
   local at = find(key, '}:t:', 1, true)
   call('ZADD', sub(key, 1, at) .. ':o:' .. owner, now(ahead), sub(key, at + 4))
 end

@@ -44,10 +44,10 @@ if ARGV[9] ~= '' or m and byte(m) % 2 == 0 then
   if refusal then return refusal end
 end
 local owner, version, bytes, keys, ends, next_array, sequence, watched = '', 0, 0, 0, 0, 0, 0, 0
-local created, is_exclusive, _
+local created, written, is_exclusive, _
 if m then
   if byte(m) > LAST_FORMAT then return redis.error_reply('ERR threadkeep: unknown format') end
-  _, life, version, bytes, keys, created, _, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
+  _, life, version, bytes, keys, created, written, ttl, ends, next_array, grace, sequence, watched = unpack_(META, m)
   owner, is_exclusive = sub(m, META_BYTES + 1), byte(m) % 2 == 0 and not no_turn
 end
 local is_new = not m
@@ -315,7 +315,11 @@ elseif cleared and m then
   end
 end
 -- first, since it changes nothing if it fails
-if its_owner ~= '' then list_owned(key, id_of(key), its_owner, created, now(ahead), owner == its_owner) end
+if its_owner ~= owner and its_owner ~= '' then
+  list_owned(key, id_of(key), its_owner, created, now(ahead))
+elseif its_owner ~= '' then
+  move_owned(key, id_of(key), its_owner, written, ahead)
+end
 local puts, n_puts, gone = {}, 0, {}
 local function add(field, value)
   puts[n_puts + 1], puts[n_puts + 2] = field, value
