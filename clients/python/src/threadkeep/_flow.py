@@ -1,0 +1,261 @@
+"""Runs flows. A flow is an operation, written once, as a generator that yields steps and receives their results.
+
+A `Request` is sent, with retries, and gives a `Response`; a list of requests is sent concurrently and gives a list.
+`Open` opens a response that arrives in parts, and `Read` gives its next part, or nothing at its end. `Pause` waits.
+`Emit` hands an item to the caller who iterates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+)
+
+from ._http.message import Request
+from ._place import Place
+from ._transport import AsyncStream, AsyncTransport, Stream, SyncTransport
+from .errors import ThreadkeepError
+
+T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
+Pl = TypeVar("Pl", bound=Place)
+
+MAX_CONCURRENT_REQUESTS = 8
+
+
+class Open(NamedTuple):
+    """Opens a response, and ends the one before."""
+
+    request: Request
+
+
+class Read(NamedTuple):
+    """Reads the next part of the open response."""
+
+    seconds: float
+
+
+class Pause(NamedTuple):
+    """Waits."""
+
+    seconds: float
+
+
+class Emit(Generic[T]):
+    """An item for the caller."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: T) -> None:
+        self.item = item
+
+
+Step = Request | list[Request] | Open | Read | Pause
+Flow = Generator[Step, Any, R]
+Items = Generator[Step | Emit[T], Any, None]
+
+
+class Runner:
+    """Runs flows, blocking."""
+
+    def __init__(self, transport: SyncTransport) -> None:
+        self.transport = transport
+
+    def run(self, flow: Flow[R]) -> R:
+        """The result of a flow."""
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    result = self._perform(step)
+                except ThreadkeepError as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(result)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+    def iterate(self, flow: Items[T]) -> Iterator[T]:
+        """The items of a flow. Closing the iterator ends what is open."""
+        stream: Stream | None = None
+        result: Any = None
+        error: ThreadkeepError | None = None
+        try:
+            while True:
+                try:
+                    step = flow.throw(error) if error else flow.send(result)
+                except StopIteration:
+                    return
+                result = error = None
+                try:
+                    if isinstance(step, Emit):
+                        yield step.item
+                    elif isinstance(step, Open):
+                        if stream:
+                            stream.close()
+                        stream = None
+                        stream = result = self.transport.open(step.request)
+                    elif isinstance(step, Read):
+                        assert stream, "a flow opens before it reads"
+                        result = stream.read(step.seconds)
+                    else:
+                        result = self._perform(step)
+                except ThreadkeepError as failure:
+                    error = failure
+        finally:
+            if stream:
+                stream.close()
+
+    def _perform(self, step: Step) -> Any:
+        if isinstance(step, Request):
+            return self.transport.send(step)
+        if isinstance(step, Pause):
+            return time.sleep(step.seconds)
+        assert isinstance(step, list), "only flows of items have streams"
+        if len(step) < 2:
+            return [self.transport.send(request) for request in step]
+        with ThreadPoolExecutor(min(len(step), MAX_CONCURRENT_REQUESTS)) as pool:
+            return list(pool.map(self.transport.send, step))
+
+
+class AsyncRunner:
+    """Runs flows, awaited."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self.transport = transport
+
+    async def run(self, flow: Flow[R]) -> R:
+        """The result of a flow."""
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    result = await self._perform(step)
+                except ThreadkeepError as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(result)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+    async def iterate(self, flow: Items[T]) -> AsyncIterator[T]:
+        """The items of a flow. Closing the iterator ends what is open."""
+        stream: AsyncStream | None = None
+        result: Any = None
+        error: ThreadkeepError | None = None
+        try:
+            while True:
+                try:
+                    step = flow.throw(error) if error else flow.send(result)
+                except StopIteration:
+                    return
+                result = error = None
+                try:
+                    if isinstance(step, Emit):
+                        yield step.item
+                    elif isinstance(step, Open):
+                        if stream:
+                            await stream.close()
+                        stream = None
+                        stream = result = await self.transport.open(step.request)
+                    elif isinstance(step, Read):
+                        assert stream, "a flow opens before it reads"
+                        result = await stream.read(step.seconds)
+                    else:
+                        result = await self._perform(step)
+                except ThreadkeepError as failure:
+                    error = failure
+        finally:
+            if stream:
+                await stream.close()
+
+    async def _perform(self, step: Step) -> Any:
+        if isinstance(step, Request):
+            return await self.transport.send(step)
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
+        assert isinstance(step, list), "only flows of items have streams"
+        gate = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+
+        async def send(request: Request) -> Any:
+            async with gate:
+                return await self.transport.send(request)
+
+        return await asyncio.gather(*map(send, step))
+
+
+class Handle(Generic[Pl]):
+    """A thing on the server, with blocking methods."""
+
+    def __init__(self, runner: Runner, place: Pl) -> None:
+        self._runner = runner
+        self._place = place
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._place.name})"
+
+
+class AsyncHandle(Generic[Pl]):
+    """A thing on the server, with awaitable methods."""
+
+    def __init__(self, runner: AsyncRunner, place: Pl) -> None:
+        self._runner = runner
+        self._place = place
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._place.name})"
+
+
+def blocking(flow: Callable[Concatenate[Pl, P], Flow[R]]) -> Callable[Concatenate[Handle[Pl], P], R]:
+    """A method that runs a flow."""
+
+    @wraps(flow)
+    def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._runner.run(flow(self._place, *args, **kwargs))
+
+    return call
+
+
+def awaitable(
+    flow: Callable[Concatenate[Pl, P], Flow[R]],
+) -> Callable[Concatenate[AsyncHandle[Pl], P], Coroutine[Any, Any, R]]:
+    """A method that runs a flow when it is awaited."""
+
+    @wraps(flow)
+    async def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._runner.run(flow(self._place, *args, **kwargs))
+
+    return call
+
+
+def iterating(flow: Callable[Concatenate[Pl, P], Items[T]]) -> Callable[Concatenate[Handle[Pl], P], Iterator[T]]:
+    """A method that iterates over the items of a flow."""
+
+    @wraps(flow)
+    def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return self._runner.iterate(flow(self._place, *args, **kwargs))
+
+    return call
+
+
+def async_iterating(
+    flow: Callable[Concatenate[Pl, P], Items[T]],
+) -> Callable[Concatenate[AsyncHandle[Pl], P], AsyncIterator[T]]:
+    """The same with `async for`."""
+
+    @wraps(flow)
+    def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return self._runner.iterate(flow(self._place, *args, **kwargs))
+
+    return call

@@ -1,0 +1,45 @@
+"""Ended threads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from .._flow import Emit, Flow, Items
+from .._place import Place, QueryValue, segment
+from ..models import Archive, HistoryItem, ThreadInfo
+from .receipts import received
+
+
+def listed(place: Place, since: datetime | None = None) -> Items[Archive]:
+    """Ended threads without their states, the oldest end first."""
+    query: dict[str, QueryValue] = {"since": since.isoformat() if since else None, "limit": 1_000}
+    while True:
+        page = yield from received(place.read("/v1/archives", query))
+        for archive in page["archives"]:
+            yield Emit(Archive.of(archive))
+        query["cursor"] = page.get("next_cursor")
+        if not query["cursor"]:
+            return
+
+
+def get(place: Place, id: str, *, life: str | None = None) -> Flow[Archive]:
+    """An ended thread with its final state."""
+    return Archive.of((yield from received(place.read(f"/v1/archives/{segment(id)}", {"life": life}))))
+
+
+def history(place: Place, id: str, *, life: str | None = None) -> Items[HistoryItem]:
+    """The final history of an ended thread, oldest first."""
+    query: dict[str, QueryValue] = {"life": life, "limit": 1_000}
+    while True:
+        page = yield from received(place.read(f"/v1/archives/{segment(id)}/history", query))
+        for item in page["items"]:
+            yield Emit(HistoryItem.of(item))
+        if page.get("next_cursor") is None:
+            return
+        query["after"] = page["next_cursor"]
+
+
+def restore(place: Place, id: str, *, life: str | None = None) -> Flow[ThreadInfo]:
+    """Brings an ended thread back. Raises `TransportError` if that may have happened."""
+    request = place.write("POST", f"/v1/archives/{segment(id)}/restore", query={"life": life}, is_repeatable=False)
+    return ThreadInfo.of((yield from received(request)))

@@ -1,0 +1,54 @@
+"""The checkpoints of a thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._flow import Flow
+from .._http.message import Response
+from .._json import encode
+from .._place import ThreadPlace
+from ..models import Checkpoint, ThreadInfo
+from .receipts import done, received
+from .state import Tag
+
+
+def create(
+    thread: ThreadPlace,
+    name: str | None = None,
+    *,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[Checkpoint]:
+    """Saves the state and metadata under a number."""
+    body = encode({} if name is None else {"name": name})
+    request = thread.write("POST", "/checkpoints", body, if_match=if_match, idempotency_key=idempotency_key)
+    return Checkpoint.of((yield from received(request)))
+
+
+def listed(thread: ThreadPlace) -> Flow[list[Checkpoint]]:
+    """The checkpoints without their states, newest first."""
+    found = yield from received(thread.read("/checkpoints"))
+    return [Checkpoint.of(checkpoint) for checkpoint in found["checkpoints"]]
+
+
+def get(thread: ThreadPlace, number: int) -> Flow[Checkpoint]:
+    """A checkpoint with its state and metadata."""
+    return Checkpoint.of((yield from received(thread.read(f"/checkpoints/{number:d}"))))
+
+
+def restore(
+    thread: ThreadPlace, number: int, *, if_match: Tag = None, idempotency_key: str | None = None
+) -> Flow[ThreadInfo]:
+    """Restores the state and metadata of a checkpoint, as one write."""
+    response: Response = yield thread.write(
+        "POST", f"/checkpoints/{number:d}/restore", if_match=if_match, idempotency_key=idempotency_key
+    )
+    data: Any = response.json()
+    return ThreadInfo.of(data, etag=response.headers.get("etag"))
+
+
+def delete(thread: ThreadPlace, number: int, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[None]:
+    """Deletes a checkpoint."""
+    request = thread.write("DELETE", f"/checkpoints/{number:d}", if_match=if_match, idempotency_key=idempotency_key)
+    yield from done(request)

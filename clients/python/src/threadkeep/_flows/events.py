@@ -1,0 +1,75 @@
+"""Streams of events, which continue where they were after an interruption."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from .._flow import Emit, Items, Open, Pause, Read
+from .._place import Place, QueryValue, ThreadPlace
+from .._sse import Message, SseParser
+from ..errors import APIError, RateLimited, ThreadkeepError, TransportError
+from ..models import Event
+
+SILENCE_SECONDS = 45.0
+"""Without even a comment, after which the connection is taken for dead. The server sends one every 15 s."""
+MAX_PAUSE_SECONDS = 30.0
+
+
+def of_all(place: Place, types: Sequence[str] | None = None, *, last_event_id: str | None = None) -> Items[Event]:
+    """The events of all threads, or only those of some types."""
+    query: dict[str, QueryValue] = {"type": types}
+    yield from _follow(place, "/v1/events", query, last_event_id)
+
+
+def of_thread(thread: ThreadPlace, *, last_event_id: str | None = None, values: bool = False) -> Items[Event]:
+    """The events of the thread. The iterator ends when the thread is destroyed or moved.
+
+    With `values`, events have the new values of the keys that changed. After a `reset`, events may be missing: read the
+    thread again.
+    """
+    yield from _follow(thread, "/events", {"values": values or None}, last_event_id, ends=True)
+
+
+def _follow(
+    place: Place,
+    path: str,
+    query: dict[str, QueryValue],
+    cursor: str | None,
+    ends: bool = False,
+) -> Items[Event]:
+    retry_seconds = 2.0
+    failures = 0
+    while True:
+        try:
+            yield Open(place.read(path, query, headers={"accept": "text/event-stream", "last-event-id": cursor}))
+            failures = 0
+            parser = SseParser()
+            while part := (yield Read(SILENCE_SECONDS)):
+                for message in parser.feed(part):
+                    cursor = message.id or cursor
+                    if message.retry_ms is not None:
+                        retry_seconds = message.retry_ms / 1_000
+                    if message.data and message.type:
+                        yield Emit(_event(message, cursor))
+                        if ends and message.type in ("thread.destroyed", "thread.rotated"):
+                            return
+        except ThreadkeepError as error:
+            if not _is_transient(error):
+                raise
+            least = error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
+        else:
+            least = 0.0
+        ceiling = min(retry_seconds * 2**failures, MAX_PAUSE_SECONDS)
+        failures = min(failures + 1, 8)
+        yield Pause(max(least, random.uniform(ceiling / 2, ceiling)))
+
+
+def _event(message: Message, cursor: str | None) -> Event:
+    return Event(message.type, cursor or "", message.json())
+
+
+def _is_transient(error: ThreadkeepError) -> bool:
+    if isinstance(error, APIError):
+        return isinstance(error, RateLimited) or error.status in (502, 503, 504)
+    return isinstance(error, TransportError)

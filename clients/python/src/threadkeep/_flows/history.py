@@ -1,0 +1,109 @@
+"""The history of a thread."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from .._flow import Emit, Flow, Items
+from .._json import encode
+from .._place import QueryValue, ThreadPlace, segment
+from ..models import AppendedItem, HistoryItem
+from .receipts import received
+
+PAGE = 1_000
+"""Items that one request returns or appends at most."""
+
+
+def append(
+    thread: ThreadPlace, value: Any, *, id: str | None = None, idempotency_key: str | None = None
+) -> Flow[AppendedItem]:
+    """Appends an item. If one with this ID and value is there already, nothing happens."""
+    appended = yield from extend(thread, [value], ids=None if id is None else [id], idempotency_key=idempotency_key)
+    return appended[0]
+
+
+def extend(
+    thread: ThreadPlace,
+    values: Iterable[Any],
+    *,
+    ids: Sequence[str] | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[list[AppendedItem]]:
+    """Appends items, up to 1,000 of them in one step."""
+    items = [{"id": id, "value": value} for id, value in _named(list(values), ids)]
+    appended: list[AppendedItem] = []
+    for number, block in enumerate(_blocks(items)):
+        key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
+        request = thread.write("POST", "/history", encode({"items": block}), query=thread.ttl, idempotency_key=key)
+        appended += [AppendedItem.of(item) for item in (yield from received(request))["items"]]
+    return appended
+
+
+def _named(values: list[Any], ids: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
+    ids = [uuid.uuid4().hex for _ in values] if ids is None else ids
+    return zip(ids, values, strict=True)
+
+
+def _blocks(items: list[Any]) -> Iterator[list[Any]]:
+    rest = iter(items)
+    while block := list(islice(rest, PAGE)):
+        yield block
+
+
+def items(thread: ThreadPlace, after: int = 0) -> Items[HistoryItem]:
+    """The items after a place, oldest first."""
+    query: dict[str, QueryValue] = {"after": after, "limit": PAGE}
+    yield from pages(thread, query)
+
+
+def pages(thread: ThreadPlace, query: dict[str, QueryValue]) -> Items[HistoryItem]:
+    """The items of all pages, oldest first."""
+    while True:
+        page = yield from received(thread.read("/history", query))
+        for item in page["items"]:
+            yield Emit(HistoryItem.of(item))
+        if page.get("next_cursor") is None:
+            return
+        query["after"] = page["next_cursor"]
+
+
+def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
+    """The newest items, oldest first."""
+    if n <= PAGE:
+        page = yield from received(thread.read("/history", {"tail": n}))
+        return [HistoryItem.of(item) for item in page["items"]]
+    found: list[HistoryItem] = []
+    query: dict[str, QueryValue] = {"order": "desc", "limit": PAGE}
+    while len(found) < n:
+        page = yield from received(thread.read("/history", query))
+        found += [HistoryItem.of(item) for item in page["items"]]
+        if page.get("next_cursor") is None:
+            break
+        query["before"] = page["next_cursor"]
+    return found[:n][::-1]
+
+
+def take(thread: ThreadPlace, count: int = 1, *, idempotency_key: str | None = None) -> Flow[list[HistoryItem]]:
+    """Removes the newest items, up to 100 of them, and returns them, oldest first."""
+    request = thread.write(
+        "POST", "/history/take", encode({"count": count}), query=thread.ttl, idempotency_key=idempotency_key
+    )
+    return [HistoryItem.of(item) for item in (yield from received(request))["items"]]
+
+
+def remove(thread: ThreadPlace, id: str, *, idempotency_key: str | None = None) -> Flow[bool]:
+    """Removes an item, and returns whether it existed."""
+    return (yield from _delete(thread, f"/history/{segment(id)}", idempotency_key))
+
+
+def clear(thread: ThreadPlace, *, idempotency_key: str | None = None) -> Flow[bool]:
+    """Removes all items, and returns whether there were any."""
+    return (yield from _delete(thread, "/history", idempotency_key))
+
+
+def _delete(thread: ThreadPlace, suffix: str, idempotency_key: str | None) -> Flow[bool]:
+    request = thread.write("DELETE", suffix, query=thread.ttl, idempotency_key=idempotency_key)
+    return bool((yield from received(request))["deleted"])

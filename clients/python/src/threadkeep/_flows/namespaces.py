@@ -1,0 +1,196 @@
+"""Namespaces of key-value entries."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .._flow import Emit, Flow, Items
+from .._http.message import Request, Response
+from .._json import encode
+from .._place import Place, QueryValue, segment
+from ..errors import NotFound
+from ..models import Entry, EntryInfo, EntryPut, NamespaceInfo, PutOutcome, Receipt, time_of
+from .receipts import received, written
+from .state import Tag
+
+BATCH = 100
+"""Entries that one request reads or puts at most."""
+
+
+def get(namespace: Place, key: str) -> Flow[Entry | None]:
+    """An entry, or None."""
+    try:
+        response: Response = yield namespace.read(f"/{segment(key)}")
+    except NotFound as error:
+        if error.code != "key_not_found":
+            raise
+        return None
+    headers = response.headers
+    expires_at = headers.get("x-expires-at")
+    return Entry(
+        key=key,
+        body=response.body,
+        content_type=headers.get("content-type", ""),
+        etag=headers.get("etag"),
+        expires_at=time_of(expires_at) if expires_at else None,
+    )
+
+
+def put(
+    namespace: Place,
+    key: str,
+    body: bytes,
+    *,
+    content_type: str = "application/octet-stream",
+    ttl_seconds: int | None = None,
+    if_absent: bool = False,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Puts an entry. With `if_absent`, one that exists raises `VersionMismatch`.
+
+    If the connection breaks after a conditional put was sent, `TransportError` is raised: read the entry to find out.
+    With an `idempotency_key` of yours, it is sent again instead.
+    """
+    request = namespace.write(
+        "PUT",
+        f"/{segment(key)}",
+        bytes(body),
+        query={"ttl_seconds": ttl_seconds},
+        headers={"content-type": content_type, "if-none-match": "*" if if_absent else None},
+        if_match=if_match,
+        idempotency_key=idempotency_key,
+        is_repeatable=not (if_absent or if_match is not None) or idempotency_key is not None,
+    )
+    return (yield from written(request))
+
+
+def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
+    """Deletes an entry, and returns whether it existed. A broken connection has the same effect as for a put."""
+    request = namespace.write(
+        "DELETE",
+        f"/{segment(key)}",
+        if_match=if_match,
+        idempotency_key=idempotency_key,
+        is_repeatable=if_match is None or idempotency_key is not None,
+    )
+    return bool((yield from received(request))["deleted"])
+
+
+def keys(namespace: Place, prefix: str = "", *, order: str | None = None) -> Items[EntryInfo]:
+    """The entries whose keys have a prefix, without their bodies, in the order of the bytes of the keys."""
+    for_page: dict[str, QueryValue] = {"prefix": prefix or None, "order": order, "limit": 1_000}
+    while True:
+        page = yield from received(namespace.read("", for_page))
+        for entry in page["keys"]:
+            yield Emit(EntryInfo.of(entry))
+        for_page["cursor"] = page.get("next_cursor")
+        if not for_page["cursor"]:
+            return
+
+
+def entries(namespace: Place, prefix: str = "", *, order: str | None = None) -> Items[Entry]:
+    """The same with their bodies."""
+    for_page: dict[str, QueryValue] = {"prefix": prefix or None, "order": order, "bodies": True}
+    while True:
+        page = yield from received(namespace.read("", for_page))
+        for entry in page["keys"]:
+            yield Emit(_entry(entry))
+        for_page["cursor"] = page.get("next_cursor")
+        if not for_page["cursor"]:
+            return
+
+
+def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
+    """The entries that exist, by key. Blocks of 100 keys are read concurrently."""
+    found: dict[str, Entry] = {}
+    left = list(dict.fromkeys(keys))
+    while left:
+        responses: list[Response] = yield [_reading(namespace, block) for block in _blocks(left)]
+        left = []
+        for response in responses:
+            data: Any = response.json()
+            found.update((entry["key"], _entry(entry)) for entry in data["entries"])
+            left += data["unread"]
+    return found
+
+
+def _reading(namespace: Place, keys: list[str]) -> Request:
+    return namespace.read("/get", method="POST", body={"keys": keys})
+
+
+def put_many(
+    namespace: Place, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
+) -> Flow[list[PutOutcome]]:
+    """Puts entries, each whole or not at all, and returns the outcome of each in their order."""
+    outcomes: list[PutOutcome] = []
+    for number, block in enumerate(_blocks([_put(entry) for entry in entries])):
+        key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
+        request = namespace.write("POST", "/put", encode({"entries": block}), idempotency_key=key)
+        outcomes += [PutOutcome.of(outcome) for outcome in (yield from received(request))["entries"]]
+    return outcomes
+
+
+def _put(entry: EntryPut) -> dict[str, Any]:
+    data: dict[str, Any] = {"key": entry.key}
+    if isinstance(entry.body, str):
+        data["body"] = entry.body
+    else:
+        data["base64"] = base64.b64encode(entry.body).decode()
+    if entry.content_type is not None:
+        data["content_type"] = entry.content_type
+    if entry.ttl_seconds is not None:
+        data["ttl_seconds"] = entry.ttl_seconds
+    if entry.if_absent:
+        data["if_absent"] = True
+    return data
+
+
+def configure(
+    namespace: Place,
+    *,
+    default_ttl_seconds: int | None = None,
+    idle_ttl_seconds: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[NamespaceInfo]:
+    """Sets the default TTL of entries and the idle time of the namespace. None unsets."""
+    body = {"default_ttl_seconds": default_ttl_seconds, "idle_ttl_seconds": idle_ttl_seconds}
+    request = namespace.write("PUT", "", encode(body), idempotency_key=idempotency_key)
+    return NamespaceInfo.of((yield from received(request)))
+
+
+def drop(namespace: Place, *, idempotency_key: str | None = None) -> Flow[int]:
+    """Deletes the namespace, and returns the number of its entries."""
+    request = namespace.write("DELETE", idempotency_key=idempotency_key)
+    return int((yield from received(request))["deleted"])
+
+
+def namespaces(place: Place) -> Items[NamespaceInfo]:
+    """The namespaces."""
+    query: dict[str, QueryValue] = {"limit": 1_000}
+    while True:
+        page = yield from received(place.read("/v1/kv", query))
+        for namespace in page["namespaces"]:
+            yield Emit(NamespaceInfo.of(namespace))
+        query["cursor"] = page.get("next_cursor")
+        if not query["cursor"]:
+            return
+
+
+def _entry(data: Mapping[str, Any]) -> Entry:
+    body = data["body"].encode() if "body" in data else base64.b64decode(data["base64"])
+    expires_at = data.get("expires_at")
+    return Entry(
+        key=data["key"],
+        body=body,
+        content_type=data["content_type"],
+        etag=data.get("etag"),
+        expires_at=time_of(expires_at) if expires_at else None,
+    )
+
+
+def _blocks(items: list[Any]) -> Iterator[list[Any]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]

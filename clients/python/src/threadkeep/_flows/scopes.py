@@ -1,0 +1,196 @@
+"""Scopes: keys, tasks and tools for models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .._flow import Flow
+from .._http.message import Request
+from .._json import encode
+from .._place import Place, segment
+from ..models import Receipt, ScopeInfo, Task, ToolResult
+from .receipts import received, written
+
+
+class ScopePlace(Place):
+    """A scope. Its name is in the bodies of requests."""
+
+    def __init__(self, place: Place, scope: str) -> None:
+        super().__init__("/v1", place.headers, repr(scope))
+        self.scope = scope
+
+    def ask(self, suffix: str, **members: Any) -> Request:
+        """A request that changes nothing."""
+        return self.read(suffix, method="POST", body={"scope": self.scope, **_given(members)})
+
+    def change(self, suffix: str, idempotency_key: str | None, method: str = "POST", **members: Any) -> Request:
+        """A write."""
+        body = {"scope": self.scope, **_given(members)}
+        return self.write(method, suffix, encode(body), idempotency_key=idempotency_key)
+
+
+def _given(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def get(scope: ScopePlace, key: str) -> Flow[str | None]:
+    """The text at a key, or None."""
+    value: str | None = (yield from received(scope.ask("/scopes/kv/get", key=key)))["value"]
+    return value
+
+
+def get_many(scope: ScopePlace, keys: Iterable[str]) -> Flow[dict[str, str | None]]:
+    """The texts at several keys, or None."""
+    values: dict[str, str | None] = (yield from received(scope.ask("/scopes/kv/get", keys=list(keys))))["values"]
+    return values
+
+
+def set(
+    scope: ScopePlace,
+    key: str,
+    text: str,
+    *,
+    ttl_seconds: int | None = None,
+    if_absent: bool = False,
+    if_match: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Sets a key to a text. With `if_absent`, a key that exists keeps its text."""
+    request = scope.change(
+        "/scopes/kv/set",
+        idempotency_key,
+        key=key,
+        value=text,
+        ttl_seconds=ttl_seconds,
+        if_absent=if_absent or None,
+        if_version=if_match,
+    )
+    return (yield from written(request))
+
+
+def set_many(
+    scope: ScopePlace,
+    texts: Mapping[str, str],
+    *,
+    ttl_seconds: int | None = None,
+    if_match: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Sets several keys in one step."""
+    entries = [_given({"key": key, "value": text, "ttl_seconds": ttl_seconds}) for key, text in texts.items()]
+    request = scope.change("/scopes/kv/set", idempotency_key, entries=entries, if_version=if_match)
+    return (yield from written(request))
+
+
+def increment(
+    scope: ScopePlace,
+    key: str,
+    by: int = 1,
+    *,
+    if_match: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[int]:
+    """Adds to the integer at a key, and returns the sum."""
+    request = scope.change("/scopes/kv/increment", idempotency_key, key=key, by=by, if_version=if_match)
+    return int((yield from received(request))["value"])
+
+
+def delete(
+    scope: ScopePlace, key: str, *, if_match: int | None = None, idempotency_key: str | None = None
+) -> Flow[bool]:
+    """Deletes a key, and returns whether it existed."""
+    request = scope.change("/scopes/kv/delete", idempotency_key, key=key, if_version=if_match)
+    return bool((yield from received(request))["deleted"])
+
+
+def keys(scope: ScopePlace, prefix: str = "") -> Flow[list[str]]:
+    """The keys with a prefix, sorted."""
+    found: list[str] = (yield from received(scope.ask("/scopes/kv/list", prefix=prefix or None)))["keys"]
+    return found
+
+
+def describe(scope: ScopePlace) -> Flow[ScopeInfo]:
+    """The scope without its contents."""
+    return ScopeInfo.of((yield from received(scope.ask("/scopes/describe"))))
+
+
+def clear(
+    scope: ScopePlace,
+    *,
+    keep_unfinished: bool = False,
+    if_match: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Deletes all keys and tasks."""
+    request = scope.change(
+        "/scopes/clear", idempotency_key, keep_unfinished=keep_unfinished or None, if_version=if_match
+    )
+    return (yield from written(request))
+
+
+def end(scope: ScopePlace, *, if_match: int | None = None, idempotency_key: str | None = None) -> Flow[bool]:
+    """Ends the scope, and returns whether it existed."""
+    request = scope.change("/scopes", idempotency_key, "DELETE", if_version=if_match)
+    return bool((yield from received(request))["ended"])
+
+
+def call(
+    scope: ScopePlace,
+    tool: str,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    idempotency_key: str | None = None,
+) -> Flow[ToolResult]:
+    """Calls a tool as a model would. A model's mistake is the `error` of the result."""
+    request = scope.change(f"/tools/{segment(tool)}", idempotency_key, arguments=dict(arguments or {}))
+    return ToolResult.of((yield from received(request)))
+
+
+def tasks(scope: ScopePlace) -> Flow[list[Task]]:
+    """The tasks."""
+    return [Task.of(task) for task in (yield from received(scope.ask("/scopes/tasks/get")))["tasks"]]
+
+
+def set_tasks(
+    scope: ScopePlace,
+    tasks: Iterable[Task],
+    *,
+    keep_unfinished: bool = False,
+    if_match: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Replaces the whole list. With `keep_unfinished`, no unfinished task may be missing."""
+    request = scope.change(
+        "/scopes/tasks/set",
+        idempotency_key,
+        tasks=[_given(vars(task)) for task in tasks],
+        keep_unfinished=keep_unfinished or None,
+        if_version=if_match,
+    )
+    return (yield from written(request))
+
+
+def update_task(
+    scope: ScopePlace,
+    *,
+    id: str | None = None,
+    index: int | None = None,
+    status: str | None = None,
+    content: str | None = None,
+    active_form: str | None = None,
+    if_match: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Changes one task, named by its ID or its index."""
+    request = scope.change(
+        "/scopes/tasks/update",
+        idempotency_key,
+        id=id,
+        index=index,
+        status=status,
+        content=content,
+        active_form=active_form,
+        if_version=if_match,
+    )
+    return (yield from written(request))

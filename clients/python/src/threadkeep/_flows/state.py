@@ -1,0 +1,245 @@
+"""The state of a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import operations as ops
+from .._flow import Flow
+from .._http.message import Response
+from .._json import encode
+from .._place import DOT_SEGMENTS, ThreadPlace, segment
+from ..errors import NotFound
+from ..models import Receipt
+from ..operations import Operation
+from .receipts import receipt_of, received, written
+
+Tag = str | int | None
+MERGE_PATCH = "application/merge-patch+json"
+
+
+def state(thread: ThreadPlace, *keys: str) -> Flow[dict[str, Any]]:
+    """The state, or only these keys of it."""
+    found: dict[str, Any] = yield from received(thread.read("/state", {"key": keys} if keys else None))
+    return found
+
+
+def get(thread: ThreadPlace, key: str, default: Any = None) -> Flow[Any]:
+    """The value of a key."""
+    if key in DOT_SEGMENTS:
+        return (yield from state(thread, key)).get(key, default)
+    try:
+        return (yield from received(thread.read(f"/state/{segment(key)}")))
+    except NotFound as error:
+        if error.code != "key_not_found":
+            raise
+        return default
+
+
+def tail(thread: ThreadPlace, key: str, n: int) -> Flow[list[Any]]:
+    """The newest elements of an array, oldest first. An absent array is empty."""
+    if key in DOT_SEGMENTS:
+        found: list[Any] = yield from get(thread, key, [])
+        return found[-n:] if n else []
+    return (yield from _part(thread, key, {"tail": n}))
+
+
+def slice(thread: ThreadPlace, key: str, *, offset: int = 0, limit: int | None = None) -> Flow[list[Any]]:
+    """The elements of an array from an offset on. An absent array is empty."""
+    if key in DOT_SEGMENTS:
+        found: list[Any] = yield from get(thread, key, [])
+        return found[offset : None if limit is None else offset + limit]
+    return (yield from _part(thread, key, {"offset": offset, "limit": limit}))
+
+
+def _part(thread: ThreadPlace, key: str, query: Mapping[str, int | None]) -> Flow[list[Any]]:
+    try:
+        part: list[Any] = yield from received(thread.read(f"/state/{segment(key)}", query))
+    except NotFound as error:
+        if error.code != "key_not_found":
+            raise
+        return []
+    return part
+
+
+def keys(thread: ThreadPlace) -> Flow[list[str]]:
+    """The keys of the state, sorted."""
+    found: list[str] = yield from received(thread.read("/keys"))
+    return found
+
+
+def set(
+    thread: ThreadPlace, key: str, value: Any, *, if_match: Tag = None, idempotency_key: str | None = None
+) -> Flow[Receipt]:
+    """Sets a key to any JSON value."""
+    if key in DOT_SEGMENTS:
+        return (yield from merge(thread, [ops.set(key, value)], if_match=if_match, idempotency_key=idempotency_key))
+    return (
+        yield from written(
+            thread.write(
+                "PUT",
+                f"/state/{segment(key)}",
+                encode(value),
+                query=thread.ttl,
+                if_match=if_match,
+                idempotency_key=idempotency_key,
+            )
+        )
+    )
+
+
+def push(
+    thread: ThreadPlace,
+    key: str,
+    value: Any,
+    max_records: int | None = None,
+    *,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Appends a value to an array, and keeps the newest `max_records`. The receipt has its `length`."""
+    if key in DOT_SEGMENTS:
+        operation = ops.push(key, value, max_records)
+        return (yield from _only(thread, operation, if_match, idempotency_key))
+    query = thread.ttl if max_records is None else {**thread.ttl, "max_records": max_records}
+    return (
+        yield from written(
+            thread.write(
+                "POST",
+                f"/state/{segment(key)}/push",
+                encode(value),
+                query=query,
+                if_match=if_match,
+                idempotency_key=idempotency_key,
+            )
+        )
+    )
+
+
+def increment(
+    thread: ThreadPlace, key: str, by: int = 1, *, if_match: Tag = None, idempotency_key: str | None = None
+) -> Flow[int]:
+    """Adds to an integer, exactly, and returns the sum. An absent key counts as 0."""
+    if key in DOT_SEGMENTS:
+        receipt = yield from _only(thread, ops.increment(key, by), if_match, idempotency_key)
+    else:
+        receipt = yield from written(
+            thread.write(
+                "POST",
+                f"/state/{segment(key)}/increment",
+                encode({"by": by}),
+                query=thread.ttl,
+                if_match=if_match,
+                idempotency_key=idempotency_key,
+            )
+        )
+    assert receipt.value is not None
+    return receipt.value
+
+
+def delete(thread: ThreadPlace, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
+    """Deletes a key, and returns whether it existed."""
+    if key in DOT_SEGMENTS:
+        receipt = yield from _only(thread, ops.delete(key), if_match, idempotency_key)
+    else:
+        receipt = yield from written(
+            thread.write(
+                "DELETE",
+                f"/state/{segment(key)}",
+                query=thread.ttl,
+                if_match=if_match,
+                idempotency_key=idempotency_key,
+            )
+        )
+    return bool(receipt.deleted)
+
+
+def merge(
+    thread: ThreadPlace,
+    operations: Iterable[Operation],
+    *,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Applies 1 to 1,000 operations in order, all or none. The receipt has their `results`."""
+    return (
+        yield from written(
+            thread.write(
+                "PATCH",
+                "/state",
+                encode({"operations": list(operations)}),
+                query=thread.ttl,
+                if_match=if_match,
+                idempotency_key=idempotency_key,
+            )
+        )
+    )
+
+
+def patch(
+    thread: ThreadPlace,
+    patch: Mapping[str, Any],
+    *,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Applies a JSON merge patch (RFC 7396): a value sets, None deletes, nested objects merge."""
+    return (
+        yield from written(
+            thread.write(
+                "PATCH",
+                "/state",
+                encode(patch),
+                query=thread.ttl,
+                content_type=MERGE_PATCH,
+                if_match=if_match,
+                idempotency_key=idempotency_key,
+            )
+        )
+    )
+
+
+def replace(
+    thread: ThreadPlace,
+    state: Mapping[str, Any],
+    *,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[Receipt]:
+    """Replaces the whole state."""
+    return (
+        yield from written(
+            thread.write(
+                "PUT",
+                "/state",
+                encode(state),
+                query=thread.ttl,
+                if_match=if_match,
+                idempotency_key=idempotency_key,
+            )
+        )
+    )
+
+
+def clear(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[Receipt]:
+    """Clears the state."""
+    return (
+        yield from written(
+            thread.write("DELETE", "/state", query=thread.ttl, if_match=if_match, idempotency_key=idempotency_key)
+        )
+    )
+
+
+def _only(thread: ThreadPlace, operation: Operation, if_match: Tag, idempotency_key: str | None) -> Flow[Receipt]:
+    """Performs one operation by a merge, with the receipt of the call that a URL cannot carry."""
+    response: Response = yield thread.write(
+        "PATCH",
+        "/state",
+        encode({"operations": [operation]}),
+        query=thread.ttl,
+        if_match=if_match,
+        idempotency_key=idempotency_key,
+    )
+    data: Any = response.json()
+    return receipt_of(response, {**data, **data["results"][0]})

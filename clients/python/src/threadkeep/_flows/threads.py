@@ -1,0 +1,164 @@
+"""Threads as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._flow import Emit, Flow, Items
+from .._http.message import Response
+from .._json import encode
+from .._place import Place, QueryValue, ThreadPlace, segment
+from ..models import ThreadInfo
+from .receipts import done, received
+from .state import Tag
+
+
+def create(
+    place: Place,
+    *,
+    id: str | None = None,
+    owner: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    ttl_seconds: int | None = None,
+    state: Mapping[str, Any] | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[ThreadPlace]:
+    """Creates a thread. Raises `Conflict` if the ID is taken."""
+    wanted = {"id": id, "owner": owner, "metadata": metadata, "ttl_seconds": ttl_seconds, "state": state}
+    body = encode({name: value for name, value in wanted.items() if value is not None})
+    response: Response = yield place.write("POST", "/v1/threads", body, idempotency_key=idempotency_key)
+    info = _info(response)
+    if "authorization" in place.headers:
+        return by_id(place, info.id, info.signed_id)
+    assert info.signed_id
+    return by_signature(place, info.signed_id)
+
+
+def by_id(place: Place, id: str, signed_id: str | None = None, ttl_seconds: int | None = None) -> ThreadPlace:
+    """The place of a thread that the API key opens."""
+    return ThreadPlace(f"/v1/threads/{segment(id)}", place.headers, id, signed_id, ttl_seconds)
+
+
+def by_signature(place: Place, signed_id: str, ttl_seconds: int | None = None) -> ThreadPlace:
+    """The place of a thread that its signature opens, without the API key."""
+    headers = {name: value for name, value in place.headers.items() if name != "authorization"}
+    id = signed_id.partition(";")[0]
+    if not (signed_id.isascii() and signed_id.isprintable()):
+        raise ValueError("The signed ID must be visible ASCII.")
+    headers["x-thread-id"] = signed_id
+    return ThreadPlace("/v1/threads/current", headers, id, signed_id, ttl_seconds)
+
+
+def moved(thread: ThreadPlace, info: ThreadInfo) -> ThreadPlace:
+    """The place of a new thread, opened in the same way."""
+    if "authorization" in thread.headers:
+        return by_id(Place("", _without_turn(thread)), info.id, info.signed_id)
+    assert info.signed_id
+    return by_signature(Place("", _without_turn(thread)), info.signed_id)
+
+
+def _without_turn(thread: ThreadPlace) -> dict[str, str]:
+    return {name: value for name, value in thread.headers.items() if name != "x-turn-token"}
+
+
+def listed(
+    place: Place,
+    owner: str | None = None,
+    *,
+    order: str | None = None,
+    metadata: Mapping[str, str | int | bool] | None = None,
+) -> Items[ThreadInfo]:
+    """Threads of an owner, those with the last write first; or all threads, in the order of their IDs."""
+    query: dict[str, QueryValue] = {"owner": owner, "order": order, "limit": 100}
+    for name, value in (metadata or {}).items():
+        query[f"metadata.{name}"] = value
+    while True:
+        page = yield from received(place.read("/v1/threads", query))
+        for thread in page["threads"]:
+            yield Emit(ThreadInfo.of(thread))
+        query["cursor"] = page.get("next_cursor")
+        if not query["cursor"]:
+            return
+
+
+def info(thread: ThreadPlace) -> Flow[ThreadInfo]:
+    """The thread without its state."""
+    return _info((yield thread.read()))
+
+
+def update(
+    thread: ThreadPlace,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    ttl_seconds: int | None = None,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[ThreadInfo]:
+    """Merges metadata, and sets the TTL."""
+    changes = {"metadata": metadata, "ttl_seconds": ttl_seconds}
+    body = {name: value for name, value in changes.items() if value is not None}
+    return (yield from _change(thread, body, if_match, idempotency_key))
+
+
+def assign(
+    thread: ThreadPlace, owner: str | None, *, if_match: Tag = None, idempotency_key: str | None = None
+) -> Flow[ThreadInfo]:
+    """Gives the thread to an owner, or takes it from its owner with None."""
+    return (yield from _change(thread, {"owner": owner}, if_match, idempotency_key))
+
+
+def _change(
+    thread: ThreadPlace, changes: dict[str, Any], if_match: Tag, idempotency_key: str | None
+) -> Flow[ThreadInfo]:
+    response: Response = yield thread.write(
+        "PATCH",
+        "",
+        encode(changes),
+        query=thread.ttl,
+        if_match=if_match,
+        idempotency_key=idempotency_key,
+    )
+    return _info(response)
+
+
+def destroy(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[None]:
+    """Destroys the thread. For a minute, writes to its ID raise `Destroyed`."""
+    yield from done(thread.write("DELETE", if_match=if_match, idempotency_key=idempotency_key))
+
+
+def fork(
+    thread: ThreadPlace,
+    *,
+    id: str | None = None,
+    owner: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    from_checkpoint: int | None = None,
+    include: Sequence[str] | None = None,
+    if_match: Tag = None,
+    idempotency_key: str | None = None,
+) -> Flow[ThreadPlace]:
+    """Creates a thread with a copy of this one. `include` names parts: state, scope, history."""
+    wanted = {
+        "id": id,
+        "owner": owner,
+        "metadata": metadata,
+        "from_checkpoint": from_checkpoint,
+        "include": include,
+    }
+    body = encode({name: value for name, value in wanted.items() if value is not None})
+    response: Response = yield thread.write(
+        "POST", "/fork", body, query=thread.ttl, if_match=if_match, idempotency_key=idempotency_key
+    )
+    return moved(thread, _info(response))
+
+
+def rotate(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[ThreadPlace]:
+    """Moves the thread to a new ID, and returns it there. The old ID is destroyed."""
+    response: Response = yield thread.write("POST", "/rotate", if_match=if_match, idempotency_key=idempotency_key)
+    return moved(thread, _info(response))
+
+
+def _info(response: Response) -> ThreadInfo:
+    data: Any = response.json()
+    return ThreadInfo.of(data, etag=response.headers.get("etag"))

@@ -1,0 +1,42 @@
+"""Tools for models, of no one scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._flow import Flow
+from .._json import encode
+from .._place import Place
+from ..models import McpUrl, ToolMessages
+from .receipts import received
+
+
+def listed(place: Place, format: str | None = None) -> Flow[list[dict[str, Any]]]:
+    """The definitions of the tools, in the format of openai, anthropic, mcp or modelrelay."""
+    tools: list[dict[str, Any]] = (yield from received(place.read("/v1/tools", {"format": format})))["tools"]
+    return tools
+
+
+def run(
+    place: Place,
+    scope: str,
+    *,
+    tool_calls: Sequence[Mapping[str, Any]] | None = None,
+    content: Sequence[Mapping[str, Any]] | None = None,
+    ignore_unknown: bool = False,
+    idempotency_key: str | None = None,
+) -> Flow[ToolMessages]:
+    """Runs all tools that a model's message calls: its `tool_calls` (OpenAI) or its `content` (Anthropic)."""
+    given = {"scope": scope, "tool_calls": tool_calls, "content": content, "ignore_unknown": ignore_unknown or None}
+    body = encode({name: value for name, value in given.items() if value is not None})
+    request = place.write("POST", "/v1/tool-calls", body, idempotency_key=idempotency_key)
+    return ToolMessages.of((yield from received(request)))
+
+
+def mcp_url(place: Place, scope: str, *, expires_in_seconds: int | None = None) -> Flow[McpUrl]:
+    """A URL that opens a scope to an MCP client."""
+    body: dict[str, Any] = {"scope": scope}
+    if expires_in_seconds is not None:
+        body["expires_in_seconds"] = expires_in_seconds
+    return McpUrl.of((yield from received(place.read("/v1/mcp-urls", method="POST", body=body))))

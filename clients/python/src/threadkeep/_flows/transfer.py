@@ -1,0 +1,69 @@
+"""Whole threads as JSON documents. They stay texts, because parsing would change numbers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .._flow import Emit, Flow, Items, Open, Read
+from .._http.message import Response
+from .._place import Place, QueryValue, ThreadPlace
+from ..errors import TransportError
+from ..models import ThreadInfo
+from .receipts import received
+
+READ_SECONDS = 60.0
+"""The longest silence within an export."""
+MAX_END_BYTES = 1_000
+"""Of the last line of a page. Documents are longer, or have other members."""
+
+
+def export(thread: ThreadPlace) -> Flow[str]:
+    """Everything in the thread, with values byte for byte as they were sent."""
+    response: Response = yield thread.read("/export")
+    return response.body.decode()
+
+
+def export_all(place: Place, owner: str | None = None, *, cursor: str | None = None) -> Items[str]:
+    """The documents of all threads, or of those of an owner."""
+    query: dict[str, QueryValue] = {"owner": owner, "cursor": cursor}
+    while True:
+        yield Open(place.read("/v1/export", query))
+        end: dict[str, Any] = {}
+        rest = b""
+        while part := (yield Read(READ_SECONDS)):
+            *lines, rest = (rest + part).split(b"\n")
+            for line in filter(None, lines):
+                end = _end_of(line)
+                if not end:
+                    yield Emit(line.decode())
+        if end.get("complete"):
+            return
+        if not end.get("cursor"):
+            raise TransportError("The export ended before its last line.", sent=True)
+        query["cursor"] = end["cursor"]
+
+
+def _end_of(line: bytes) -> dict[str, Any]:
+    if len(line) > MAX_END_BYTES:
+        return {}
+    value: dict[str, Any] = json.loads(line)
+    return value if "format" not in value and ("cursor" in value or "complete" in value) else {}
+
+
+def import_document(
+    place: Place,
+    document: str | bytes,
+    *,
+    if_exists: str | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[ThreadInfo]:
+    """Makes a thread from a document. If it exists: raises `Conflict`, unless `if_exists` is replace or skip."""
+    request = place.write(
+        "POST",
+        "/v1/threads/import",
+        document.encode() if isinstance(document, str) else document,
+        query={"if_exists": if_exists},
+        idempotency_key=idempotency_key,
+    )
+    return ThreadInfo.of((yield from received(request)))

@@ -1,0 +1,74 @@
+"""Webhook endpoints. A write is not repeated when it may have taken effect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._flow import Emit, Flow, Items
+from .._json import encode
+from .._place import Place, QueryValue, segment
+from ..models import FailedDelivery, Webhook
+from .receipts import done, received
+
+KEEP = "keep"
+"""Leaves the secret as it is."""
+
+
+def listed(place: Place) -> Flow[list[Webhook]]:
+    """The endpoints, without their secrets."""
+    found = yield from received(place.read("/v1/webhooks"))
+    return [Webhook.of(webhook) for webhook in found["webhooks"]]
+
+
+def create(place: Place, url: str, events: Sequence[str], *, secret: str | None = None) -> Flow[Webhook]:
+    """Creates an endpoint. The answer has its secret."""
+    body: dict[str, Any] = {"url": url, "events": list(events)}
+    if secret is not None:
+        body["secret"] = secret
+    request = place.write("POST", "/v1/webhooks", encode(body), is_repeatable=False)
+    return Webhook.of((yield from received(request)))
+
+
+def get(place: Place, id: str) -> Flow[Webhook]:
+    """An endpoint, without its secret."""
+    return Webhook.of((yield from received(place.read(f"/v1/webhooks/{segment(id)}"))))
+
+
+def update(
+    place: Place, id: str, *, url: str | None = None, events: Sequence[str] | None = None, secret: str | None = KEEP
+) -> Flow[Webhook]:
+    """Changes an endpoint. With `secret=None`, the answer has a new secret; the old one signs for one more day."""
+    body: dict[str, Any] = {}
+    if url is not None:
+        body["url"] = url
+    if events is not None:
+        body["events"] = list(events)
+    if secret != KEEP:
+        body["secret"] = secret
+    request = place.write("PATCH", f"/v1/webhooks/{segment(id)}", encode(body), is_repeatable=False)
+    return Webhook.of((yield from received(request)))
+
+
+def delete(place: Place, id: str) -> Flow[None]:
+    """Deletes an endpoint."""
+    yield from done(place.write("DELETE", f"/v1/webhooks/{segment(id)}", is_repeatable=False))
+
+
+def failed(place: Place, id: str) -> Items[FailedDelivery]:
+    """The parked events of an endpoint."""
+    query: dict[str, QueryValue] = {"limit": 1_000}
+    while True:
+        page = yield from received(place.read(f"/v1/webhooks/{segment(id)}/failed", query))
+        for delivery in page["failed"]:
+            yield Emit(FailedDelivery.of(delivery))
+        query["cursor"] = page.get("next_cursor")
+        if not query["cursor"]:
+            return
+
+
+def replay(place: Place, id: str, events: Sequence[str] | None = None) -> Flow[int]:
+    """Sends parked events again, some or all, and returns their number."""
+    body = encode({} if events is None else {"events": list(events)})
+    request = place.write("POST", f"/v1/webhooks/{segment(id)}/replay", body, is_repeatable=False)
+    return int((yield from received(request))["replayed"])

@@ -1,0 +1,94 @@
+"""Requests and responses, without the connections that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from .._json import decode
+from ..errors import APIError, TransportError, class_of
+
+
+class Request(NamedTuple):
+    """A request below the base URL."""
+
+    method: str
+    target: str
+    """The path and the query, percent-encoded."""
+    headers: Mapping[str, str]
+    body: bytes | None = None
+    is_repeatable: bool = True
+    """Whether to send it again although it may have taken effect."""
+    extra_seconds: float = 0
+    """The time that the server takes on purpose."""
+
+
+class Response(NamedTuple):
+    """A response with its whole body. The names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    def json(self) -> object:
+        """The body as JSON."""
+        try:
+            return decode(self.body)
+        except ValueError:
+            # the cause would show a part of the body
+            raise TransportError("The response is not JSON.", sent=True) from None
+
+    def error(self) -> APIError:
+        """The error that a response other than 2xx reports."""
+        try:
+            problem = decode(self.body)
+        except ValueError:
+            problem = None
+        seconds = self.headers.get("retry-after", "")
+        return class_of(self.status)(
+            self.status,
+            problem if isinstance(problem, dict) else {},
+            float(seconds) if seconds.isascii() and seconds.isdigit() else None,
+        )
+
+
+class Origin(NamedTuple):
+    """Where the server is."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @classmethod
+    def of(cls, url: str) -> Origin:
+        """The origin in a base URL, whose path precedes all targets."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("base_url must begin with http:// or https:// and name a host.")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError("base_url must have no user, no query and no fragment.")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"))
+
+    @property
+    def authority(self) -> str:
+        """The host, and the port unless it is the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == {"http": 80, "https": 443}[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+def serialize(origin: Origin, request: Request) -> bytes:
+    """The bytes of a request."""
+    lines = [f"{request.method} {origin.path}{request.target} HTTP/1.1", f"host: {origin.authority}"]
+    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    if request.body is None:
+        if request.method not in ("GET", "HEAD"):
+            lines.append("content-length: 0")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
+    lines.append(f"content-length: {len(request.body)}\r\n\r\n")
+    return "\r\n".join(lines).encode("ascii") + request.body

@@ -1,0 +1,161 @@
+"""Sends requests over blocking sockets. Threads may share a sender."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import ssl
+import time
+from collections import deque
+
+from ..errors import Timeout, TransportError
+from .limits import CONNECT_SECONDS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, RECEIVE_BYTES
+from .message import Origin, Request, Response, serialize
+from .parser import ResponseParser
+
+
+class SocketSender:
+    """A pool of connections to one origin."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self._tls = ssl.create_default_context() if origin.scheme == "https" else None
+        self._idle: deque[_Connection] = deque(maxlen=MAX_IDLE_CONNECTIONS)
+        self._pid = os.getpid()
+
+    def send(self, request: Request, seconds: float) -> Response:
+        """Returns the response, whatever its status."""
+        deadline = time.monotonic() + seconds
+        connection = self._take() or _Connection(self._origin, self._tls, deadline)
+        try:
+            parser = connection.exchange(serialize(self._origin, request), request.method, deadline)
+        except BaseException:
+            connection.close()
+            raise
+        if parser.can_reuse:
+            self._give_back(connection)
+        else:
+            connection.close()
+        return Response(parser.status, parser.headers, parser.take())
+
+    def open(self, request: Request, seconds: float) -> SocketStream:
+        """Returns the response when its head has arrived. The stream has a connection of its own."""
+        deadline = time.monotonic() + seconds
+        connection = _Connection(self._origin, self._tls, deadline)
+        try:
+            connection.begin(serialize(self._origin, request), request.method, deadline)
+        except BaseException:
+            connection.close()
+            raise
+        return SocketStream(connection)
+
+    def close(self) -> None:
+        """Closes the idle connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self) -> _Connection | None:
+        if self._pid != os.getpid():  # the connections belong to the parent of this process
+            self._idle.clear()
+            self._pid = os.getpid()
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return None
+            if connection.is_usable():
+                return connection
+            connection.close()
+
+    def _give_back(self, connection: _Connection) -> None:
+        connection.idle_since = time.monotonic()
+        self._idle.append(connection)
+
+
+class SocketStream:
+    """A response whose body is still arriving."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+        self.status = connection.parser.status
+        self.headers = connection.parser.headers
+
+    def read(self, seconds: float) -> bytes:
+        """The next part of the body, or nothing at its end."""
+        return self._connection.read(time.monotonic() + seconds)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._connection.close()
+
+
+class _Connection:
+    idle_since = 0.0
+    parser: ResponseParser
+
+    def __init__(self, origin: Origin, tls: ssl.SSLContext | None, deadline: float) -> None:
+        seconds = max(0.001, min(CONNECT_SECONDS, deadline - time.monotonic()))
+        try:
+            self._socket = socket.create_connection((origin.host, origin.port), seconds)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if tls:  # which closes the socket if it fails
+                self._socket = tls.wrap_socket(self._socket, server_hostname=origin.host)
+        except TimeoutError:
+            raise Timeout(f"Cannot connect to {origin} in time.", sent=False) from None
+        except OSError as error:
+            raise TransportError(f"Cannot connect to {origin}: {error.strerror or error}.", sent=False) from None
+
+    def exchange(self, data: bytes, method: str, deadline: float) -> ResponseParser:
+        self.begin(data, method, deadline)
+        while not self.parser.is_complete:
+            self._receive(deadline)
+        return self.parser
+
+    def begin(self, data: bytes, method: str, deadline: float) -> None:
+        self.parser = ResponseParser(method)
+        try:
+            self._set_timeout(deadline)
+            self._socket.sendall(data)
+        except TimeoutError:
+            raise Timeout("The request could not be sent in time.", sent=True) from None
+        except OSError:
+            pass  # the server may have answered before it closed the connection
+        while not self.parser.has_head:
+            self._receive(deadline)
+
+    def read(self, deadline: float) -> bytes:
+        while not self.parser.body_bytes and not self.parser.is_complete:
+            self._receive(deadline)
+        return self.parser.take()
+
+    def is_usable(self) -> bool:
+        """Whether the connection is fresh, and the server has neither closed it nor sent what nobody asked for."""
+        return time.monotonic() - self.idle_since < MAX_IDLE_SECONDS and not _is_readable(self._socket)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _receive(self, deadline: float) -> None:
+        try:
+            self._set_timeout(deadline)
+            data = self._socket.recv(RECEIVE_BYTES)
+        except TimeoutError:
+            raise Timeout("No response arrived in time.", sent=True) from None
+        except OSError:
+            raise TransportError("The connection was cut.", sent=True) from None
+        if data:
+            self.parser.feed(data)
+        else:
+            self.parser.end()
+
+    def _set_timeout(self, deadline: float) -> None:
+        self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+
+
+def _is_readable(connection: socket.socket) -> bool:
+    if hasattr(select, "poll"):  # which takes any descriptor
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        return bool(poll.poll(0))
+    return bool(select.select([connection], [], [], 0)[0])

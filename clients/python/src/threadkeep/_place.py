@@ -1,0 +1,132 @@
+"""Places on the server, and the requests that are made there."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from ._http.message import Request
+from ._json import encode
+
+QueryValue = str | int | bool | Sequence[str] | None
+JSON = "application/json"
+DOT_SEGMENTS = (".", "..")
+"""Names that a URL cannot carry, since URL libraries resolve them."""
+
+
+class Place:
+    """A path with the headers that open it."""
+
+    def __init__(self, path: str, headers: Mapping[str, str], name: str = "") -> None:
+        self.path = path
+        self.headers = headers
+        self.name = name
+        """How it is shown; without secrets."""
+
+    def read(
+        self,
+        suffix: str = "",
+        query: Mapping[str, QueryValue] | None = None,
+        *,
+        method: str = "GET",
+        body: Any = None,
+        headers: Mapping[str, str | None] | None = None,
+        extra_seconds: float = 0,
+    ) -> Request:
+        """A request that is as safe to repeat as a read."""
+        sent = dict(self.headers)
+        add_headers(sent, headers or {})
+        data = None
+        if body is not None:
+            sent["content-type"] = JSON
+            data = encode(body)
+        return Request(method, target(self.path + suffix, query), sent, data, True, extra_seconds)
+
+    def write(
+        self,
+        method: str,
+        suffix: str = "",
+        body: bytes | None = None,
+        *,
+        query: Mapping[str, QueryValue] | None = None,
+        headers: Mapping[str, str | None] | None = None,
+        content_type: str = JSON,
+        if_match: str | int | None = None,
+        idempotency_key: str | None = None,
+        is_repeatable: bool = True,
+        extra_seconds: float = 0,
+    ) -> Request:
+        """A request that carries an idempotency key."""
+        sent = dict(self.headers)
+        sent["idempotency-key"] = idempotency_key or new_key()
+        if body is not None:
+            sent["content-type"] = content_type
+        if if_match is not None:
+            sent["if-match"] = f'"{if_match}"' if isinstance(if_match, int) else if_match
+        if headers or if_match is not None or idempotency_key is not None or content_type != JSON:
+            add_headers(sent, {**sent, **(headers or {})})
+        return Request(method, target(self.path + suffix, query), sent, body, is_repeatable, extra_seconds)
+
+
+class ThreadPlace(Place):
+    """A thread."""
+
+    def __init__(
+        self,
+        path: str,
+        headers: Mapping[str, str],
+        id: str,
+        signed_id: str | None = None,
+        ttl_seconds: int | None = None,
+    ) -> None:
+        super().__init__(path, headers, repr(id))
+        self.id = id
+        self.signed_id = signed_id
+        self.ttl = {} if ttl_seconds is None else {"ttl_seconds": ttl_seconds}
+
+    def with_turn(self, token: str) -> ThreadPlace:
+        """The thread, with writes that belong to a turn."""
+        headers = dict(self.headers)
+        add_headers(headers, {"x-turn-token": token})
+        place = ThreadPlace(self.path, headers, self.id, self.signed_id)
+        place.ttl = self.ttl
+        return place
+
+
+def new_key() -> str:
+    """A key that nobody else uses."""
+    return secrets.token_hex(16)
+
+
+def segment(name: str) -> str:
+    """A name as a part of a path. Raises `ValueError` for names that URLs cannot carry."""
+    if name in DOT_SEGMENTS:
+        raise ValueError(f"A URL cannot carry the name {name!r}.")
+    return quote(name, safe="")
+
+
+def target(path: str, query: Mapping[str, QueryValue] | None) -> str:
+    """A path with a query. Parameters that are None are left out."""
+    if not query:
+        return path
+    pairs = []
+    for name, value in query.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        for one in (str(value),) if isinstance(value, (str, int)) else value:
+            pairs.append(f"{quote(name, safe='')}={quote(one, safe='')}")
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+def add_headers(sent: dict[str, str], headers: Mapping[str, str | None]) -> None:
+    """Adds headers that have a value. Raises `ValueError` for one that would break the request."""
+    for name, value in headers.items():
+        if value is None:
+            continue
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"The value for {name} must be visible ASCII.")
+        sent[name] = value

@@ -1,0 +1,324 @@
+"""Sends requests, and repeats them where that is safe. The only module that imports httpx.
+
+Requests go over the connections of this package (`_http`), which take a fraction of the time. An httpx client sends
+them if the caller provides one, or if the environment names a proxy for the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import weakref
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+from urllib.request import getproxies, proxy_bypass
+
+from ._http.limits import MAX_CONNECTIONS
+from ._http.loop import LoopSender
+from ._http.message import Origin, Request, Response
+from ._http.sync import SocketSender
+from .errors import ThreadkeepError, Timeout, TransportError
+
+if TYPE_CHECKING:
+    import httpx
+
+SyncClient: TypeAlias = "httpx.Client"
+AsyncClient: TypeAlias = "httpx.AsyncClient"
+
+FIRST_PAUSE_SECONDS = 0.1
+MAX_PAUSE_SECONDS = 5.0
+MAX_RETRY_AFTER_SECONDS = 30.0
+STREAM_SECONDS = 60.0
+"""The longest silence of a stream by httpx, which does not take the time of each read."""
+
+
+class Stream(Protocol):
+    """A response whose body is still arriving."""
+
+    status: int
+    headers: dict[str, str]
+
+    def read(self, seconds: float) -> bytes: ...
+    def close(self) -> None: ...
+
+
+class AsyncStream(Protocol):
+    """The same, awaited."""
+
+    status: int
+    headers: dict[str, str]
+
+    async def read(self, seconds: float) -> bytes: ...
+    async def close(self) -> None: ...
+
+
+class Attempts:
+    """Decides whether a request is sent again, and when."""
+
+    def __init__(self, request: Request, max_retries: int) -> None:
+        self._request = request
+        self._left = max_retries
+        self._ceiling = FIRST_PAUSE_SECONDS
+
+    def pause_after_failure(self, error: TransportError) -> float:
+        """How long to wait before the next attempt. Raises the error if there is none."""
+        if error.sent and not self._request.is_repeatable:
+            raise error
+        return self._next(error)
+
+    def pause_after(self, response: Response) -> float:
+        """The same after a response other than 2xx."""
+        error = response.error()
+        if error.status == 429:
+            least = error.retry_after or 0.0
+            if least > MAX_RETRY_AFTER_SECONDS:
+                raise error
+            return max(least, self._next(error))
+        if error.status not in (502, 503, 504) or not self._request.is_repeatable:
+            raise error
+        return self._next(error)
+
+    def _next(self, error: ThreadkeepError) -> float:
+        if self._left <= 0:
+            raise error
+        self._left -= 1
+        ceiling = min(self._ceiling, MAX_PAUSE_SECONDS)
+        self._ceiling *= 2
+        return random.uniform(ceiling / 2, ceiling)
+
+
+class SyncTransport:
+    """Sends requests, blocking. Threads may share it."""
+
+    def __init__(self, origin: Origin, timeout: float, max_retries: int, client: SyncClient | None) -> None:
+        self.origin = origin
+        self._timeout = timeout
+        self._max_retries = max_retries
+        if client is None and not _has_proxy(origin):
+            self._sender: SocketSender | _SyncHttpx = SocketSender(origin)
+        else:
+            self._sender = _SyncHttpx(origin, client)
+
+    def send(self, request: Request) -> Response:
+        """Returns a response of success, or raises an error."""
+        attempts = None
+        while True:
+            try:
+                response = self._sender.send(request, self._timeout + request.extra_seconds)
+            except TransportError as error:
+                attempts = attempts or Attempts(request, self._max_retries)
+                pause = attempts.pause_after_failure(error)
+            else:
+                if response.status < 400:
+                    return response
+                attempts = attempts or Attempts(request, self._max_retries)
+                pause = attempts.pause_after(response)
+            time.sleep(pause)
+
+    def open(self, request: Request) -> Stream:
+        """Sends a request once, and returns the response with its body still to come."""
+        stream = self._sender.open(request, self._timeout)
+        if stream.status < 400:
+            return stream
+        try:
+            body = b"".join(iter(lambda: stream.read(self._timeout), b""))
+        finally:
+            stream.close()
+        raise Response(stream.status, stream.headers, body).error()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._sender.close()
+
+
+class AsyncTransport:
+    """Sends requests from any event loop. Each has connections of its own, since none outlives its loop."""
+
+    def __init__(self, origin: Origin, timeout: float, max_retries: int, client: AsyncClient | None) -> None:
+        self.origin = origin
+        self._timeout = timeout
+        self._max_retries = max_retries
+        self._client = client
+        self._uses_httpx = client is not None or _has_proxy(origin)
+        self._senders: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopSender | _AsyncHttpx]
+        self._senders = weakref.WeakKeyDictionary()
+
+    async def send(self, request: Request) -> Response:
+        """Returns a response of success, or raises an error."""
+        attempts = None
+        sender = self._sender()
+        while True:
+            try:
+                response = await sender.send(request, self._timeout + request.extra_seconds)
+            except TransportError as error:
+                attempts = attempts or Attempts(request, self._max_retries)
+                pause = attempts.pause_after_failure(error)
+            else:
+                if response.status < 400:
+                    return response
+                attempts = attempts or Attempts(request, self._max_retries)
+                pause = attempts.pause_after(response)
+            await asyncio.sleep(pause)
+
+    async def open(self, request: Request) -> AsyncStream:
+        """Sends a request once, and returns the response with its body still to come."""
+        stream = await self._sender().open(request, self._timeout)
+        if stream.status < 400:
+            return stream
+        body = b""
+        try:
+            while part := await stream.read(self._timeout):
+                body += part
+        finally:
+            await stream.close()
+        raise Response(stream.status, stream.headers, body).error()
+
+    async def close(self) -> None:
+        """Closes the connections of the running loop, and asks the other loops to close theirs."""
+        running = asyncio.get_running_loop()
+        for loop, sender in list(self._senders.items()):
+            if loop is running:
+                await sender.close()
+            elif not loop.is_closed():
+                asyncio.run_coroutine_threadsafe(sender.close(), loop)
+
+    def _sender(self) -> LoopSender | _AsyncHttpx:
+        loop = asyncio.get_running_loop()
+        sender = self._senders.get(loop)
+        if sender is None:
+            for other in [other for other in self._senders if other.is_closed()]:
+                del self._senders[other]  # connections refer to their loop, which would keep both alive
+            sender = _AsyncHttpx(self.origin, self._client) if self._uses_httpx else LoopSender(self.origin)
+            self._senders[loop] = sender
+        return sender
+
+
+def _has_proxy(origin: Origin) -> bool:
+    proxies = getproxies()
+    return bool(proxies.get(origin.scheme) or proxies.get("all")) and not proxy_bypass(origin.host)
+
+
+class _SyncHttpx:
+    """Sends requests by httpx."""
+
+    def __init__(self, origin: Origin, client: SyncClient | None) -> None:
+        import httpx
+
+        self._origin = origin
+        self._is_ours = client is None
+        self._client = client or httpx.Client(limits=httpx.Limits(max_connections=None))
+
+    def send(self, request: Request, seconds: float) -> Response:
+        stream = self.open(request, seconds, seconds)
+        try:
+            body = b"".join(iter(lambda: stream.read(seconds), b""))
+        finally:
+            stream.close()
+        return Response(stream.status, stream.headers, body)
+
+    def open(self, request: Request, seconds: float, read_seconds: float = STREAM_SECONDS) -> _SyncHttpxStream:
+        import httpx
+
+        built = self._client.build_request(
+            request.method,
+            f"{self._origin}{request.target}",
+            content=request.body,
+            headers=dict(request.headers),
+            timeout=httpx.Timeout(seconds, read=read_seconds),
+        )
+        try:
+            return _SyncHttpxStream(self._client.send(built, stream=True))
+        except httpx.HTTPError as error:
+            raise _failure(error) from None
+
+    def close(self) -> None:
+        if self._is_ours:
+            self._client.close()
+
+
+class _SyncHttpxStream:
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._parts = response.iter_bytes()
+        self.status = response.status_code
+        self.headers = dict(response.headers)
+
+    def read(self, seconds: float) -> bytes:
+        import httpx
+
+        try:
+            return next(self._parts, b"")
+        except httpx.HTTPError as error:
+            raise _failure(error) from None
+
+    def close(self) -> None:
+        self._response.close()
+
+
+class _AsyncHttpx:
+    """Sends requests by httpx, awaited."""
+
+    def __init__(self, origin: Origin, client: AsyncClient | None) -> None:
+        import httpx
+
+        self._origin = origin
+        self._is_ours = client is None
+        self._client = client or httpx.AsyncClient(limits=httpx.Limits(max_connections=MAX_CONNECTIONS))
+
+    async def send(self, request: Request, seconds: float) -> Response:
+        stream = await self.open(request, seconds, seconds)
+        body = b""
+        try:
+            while part := await stream.read(seconds):
+                body += part
+        finally:
+            await stream.close()
+        return Response(stream.status, stream.headers, body)
+
+    async def open(self, request: Request, seconds: float, read_seconds: float = STREAM_SECONDS) -> _AsyncHttpxStream:
+        import httpx
+
+        built = self._client.build_request(
+            request.method,
+            f"{self._origin}{request.target}",
+            content=request.body,
+            headers=dict(request.headers),
+            timeout=httpx.Timeout(seconds, read=read_seconds),
+        )
+        try:
+            return _AsyncHttpxStream(await self._client.send(built, stream=True))
+        except httpx.HTTPError as error:
+            raise _failure(error) from None
+
+    async def close(self) -> None:
+        if self._is_ours:
+            await self._client.aclose()
+
+
+class _AsyncHttpxStream:
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._parts = response.aiter_bytes()
+        self.status = response.status_code
+        self.headers = dict(response.headers)
+
+    async def read(self, seconds: float) -> bytes:
+        import httpx
+
+        try:
+            return await anext(self._parts, b"")
+        except httpx.HTTPError as error:
+            raise _failure(error) from None
+
+    async def close(self) -> None:
+        await self._response.aclose()
+
+
+def _failure(error: httpx.HTTPError) -> TransportError:
+    """A failure of httpx as an error of this package."""
+    import httpx
+
+    sent = not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+    if isinstance(error, httpx.TimeoutException):
+        return Timeout("No response arrived in time.", sent=sent)
+    return TransportError(f"The request failed: {type(error).__name__}.", sent=sent)

@@ -1,0 +1,83 @@
+"""The async client."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ._flow import AsyncHandle, AsyncRunner, async_iterating, awaitable
+from ._flows import events as event_flows
+from ._flows import keys
+from ._flows import namespaces as namespace_flows
+from ._flows.scopes import ScopePlace
+from ._place import Place, segment
+from ._settings import Settings
+from ._transport import AsyncClient, AsyncTransport
+from .archives import AsyncArchives
+from .endpoints import AsyncWebhooks
+from .namespace import AsyncNamespace
+from .owners import AsyncOwners
+from .scope import AsyncScope
+from .thread import AsyncThread
+from .threads import AsyncThreads
+from .tools import AsyncTools
+
+
+class AsyncThreadkeep(AsyncHandle[Place]):
+    """A client of one server. Any event loop may use it, and several at once.
+
+    Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `timeout` is the time of one attempt in
+    seconds. An `http_client` of httpx sends the requests instead of the connections of this package; it stays yours to
+    close.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        max_retries: int = 2,
+        http_client: AsyncClient | None = None,
+    ) -> None:
+        self._settings = Settings.of(base_url, api_key)
+        runner = AsyncRunner(AsyncTransport(self._settings.origin, timeout, max_retries, http_client))
+        super().__init__(runner, self._settings.root)
+        self.threads = AsyncThreads(runner, self._place)
+        self.archives = AsyncArchives(runner, self._place)
+        self.owners = AsyncOwners(runner, self._place)
+        self.tools = AsyncTools(runner, self._place)
+        self.webhooks = AsyncWebhooks(runner, self._place)
+
+    events = async_iterating(event_flows.of_all)
+    namespaces = async_iterating(namespace_flows.namespaces)
+    api_key = awaitable(keys.current)
+
+    def thread(
+        self, id: str | None = None, *, signed: str | None = None, ttl_seconds: int | None = None
+    ) -> AsyncThread:
+        """A thread by its ID, or by its signed ID, which works without an API key. Sends nothing.
+
+        `ttl_seconds` is the TTL of the thread if a write by this object creates it.
+        """
+        return AsyncThread(self._runner, self._settings.thread(id, signed, ttl_seconds))
+
+    def kv(self, namespace: str) -> AsyncNamespace:
+        """A namespace of entries."""
+        place = Place(f"/v1/kv/{segment(namespace)}", self._place.headers, repr(namespace))
+        return AsyncNamespace(self._runner, place)
+
+    def scope(self, name: str) -> AsyncScope:
+        """A scope, such as `session:ada` or `thread:thrd_...`."""
+        return AsyncScope(self._runner, ScopePlace(self._place, name))
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._runner.transport.close()
+
+    async def __aenter__(self) -> AsyncThreadkeep:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

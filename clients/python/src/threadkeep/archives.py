@@ -1,0 +1,25 @@
+"""Ended threads."""
+
+from __future__ import annotations
+
+from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
+from ._flows import archives
+from ._place import Place
+
+
+class Archives(Handle[Place]):
+    """Threads that ended within the last days."""
+
+    list = iterating(archives.listed)
+    get = blocking(archives.get)
+    history = iterating(archives.history)
+    restore = blocking(archives.restore)
+
+
+class AsyncArchives(AsyncHandle[Place]):
+    """Threads that ended within the last days."""
+
+    list = async_iterating(archives.listed)
+    get = awaitable(archives.get)
+    history = async_iterating(archives.history)
+    restore = awaitable(archives.restore)

@@ -1,0 +1,90 @@
+"""Batches: operations that are collected, and sent as one merge."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from . import operations as ops
+from ._flow import AsyncRunner, Flow, Runner
+from ._flows import state
+from ._place import ThreadPlace
+from .models import Receipt
+
+
+class Batch:
+    """Collects operations. Nothing is sent before the block ends, and nothing if it ends with an exception."""
+
+    def __init__(self, if_match: str | int | None, idempotency_key: str | None) -> None:
+        self.operations: list[ops.Operation] = []
+        self.receipt: Receipt | None = None
+        """The receipt of the merge. None before the block has ended, and if the batch was empty."""
+        self._if_match = if_match
+        self._idempotency_key = idempotency_key
+
+    def set(self, key: str, value: Any) -> None:
+        """Sets a key."""
+        self.operations.append(ops.set(key, value))
+
+    def delete(self, key: str) -> None:
+        """Deletes a key."""
+        self.operations.append(ops.delete(key))
+
+    def clear(self) -> None:
+        """Clears the state."""
+        self.operations.append(ops.clear())
+
+    def push(self, key: str, value: Any, max_records: int | None = None) -> None:
+        """Appends a value to an array."""
+        self.operations.append(ops.push(key, value, max_records))
+
+    def pop(self, key: str, count: int = 1) -> None:
+        """Removes the newest elements from an array."""
+        self.operations.append(ops.pop(key, count))
+
+    def increment(self, key: str, by: int = 1) -> None:
+        """Adds to an integer."""
+        self.operations.append(ops.increment(key, by))
+
+    def append(self, value: Any, id: str | None = None) -> None:
+        """Appends an item to the thread's history."""
+        self.operations.append(ops.append(value, id))
+
+    def _merge(self, place: ThreadPlace) -> Flow[Receipt]:
+        return state.merge(place, self.operations, if_match=self._if_match, idempotency_key=self._idempotency_key)
+
+
+class BatchContext:
+    """Sends a batch at the end of a `with` block."""
+
+    def __init__(self, runner: Runner, place: ThreadPlace, batch: Batch) -> None:
+        self._runner = runner
+        self._place = place
+        self._batch = batch
+
+    def __enter__(self) -> Batch:
+        return self._batch
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._batch.operations:
+            self._batch.receipt = self._runner.run(self._batch._merge(self._place))
+
+
+class AsyncBatchContext:
+    """Sends a batch at the end of an `async with` block."""
+
+    def __init__(self, runner: AsyncRunner, place: ThreadPlace, batch: Batch) -> None:
+        self._runner = runner
+        self._place = place
+        self._batch = batch
+
+    async def __aenter__(self) -> Batch:
+        return self._batch
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._batch.operations:
+            self._batch.receipt = await self._runner.run(self._batch._merge(self._place))

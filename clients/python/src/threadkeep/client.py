@@ -1,0 +1,81 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ._flow import Handle, Runner, blocking, iterating
+from ._flows import events as event_flows
+from ._flows import keys
+from ._flows import namespaces as namespace_flows
+from ._flows.scopes import ScopePlace
+from ._place import Place, segment
+from ._settings import Settings
+from ._transport import SyncClient, SyncTransport
+from .archives import Archives
+from .endpoints import Webhooks
+from .namespace import Namespace
+from .owners import Owners
+from .scope import Scope
+from .thread import Thread
+from .threads import Threads
+from .tools import Tools
+
+
+class Threadkeep(Handle[Place]):
+    """A client of one server. Threads may share it.
+
+    Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `timeout` is the time of one attempt in
+    seconds. An `http_client` of httpx sends the requests instead of the connections of this package; it stays yours to
+    close.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        max_retries: int = 2,
+        http_client: SyncClient | None = None,
+    ) -> None:
+        self._settings = Settings.of(base_url, api_key)
+        runner = Runner(SyncTransport(self._settings.origin, timeout, max_retries, http_client))
+        super().__init__(runner, self._settings.root)
+        self.threads = Threads(runner, self._place)
+        self.archives = Archives(runner, self._place)
+        self.owners = Owners(runner, self._place)
+        self.tools = Tools(runner, self._place)
+        self.webhooks = Webhooks(runner, self._place)
+
+    events = iterating(event_flows.of_all)
+    namespaces = iterating(namespace_flows.namespaces)
+    api_key = blocking(keys.current)
+
+    def thread(self, id: str | None = None, *, signed: str | None = None, ttl_seconds: int | None = None) -> Thread:
+        """A thread by its ID, or by its signed ID, which works without an API key. Sends nothing.
+
+        `ttl_seconds` is the TTL of the thread if a write by this object creates it.
+        """
+        return Thread(self._runner, self._settings.thread(id, signed, ttl_seconds))
+
+    def kv(self, namespace: str) -> Namespace:
+        """A namespace of entries."""
+        place = Place(f"/v1/kv/{segment(namespace)}", self._place.headers, repr(namespace))
+        return Namespace(self._runner, place)
+
+    def scope(self, name: str) -> Scope:
+        """A scope, such as `session:ada` or `thread:thrd_...`."""
+        return Scope(self._runner, ScopePlace(self._place, name))
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._runner.transport.close()
+
+    def __enter__(self) -> Threadkeep:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,31 @@
+"""Webhook endpoints."""
+
+from __future__ import annotations
+
+from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
+from ._flows import webhooks
+from ._place import Place
+
+
+class Webhooks(Handle[Place]):
+    """The endpoints to which the server posts events."""
+
+    list = blocking(webhooks.listed)
+    create = blocking(webhooks.create)
+    get = blocking(webhooks.get)
+    update = blocking(webhooks.update)
+    delete = blocking(webhooks.delete)
+    failed = iterating(webhooks.failed)
+    replay = blocking(webhooks.replay)
+
+
+class AsyncWebhooks(AsyncHandle[Place]):
+    """The endpoints to which the server posts events."""
+
+    list = awaitable(webhooks.listed)
+    create = awaitable(webhooks.create)
+    get = awaitable(webhooks.get)
+    update = awaitable(webhooks.update)
+    delete = awaitable(webhooks.delete)
+    failed = async_iterating(webhooks.failed)
+    replay = awaitable(webhooks.replay)

@@ -1,0 +1,111 @@
+"""The errors of this package. The HTTP status selects the class; programs match on `code`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ThreadkeepError(Exception):
+    """Any failure of a call."""
+
+
+class TransportError(ThreadkeepError):
+    """There is no response: the connection was refused or cut, or the peer does not speak HTTP.
+
+    If `sent` is true, the server may have performed the request.
+    """
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class Timeout(TransportError):
+    """No response arrived in time."""
+
+
+class APIError(ThreadkeepError):
+    """The server rejected the request."""
+
+    def __init__(self, status: int, problem: dict[str, Any], retry_after: float | None = None) -> None:
+        self.status = status
+        self.problem = problem
+        self.code: str = problem.get("code") or "unknown"
+        self.detail: str = problem.get("detail") or problem.get("title") or "The response has no explanation."
+        self.request_id: str | None = problem.get("request_id")
+        self.retry_after = retry_after
+        super().__init__(f"{status} {self.code}: {self.detail}")
+
+
+class InvalidRequest(APIError):
+    """400"""
+
+
+class Unauthorized(APIError):
+    """401"""
+
+
+class Forbidden(APIError):
+    """403: the API key lacks a right, or the thread has another owner."""
+
+
+class NotFound(APIError):
+    """404"""
+
+
+class Conflict(APIError):
+    """409, such as `turn_taken`, `turn_lost`, `thread_exists` or `not_an_array`."""
+
+
+class Destroyed(APIError):
+    """410"""
+
+
+class VersionMismatch(APIError):
+    """412: a condition does not hold."""
+
+    @property
+    def current_version(self) -> int | None:
+        """The version that the server has."""
+        version = self.problem.get("current_version")
+        return version if isinstance(version, int) else None
+
+
+class TooLarge(APIError):
+    """413"""
+
+
+class IdempotencyKeyReused(APIError):
+    """422: the key, or the ID of an item, was used for something else."""
+
+
+class RateLimited(APIError):
+    """429"""
+
+
+class Unavailable(APIError):
+    """503"""
+
+
+class ServerError(APIError):
+    """Any other status from 500 up."""
+
+
+_BY_STATUS: dict[int, type[APIError]] = {
+    400: InvalidRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Destroyed,
+    412: VersionMismatch,
+    413: TooLarge,
+    422: IdempotencyKeyReused,
+    429: RateLimited,
+    503: Unavailable,
+}
+
+
+def class_of(status: int) -> type[APIError]:
+    """The class for a status."""
+    return _BY_STATUS.get(status, ServerError if status >= 500 else APIError)

@@ -1,0 +1,40 @@
+"""Histories of threads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
+from ._flows import history
+from ._place import ThreadPlace
+from .models import HistoryItem
+
+
+class History(Handle[ThreadPlace]):
+    """A list that grows at its end. Iterating over it reads it page by page."""
+
+    append = blocking(history.append)
+    extend = blocking(history.extend)
+    items = iterating(history.items)
+    latest = blocking(history.latest)
+    take = blocking(history.take)
+    remove = blocking(history.remove)
+    clear = blocking(history.clear)
+
+    def __iter__(self) -> Iterator[HistoryItem]:
+        return self.items()
+
+
+class AsyncHistory(AsyncHandle[ThreadPlace]):
+    """A list that grows at its end. Iterating over it reads it page by page."""
+
+    append = awaitable(history.append)
+    extend = awaitable(history.extend)
+    items = async_iterating(history.items)
+    latest = awaitable(history.latest)
+    take = awaitable(history.take)
+    remove = awaitable(history.remove)
+    clear = awaitable(history.clear)
+
+    def __aiter__(self) -> AsyncIterator[HistoryItem]:
+        return self.items()

@@ -1,0 +1,35 @@
+"""Namespaces of key-value entries, which outlive threads."""
+
+from __future__ import annotations
+
+from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
+from ._flows import namespaces
+from ._place import Place
+
+
+class Namespace(Handle[Place]):
+    """Entries: bytes with a content type, under keys."""
+
+    get = blocking(namespaces.get)
+    put = blocking(namespaces.put)
+    delete = blocking(namespaces.delete)
+    keys = iterating(namespaces.keys)
+    entries = iterating(namespaces.entries)
+    get_many = blocking(namespaces.get_many)
+    put_many = blocking(namespaces.put_many)
+    configure = blocking(namespaces.configure)
+    drop = blocking(namespaces.drop)
+
+
+class AsyncNamespace(AsyncHandle[Place]):
+    """Entries: bytes with a content type, under keys."""
+
+    get = awaitable(namespaces.get)
+    put = awaitable(namespaces.put)
+    delete = awaitable(namespaces.delete)
+    keys = async_iterating(namespaces.keys)
+    entries = async_iterating(namespaces.entries)
+    get_many = awaitable(namespaces.get_many)
+    put_many = awaitable(namespaces.put_many)
+    configure = awaitable(namespaces.configure)
+    drop = awaitable(namespaces.drop)

@@ -1,0 +1,63 @@
+"""Scopes: keys and tasks for models and tools."""
+
+from __future__ import annotations
+
+from ._flow import AsyncHandle, AsyncRunner, Handle, Runner, awaitable, blocking
+from ._flows import scopes
+from ._flows.scopes import ScopePlace
+
+
+class Tasks(Handle[ScopePlace]):
+    """The task list of a scope."""
+
+    get = blocking(scopes.tasks)
+    set = blocking(scopes.set_tasks)
+    update = blocking(scopes.update_task)
+
+
+class Scope(Handle[ScopePlace]):
+    """Texts under keys, and a list of tasks, under one version."""
+
+    def __init__(self, runner: Runner, place: ScopePlace) -> None:
+        super().__init__(runner, place)
+        self.tasks = Tasks(runner, place)
+
+    get = blocking(scopes.get)
+    get_many = blocking(scopes.get_many)
+    set = blocking(scopes.set)
+    set_many = blocking(scopes.set_many)
+    increment = blocking(scopes.increment)
+    delete = blocking(scopes.delete)
+    keys = blocking(scopes.keys)
+    describe = blocking(scopes.describe)
+    clear = blocking(scopes.clear)
+    end = blocking(scopes.end)
+    call = blocking(scopes.call)
+
+
+class AsyncTasks(AsyncHandle[ScopePlace]):
+    """The task list of a scope."""
+
+    get = awaitable(scopes.tasks)
+    set = awaitable(scopes.set_tasks)
+    update = awaitable(scopes.update_task)
+
+
+class AsyncScope(AsyncHandle[ScopePlace]):
+    """Texts under keys, and a list of tasks, under one version."""
+
+    def __init__(self, runner: AsyncRunner, place: ScopePlace) -> None:
+        super().__init__(runner, place)
+        self.tasks = AsyncTasks(runner, place)
+
+    get = awaitable(scopes.get)
+    get_many = awaitable(scopes.get_many)
+    set = awaitable(scopes.set)
+    set_many = awaitable(scopes.set_many)
+    increment = awaitable(scopes.increment)
+    delete = awaitable(scopes.delete)
+    keys = awaitable(scopes.keys)
+    describe = awaitable(scopes.describe)
+    clear = awaitable(scopes.clear)
+    end = awaitable(scopes.end)
+    call = awaitable(scopes.call)

@@ -1,0 +1,140 @@
+"""Threads: conversations with a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ._flow import AsyncHandle, AsyncRunner, Flow, Handle, Runner, async_iterating, awaitable, blocking, iterating
+from ._flows import events as event_flows
+from ._flows import state as state_flows
+from ._flows import threads, transfer, turns
+from ._place import Place, ThreadPlace
+from .batch import AsyncBatchContext, Batch, BatchContext
+from .checkpoints import AsyncCheckpoints, Checkpoints
+from .history import AsyncHistory, History
+from .turn import AsyncTurnContext, TurnContext
+
+P = ParamSpec("P")
+Pl = TypeVar("Pl", bound=Place)
+
+
+def opening(
+    flow: Callable[Concatenate[Pl, P], Flow[ThreadPlace]],
+) -> Callable[Concatenate[Handle[Pl], P], Thread]:
+    """A method that runs a flow, and returns the thread at the place that the flow returns."""
+
+    @wraps(flow)
+    def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> Thread:
+        return Thread(self._runner, self._runner.run(flow(self._place, *args, **kwargs)))
+
+    return call
+
+
+def async_opening(
+    flow: Callable[Concatenate[Pl, P], Flow[ThreadPlace]],
+) -> Callable[Concatenate[AsyncHandle[Pl], P], Coroutine[Any, Any, AsyncThread]]:
+    """The same, awaited."""
+
+    @wraps(flow)
+    async def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> AsyncThread:
+        return AsyncThread(self._runner, await self._runner.run(flow(self._place, *args, **kwargs)))
+
+    return call
+
+
+class Thread(Handle[ThreadPlace]):
+    """A thread. It need not exist: the first write creates it, and reads find it empty before."""
+
+    def __init__(self, runner: Runner, place: ThreadPlace) -> None:
+        super().__init__(runner, place)
+        self.id = place.id
+        self.signed_id = place.signed_id
+        self.history = History(runner, place)
+        self.checkpoints = Checkpoints(runner, place)
+
+    info = blocking(threads.info)
+    update = blocking(threads.update)
+    assign = blocking(threads.assign)
+    destroy = blocking(threads.destroy)
+    fork = opening(threads.fork)
+    rotate = opening(threads.rotate)
+    export = blocking(transfer.export)
+
+    state = blocking(state_flows.state)
+    get = blocking(state_flows.get)
+    tail = blocking(state_flows.tail)
+    slice = blocking(state_flows.slice)
+    keys = blocking(state_flows.keys)
+    set = blocking(state_flows.set)
+    push = blocking(state_flows.push)
+    increment = blocking(state_flows.increment)
+    delete = blocking(state_flows.delete)
+    merge = blocking(state_flows.merge)
+    patch = blocking(state_flows.patch)
+    replace = blocking(state_flows.replace)
+    clear = blocking(state_flows.clear)
+
+    turn_state = blocking(turns.state)
+    events = iterating(event_flows.of_thread)
+
+    def batch(self, *, if_match: str | int | None = None, idempotency_key: str | None = None) -> BatchContext:
+        """Collects operations in a `with` block, and sends them as one merge."""
+        return BatchContext(self._runner, self._place, Batch(if_match, idempotency_key))
+
+    def turn(self, *, ttl_seconds: int = 30, wait_seconds: float = 0, exclusive: bool = False) -> TurnContext:
+        """Takes the turn for a `with` block, and renews it until the block ends.
+
+        Raises `Conflict` with `turn_taken` if nobody gives it back within `wait_seconds`, of 0 to 30. While an
+        exclusive turn is held, writes without its token raise that, too.
+        """
+        return TurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)
+
+
+class AsyncThread(AsyncHandle[ThreadPlace]):
+    """A thread. It need not exist: the first write creates it, and reads find it empty before."""
+
+    def __init__(self, runner: AsyncRunner, place: ThreadPlace) -> None:
+        super().__init__(runner, place)
+        self.id = place.id
+        self.signed_id = place.signed_id
+        self.history = AsyncHistory(runner, place)
+        self.checkpoints = AsyncCheckpoints(runner, place)
+
+    info = awaitable(threads.info)
+    update = awaitable(threads.update)
+    assign = awaitable(threads.assign)
+    destroy = awaitable(threads.destroy)
+    fork = async_opening(threads.fork)
+    rotate = async_opening(threads.rotate)
+    export = awaitable(transfer.export)
+
+    state = awaitable(state_flows.state)
+    get = awaitable(state_flows.get)
+    tail = awaitable(state_flows.tail)
+    slice = awaitable(state_flows.slice)
+    keys = awaitable(state_flows.keys)
+    set = awaitable(state_flows.set)
+    push = awaitable(state_flows.push)
+    increment = awaitable(state_flows.increment)
+    delete = awaitable(state_flows.delete)
+    merge = awaitable(state_flows.merge)
+    patch = awaitable(state_flows.patch)
+    replace = awaitable(state_flows.replace)
+    clear = awaitable(state_flows.clear)
+
+    turn_state = awaitable(turns.state)
+    events = async_iterating(event_flows.of_thread)
+
+    def batch(self, *, if_match: str | int | None = None, idempotency_key: str | None = None) -> AsyncBatchContext:
+        """Collects operations in an `async with` block, and sends them as one merge."""
+        return AsyncBatchContext(self._runner, self._place, Batch(if_match, idempotency_key))
+
+    def turn(self, *, ttl_seconds: int = 30, wait_seconds: float = 0, exclusive: bool = False) -> AsyncTurnContext:
+        """Takes the turn for an `async with` block, and renews it until the block ends.
+
+        Raises `Conflict` with `turn_taken` if nobody gives it back within `wait_seconds`, of 0 to 30. While an
+        exclusive turn is held, writes without its token raise that, too.
+        """
+        return AsyncTurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)

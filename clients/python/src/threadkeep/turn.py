@@ -1,0 +1,155 @@
+"""Turns: leases of a thread that renew themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ._flow import AsyncRunner, Runner
+from ._flows import turns
+from ._place import ThreadPlace
+from .errors import APIError, RateLimited, ThreadkeepError
+
+if TYPE_CHECKING:
+    from .thread import AsyncThread, Thread
+
+
+class _Lease:
+    """When a turn has to be renewed, and whether it is lost."""
+
+    def __init__(self, ttl_seconds: int, taken_at: float) -> None:
+        self.ttl_seconds = ttl_seconds
+        self.until = taken_at + ttl_seconds
+        self.is_lost = False
+
+    @property
+    def pause_seconds(self) -> float:
+        return self.ttl_seconds / 3
+
+    def renewed(self, sent_at: float) -> None:
+        self.until = sent_at + self.ttl_seconds
+
+    def failed(self, error: ThreadkeepError) -> None:
+        """While the server cannot be reached, the turn is still held."""
+        is_refused = isinstance(error, APIError) and error.status < 500 and not isinstance(error, RateLimited)
+        self.is_lost = is_refused or time.monotonic() >= self.until
+
+
+class Turn:
+    """A turn. Write by its `thread`: these writes raise `Conflict` with `turn_lost` once someone else has the turn."""
+
+    def __init__(self, thread: Thread, token: str, lease: _Lease) -> None:
+        self.thread = thread
+        self.token = token
+        self._lease = lease
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the turn is known to be lost, so that work for it is useless."""
+        return self._lease.is_lost
+
+    def __repr__(self) -> str:
+        return f"Turn({self.thread.id!r})"
+
+
+class AsyncTurn:
+    """The same with an `AsyncThread`."""
+
+    def __init__(self, thread: AsyncThread, token: str, lease: _Lease) -> None:
+        self.thread = thread
+        self.token = token
+        self._lease = lease
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the turn is known to be lost, so that work for it is useless."""
+        return self._lease.is_lost
+
+    def __repr__(self) -> str:
+        return f"AsyncTurn({self.thread.id!r})"
+
+
+class TurnContext:
+    """Takes the turn, renews it in a thread of its own, and gives it back at the end of the block."""
+
+    def __init__(
+        self, runner: Runner, place: ThreadPlace, ttl_seconds: int, wait_seconds: float, exclusive: bool
+    ) -> None:
+        self._runner = runner
+        self._place = place
+        self._wanted = (ttl_seconds, wait_seconds, exclusive)
+        self._released = threading.Event()
+
+    def __enter__(self) -> Turn:
+        from .thread import Thread
+
+        token = self._runner.run(turns.take(self._place, *self._wanted))
+        self._lease = _Lease(self._wanted[0], time.monotonic())
+        self._token = token
+        threading.Thread(target=self._renew, name="threadkeep-turn", daemon=True).start()
+        return Turn(Thread(self._runner, self._place.with_turn(token)), token, self._lease)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._released.set()
+        try:
+            self._runner.run(turns.release(self._place, self._token))
+        except ThreadkeepError:
+            if kind is None:
+                raise
+
+    def _renew(self) -> None:
+        lease = self._lease
+        while not lease.is_lost and not self._released.wait(lease.pause_seconds):
+            sent_at = time.monotonic()
+            try:
+                self._runner.run(turns.renew(self._place, self._token, lease.ttl_seconds))
+                lease.renewed(sent_at)
+            except ThreadkeepError as error:
+                if not self._released.is_set():
+                    lease.failed(error)
+
+
+class AsyncTurnContext:
+    """Takes the turn, renews it in a task of its own, and gives it back at the end of the block."""
+
+    def __init__(
+        self, runner: AsyncRunner, place: ThreadPlace, ttl_seconds: int, wait_seconds: float, exclusive: bool
+    ) -> None:
+        self._runner = runner
+        self._place = place
+        self._wanted = (ttl_seconds, wait_seconds, exclusive)
+
+    async def __aenter__(self) -> AsyncTurn:
+        from .thread import AsyncThread
+
+        token = await self._runner.run(turns.take(self._place, *self._wanted))
+        self._lease = _Lease(self._wanted[0], time.monotonic())
+        self._token = token
+        self._renewing = asyncio.get_running_loop().create_task(self._renew())
+        return AsyncTurn(AsyncThread(self._runner, self._place.with_turn(token)), token, self._lease)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._renewing.cancel()
+        try:
+            await self._runner.run(turns.release(self._place, self._token))
+        except ThreadkeepError:
+            if kind is None:
+                raise
+
+    async def _renew(self) -> None:
+        lease = self._lease
+        while not lease.is_lost:
+            await asyncio.sleep(lease.pause_seconds)
+            sent_at = time.monotonic()
+            try:
+                await self._runner.run(turns.renew(self._place, self._token, lease.ttl_seconds))
+                lease.renewed(sent_at)
+            except ThreadkeepError as error:
+                lease.failed(error)

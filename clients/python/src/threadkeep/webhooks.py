@@ -1,0 +1,64 @@
+"""Verifies deliveries to webhooks, by the rules of Standard Webhooks (https://www.standardwebhooks.com)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ._json import decode
+from .errors import ThreadkeepError
+from .models import Event
+
+TOLERANCE_SECONDS = 300
+
+
+class InvalidSignature(ThreadkeepError):
+    """The delivery is not from the server, or is too old."""
+
+
+def verify(
+    body: bytes | str,
+    headers: Mapping[str, str],
+    secret: str | Iterable[str],
+    *,
+    tolerance_seconds: float = TOLERANCE_SECONDS,
+) -> Event:
+    """Returns the event in a delivery. Its `id` is the same in each repeat of a delivery.
+
+    Raises `InvalidSignature` if no signature is by the secret, or by one of several secrets.
+    """
+    body = body.encode() if isinstance(body, str) else body
+    found = {name.lower(): value for name, value in headers.items()}
+    id, timestamp = found.get("webhook-id", ""), found.get("webhook-timestamp", "")
+    if not (timestamp.isascii() and timestamp.isdigit()):
+        raise InvalidSignature("The delivery has no time.")
+    if abs(time.time() - int(timestamp)) > tolerance_seconds:
+        raise InvalidSignature("The delivery is too old, or the clock is wrong.")
+    secrets = [secret] if isinstance(secret, str) else list(secret)
+    signed = f"{id}.{timestamp}.".encode() + body
+    expected = [hmac.new(_key_of(one), signed, hashlib.sha256).digest() for one in secrets]
+    given = [_signature_of(part) for part in found.get("webhook-signature", "").split(" ")]
+    if not any(hmac.compare_digest(one, other) for one in expected for other in given if other):
+        raise InvalidSignature("No signature is by this secret.")
+    data: Any = decode(body)
+    return Event(type=data["type"], id=id, data=data)
+
+
+def _key_of(secret: str) -> bytes:
+    try:
+        return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        raise ValueError("The secret is not base64.") from None
+
+
+def _signature_of(part: str) -> bytes:
+    version, _, signature = part.partition(",")
+    try:
+        return base64.b64decode(signature, validate=True) if version == "v1" else b""
+    except (binascii.Error, ValueError):
+        return b""
