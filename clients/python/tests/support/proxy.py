@@ -1,0 +1,93 @@
+"""A proxy that harms connections: it sits between the client and the server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+HEAD_END = b"\r\n\r\n"
+
+
+class Proxy:
+    """Passes requests on, one connection each, and asks `fault` what to do with each of them.
+
+    `fault` gets the bytes of a request, and returns None to answer it, "cut" to end the connection after the server has
+    performed it, "hang" to never answer, or bytes to answer with.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.fault: Callable[[bytes], bytes | str | None] = lambda request: None
+        self.requests: list[bytes] = []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def fail_once(self, how: bytes | str, method: str = "") -> None:
+        """Harms the next request, with this method."""
+        left = [how]
+        self.fault = lambda request: left.pop() if left and request.startswith(method.encode()) else None
+
+    def close(self) -> None:
+        self._listener.close()
+        for connection in self._open:
+            connection.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        self._open.append(client)
+        with client:
+            while request := read_message(client):
+                self.requests.append(request)
+                fault = self.fault(request)
+                if isinstance(fault, bytes):
+                    client.sendall(fault)
+                    continue
+                with socket.create_connection(("127.0.0.1", self._port)) as server:
+                    server.sendall(request)
+                    response = read_message(server)
+                if fault == "hang":
+                    client.recv(1)
+                if fault is not None:
+                    return
+                client.sendall(response)
+
+
+def read_message(connection: socket.socket) -> bytes:
+    """One message with `content-length`, or nothing at the end of the connection."""
+    data = b""
+    while HEAD_END not in data:
+        try:
+            part = connection.recv(65_536)
+        except OSError:
+            return b""
+        if not part:
+            return b""
+        data += part
+    head, _, body = data.partition(HEAD_END)
+    lines = head.decode().lower().split("\r\n")
+    length = next((int(line.partition(":")[2]) for line in lines if line.startswith("content-length:")), 0)
+    while len(body) < length:
+        body += connection.recv(65_536)
+    return head + HEAD_END + body
+
+
+def header_of(request: bytes, name: str) -> str | None:
+    """A header of a request."""
+    for line in request.partition(HEAD_END)[0].decode().split("\r\n"):
+        key, _, value = line.partition(": ")
+        if key.lower() == name:
+            return value
+    return None

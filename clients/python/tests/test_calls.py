@@ -1,0 +1,140 @@
+"""The table of calls and methods in docs/calls.md, which has every operation of openapi.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from api_calls import OF_CLIENT, OF_THREAD, Example
+
+from threadkeep import AsyncThreadkeep, Threadkeep
+from threadkeep._http.message import Request, Response
+
+REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
+TABLE = REPOSITORY / "clients/python/docs/calls.md"
+METHODS = ("get", "put", "post", "patch", "delete")
+# calls of probes and collectors, and one that needs an API key, with which clients name a thread by its ID
+WITHOUT_METHOD = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/threads/current/export"}
+HEADING = """# Calls and methods
+
+Each call of the API, with the methods that make it. `AsyncThreadkeep` has the same methods. A call for
+`/v1/threads/current` exists for `/v1/threads/{id}`, too: `tk.thread(signed=...)` makes the one, `tk.thread(id)` the
+other. The tests write this table with WRITE_DOCS=1.
+
+| call | method |
+|---|---|
+"""
+
+
+class Fake:
+    """Notes requests, and answers whatever a method needs to go on."""
+
+    ANSWER = (
+        # texts, numbers, flags and lists by name: each answer has all of them
+        dict.fromkeys(("id", "token", "owner", "name", "life", "reason", "url", "scope", "namespace"), "thrd_x")
+        | dict.fromkeys(("version", "size_bytes", "limit_bytes", "ttl_seconds", "value", "limit_keys", "checkpoint"), 1)
+        | dict.fromkeys(("tasks", "unfinished_tasks", "history", "history_bytes", "history_limit_bytes", "replayed"), 1)
+        | dict.fromkeys(("complete", "exists", "held", "is_ended", "ended", "deleted"), True)
+        | {name: [] for name in ("results", "entries", "unread", "tools", "webhooks", "failed", "namespaces")}
+        | {name: [] for name in ("checkpoints", "messages", "keys", "events", "rights")}
+        | {"items": [{"id": "a", "seq": 1, "repeated": False, "value": 1, "at": "2026-01-01T00:00:00Z"}]}
+        | {"signed_id": "thrd_x;y", "values": {}, "threads": 1, "archives": 1}
+    )
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def send(self, request: Request) -> Response:
+        path = request.target.partition("?")[0]
+        self.seen.add(f"{request.method} {path}")
+        lists = {name: [] for name in ("threads", "archives", "tasks") if path.endswith((f"/{name}", f"/{name}/get"))}
+        return Response(200, {}, json.dumps(self.ANSWER | lists).encode())
+
+    def open(self, request: Request) -> Any:
+        self.send(request)
+        raise StopIteration
+
+    def close(self) -> None:
+        pass
+
+
+def requests_of(example: Example, client: Threadkeep, subject: Any) -> set[str]:
+    fake = Fake()
+    client._runner.transport = fake  # type: ignore[assignment]
+    try:
+        example(subject)
+    except RuntimeError:  # a stream begins, which is enough
+        pass
+    return fake.seen
+
+
+def operations() -> list[str]:
+    paths = json.loads((REPOSITORY / "openapi.json").read_text())["paths"]
+    return [f"{method.upper()} {path}" for path, item in paths.items() for method in item if method in METHODS]
+
+
+def matching(request: str, known: list[str]) -> str:
+    """The operation of a request: the one with the fewest parameters that fits."""
+
+    def fits(operation: str) -> bool:
+        return re.fullmatch(re.sub(r"\\{[^/]*\\}", "[^/]+", re.escape(operation)), request) is not None
+
+    return min(filter(fits, known), key=lambda operation: operation.count("{"), default=request)
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, list[str]]:
+    """Which methods make which call."""
+    known, found = operations(), defaultdict(list)
+
+    def enter(name: str, requests: set[str]) -> None:
+        for request in requests:
+            methods = found[matching(request, known)]
+            if name not in methods:
+                methods.append(name)
+
+    for name, example in OF_THREAD.items():
+        client = Threadkeep("http://fake", api_key="k")
+        for thread in (client.thread("thrd_x"), client.thread(signed="thrd_x;y")):
+            enter(f"thread.{name}", requests_of(example, client, thread))
+    for name, of_client in OF_CLIENT.items():
+        client = Threadkeep("http://fake", api_key="k")
+        enter(f"tk.{name}", requests_of(of_client, client, client))
+    return found
+
+
+def test_every_call_of_the_api_has_a_method(table: dict[str, list[str]]) -> None:
+    assert set(operations()) - set(table) <= WITHOUT_METHOD
+    assert set(table) - set(operations()) <= WITHOUT_METHOD
+
+
+def test_the_table_is_current(table: dict[str, list[str]]) -> None:
+    rows: dict[str, list[str]] = {}
+    for operation, methods in table.items():
+        row = rows.setdefault(re.sub(r"/v1/threads/({id}|current)", "/v1/threads/current", operation), [])
+        row += [method for method in methods if method not in row]
+    order = sorted(rows, key=lambda operation: operation.split(" ")[::-1])
+    lines = [f"| `{operation}` | {', '.join(f'`{method}`' for method in rows[operation])} |" for operation in order]
+    text = HEADING + "\n".join(lines) + "\n"
+    if os.environ.get("WRITE_DOCS"):
+        TABLE.write_text(text)
+    assert TABLE.read_text() == text
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    pairs = [(Threadkeep("http://fake"), AsyncThreadkeep("http://fake"))]
+    thread = "thrd_x"
+    pairs += [(one.thread(thread), other.thread(thread)) for one, other in pairs[:1]]  # type: ignore[misc]
+    while pairs:
+        one, other = pairs.pop()
+        names = {name for name in dir(one) if not name.startswith("_")}
+        assert names == {name for name in dir(other) if not name.startswith("_")}
+        for name in names:
+            part = getattr(one, name)
+            if type(part).__module__.startswith("threadkeep"):
+                pairs.append((part, getattr(other, name)))

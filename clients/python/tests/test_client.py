@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import httpx
+import pytest
+from support.server import API_KEY, Server
+
+import threadkeep
+from threadkeep import (
+    AsyncThreadkeep,
+    Forbidden,
+    InvalidRequest,
+    ServerError,
+    Threadkeep,
+    TransportError,
+    Unauthorized,
+)
+from threadkeep._http.message import Response
+
+
+def test_settings_come_from_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THREADKEEP_URL", server.url + "/")
+    monkeypatch.setenv("THREADKEEP_API_KEY", API_KEY)
+    with Threadkeep() as client:
+        key = client.api_key()
+    assert (key.name, key.rights) == ("ops", ["all"])
+
+
+def test_secrets_are_never_shown(connect: Any, tk: Threadkeep, server: Server) -> None:
+    thread = tk.threads.create()
+    signed = thread.signed_id
+    assert signed
+    signature = signed.partition(";")[2]
+    same = connect(server.url).thread(signed=signed)
+    with pytest.raises(Unauthorized) as raised:
+        connect(server.url, api_key="a-wrong-key-that-nobody-has").thread(thread.id).info()
+    shown = f"{tk!r} {thread!r} {same!r} {thread.info()!r} {raised.value!r} {raised.value}"
+    assert not any(secret in shown for secret in (API_KEY, signature, "a-wrong-key"))
+    assert server.url in repr(tk)
+
+
+def test_an_error_has_everything_of_the_problem(tk: Threadkeep) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        tk.thread("nonsense").state()
+    error = raised.value
+    assert (error.status, error.code) == (400, "invalid_thread_id")
+    assert error.request_id and error.request_id.startswith("sess_")
+    assert str(error) == f"400 invalid_thread_id: {error.detail}"
+    assert error.problem["title"] == "Bad Request"
+
+
+def test_statuses_select_classes() -> None:
+    assert type(Response(403, {}, b"").error()) is Forbidden
+    assert type(Response(500, {}, b"<html>").error()) is ServerError
+    assert type(Response(502, {}, b"[]").error()) is ServerError
+    assert type(Response(405, {}, b"{}").error()) is threadkeep.APIError
+
+
+@pytest.mark.parametrize("url", ["ftp://a", "http://", "http://user@host", "http://host?x=1"])
+def test_a_wrong_base_url_is_rejected(url: str) -> None:
+    with pytest.raises(ValueError):
+        Threadkeep(url)
+
+
+def test_a_base_url_may_have_a_path_and_an_ipv6_host() -> None:
+    assert repr(Threadkeep("http://[::1]:99/api/")) == "Threadkeep('http://[::1]:99/api')"
+
+
+@pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "ü", "a\x00"])
+def test_headers_cannot_be_injected(tk: Threadkeep, value: str) -> None:
+    with pytest.raises(ValueError):
+        tk.thread("thrd_" + "5" * 32).set("a", 1, idempotency_key=value)
+    with pytest.raises(ValueError):
+        tk.thread("thrd_" + "5" * 32).set("a", 1, if_match=value)
+    with pytest.raises(ValueError):
+        tk.kv("n").put("k", b"", content_type=value)
+    with pytest.raises(ValueError):
+        tk.thread(signed=value)
+    with pytest.raises(ValueError):
+        Threadkeep(api_key=value)
+
+
+def test_a_thread_is_named_in_one_way() -> None:
+    with pytest.raises(TypeError):
+        Threadkeep().thread()
+    with pytest.raises(TypeError):
+        Threadkeep().thread("a", signed="b")
+
+
+def test_an_httpx_client_of_the_caller_sends_the_requests(server: Server) -> None:
+    seen: list[str] = []
+    hooks = {"request": [lambda request: seen.append(request.url.path)]}
+    with httpx.Client(event_hooks=hooks) as http:
+        with Threadkeep(server.url, api_key=API_KEY, http_client=http) as client:
+            thread = client.threads.create()
+            thread.push("a/b", "ü")
+            assert thread.get("a/b") == ["ü"]
+            thread.assign("of httpx")
+            assert list(client.threads.export("of httpx")) == [thread.export()]
+            client.owners.erase("of httpx")
+        assert not http.is_closed
+    assert len(seen) == 7
+
+
+async def test_an_async_httpx_client_of_the_caller_sends_the_requests(server: Server) -> None:
+    async with httpx.AsyncClient() as http:
+        async with AsyncThreadkeep(server.url, api_key=API_KEY, http_client=http) as client:
+            thread = await client.threads.create(owner="httpx")
+            await thread.push("l", 1)
+            assert await thread.get("l") == [1]
+            assert [document async for document in client.threads.export("httpx")]
+            await client.owners.erase("httpx")
+        assert not http.is_closed
+    client = AsyncThreadkeep("http://127.0.0.1:1", http_client=httpx.AsyncClient(), max_retries=0)
+    with pytest.raises(TransportError) as raised:
+        await client.thread("thrd_" + "1" * 32).state()
+    assert raised.value.sent is False
+
+
+def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "example.org")
+    with Threadkeep("http://example.com", max_retries=0) as client, pytest.raises(TransportError):
+        client.threads.create()
+    assert "Httpx" in type(client._runner.transport._sender).__name__
+    assert "Socket" in type(Threadkeep("http://example.org")._runner.transport._sender).__name__
+
+
+def test_importing_the_package_imports_no_framework_and_no_httpx() -> None:
+    code = "import sys, threadkeep; assert 'httpx' not in sys.modules; print(threadkeep.__version__)"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == threadkeep.__version__

@@ -1,0 +1,23 @@
+"""The examples of the documents run as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.server import API_KEY, Server
+
+REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "clients/python/README.md"])
+def test_the_examples_run(server: Server, page: str) -> None:
+    code = "\n".join(BLOCK.findall((REPOSITORY / page).read_text()))
+    environment = {**os.environ, "THREADKEEP_URL": server.url, "THREADKEEP_API_KEY": API_KEY}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

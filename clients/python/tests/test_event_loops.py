@@ -1,0 +1,43 @@
+"""One async client serves any event loop, and several at once."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+from support.server import API_KEY, Server
+
+from threadkeep import AsyncThreadkeep
+
+
+def test_loops_in_sequence(server: Server) -> None:
+    client = AsyncThreadkeep(server.url, api_key=API_KEY)
+    thread = client.thread(asyncio.run(client.threads.create()).id)  # type: ignore[arg-type]
+    assert [asyncio.run(thread.increment("n")) for _ in range(5)] == [1, 2, 3, 4, 5]  # type: ignore[arg-type]
+    gc.collect()
+    assert len(client._runner.transport._senders) <= 1
+    asyncio.run(client.close())
+
+
+def test_loops_at_once(server: Server) -> None:
+    client = AsyncThreadkeep(server.url, api_key=API_KEY)
+    id = asyncio.run(client.threads.create()).id  # type: ignore[arg-type]
+
+    async def work() -> None:
+        await asyncio.gather(*(client.thread(id).push("l", n) for n in range(50)))
+
+    threads = [threading.Thread(target=lambda: asyncio.run(work())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(asyncio.run(client.thread(id).get("l"))) == 200  # type: ignore[arg-type]
+    asyncio.run(client.close())
+
+
+async def test_many_calls_at_once_share_a_bounded_number_of_connections(server: Server) -> None:
+    async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
+        thread = await client.threads.create()
+        await asyncio.gather(*(thread.increment("n") for _ in range(500)))
+        assert await thread.get("n") == 500

@@ -1,0 +1,189 @@
+"""Connections are cut and answers are lost: a retry doubles nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+from support.proxy import Proxy, header_of
+from support.server import API_KEY
+
+from threadkeep import (
+    AsyncThreadkeep,
+    NotFound,
+    RateLimited,
+    Thread,
+    Threadkeep,
+    Timeout,
+    TransportError,
+    Unavailable,
+    ops,
+)
+
+UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
+WRITES: dict[str, Callable[[Thread], object]] = {
+    "push": lambda thread: thread.push("l", "x"),
+    "increment": lambda thread: thread.increment("n"),
+    "merge": lambda thread: thread.merge([ops.push("l", 1), ops.append("item")]),
+    "append": lambda thread: thread.history.append("x"),
+    "append with ids of the server": lambda thread: thread.merge([ops.append("x")]),
+    "take": lambda thread: thread.history.take(),
+    "fork": lambda thread: thread.fork(),
+    "rotate": lambda thread: thread.rotate(),
+    "checkpoint": lambda thread: thread.checkpoints.create(),
+    "update": lambda thread: thread.update(metadata={"a": 1}),
+    "destroy": lambda thread: thread.destroy(),
+    "conditional": lambda thread: thread.set("a", 1, if_match=1),
+    "turn": lambda thread: thread.turn().__enter__(),
+}
+
+
+@pytest.fixture
+def harmed(connect: object, proxy: Proxy) -> Threadkeep:
+    return connect(proxy.url, timeout=2.0)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_whose_answer_is_lost_is_performed_once(
+    harmed: Threadkeep, proxy: Proxy, write: Callable[[Thread], object]
+) -> None:
+    thread = harmed.threads.create()
+    thread.history.append("first")
+    proxy.requests.clear()
+    proxy.fail_once("cut")
+    write(thread)
+
+    first, second = proxy.requests[:2]
+    assert header_of(first, "idempotency-key") == header_of(second, "idempotency-key")
+    assert first == second
+
+
+def test_nothing_is_doubled(harmed: Threadkeep, proxy: Proxy) -> None:
+    thread = harmed.threads.create()
+    count = 0
+
+    def cut_every_third(request: bytes) -> str | None:
+        nonlocal count
+        count += 1
+        return "cut" if count % 3 == 0 else None
+
+    proxy.fault = cut_every_third
+    for n in range(20):
+        thread.push("list", n)
+        assert thread.increment("n") == n + 1
+        thread.history.append(n)
+    assert thread.get("list") == list(range(20))
+    assert [item.value for item in thread.history] == list(range(20))
+
+
+def test_creating_a_thread_is_repeated_with_one_key(harmed: Threadkeep, proxy: Proxy) -> None:
+    proxy.fail_once("cut")
+    owner = f"owner {time.time_ns()}"
+    thread = harmed.threads.create(owner=owner)
+    assert len(header_of(proxy.requests[0], "idempotency-key") or "") >= 32
+    assert [info.id for info in harmed.threads.list(owner)] == [thread.id]
+
+
+def test_each_call_has_a_key_of_its_own(harmed: Threadkeep, proxy: Proxy) -> None:
+    thread = harmed.threads.create()
+    for _ in range(3):
+        thread.push("l", 1)
+    assert len({header_of(request, "idempotency-key") for request in proxy.requests}) == 4
+
+
+def test_writes_of_scopes_and_entries_are_repeated(harmed: Threadkeep, proxy: Proxy) -> None:
+    scope, kv = harmed.scope(f"session:{time.time_ns()}"), harmed.kv(f"n{time.time_ns()}")
+    proxy.fail_once("cut")
+    assert scope.increment("n") == 1
+    proxy.fail_once("cut")
+    assert kv.put("k", b"1").version == 1
+    proxy.fail_once("cut")
+    assert kv.delete("k") is True
+
+
+def test_a_conditional_put_that_may_have_happened_is_not_repeated(harmed: Threadkeep, proxy: Proxy) -> None:
+    kv = harmed.kv(f"n{time.time_ns()}")
+    proxy.fail_once("cut")
+    with pytest.raises(TransportError):
+        kv.put("k", b"1", if_absent=True)
+    assert kv.get("k") is not None
+
+    proxy.fail_once("cut")
+    assert kv.put("l", b"1", if_absent=True, idempotency_key=f"k{time.time_ns()}").replayed
+
+
+def test_reads_are_repeated_at_most_max_retries_times(harmed: Threadkeep, proxy: Proxy) -> None:
+    thread = harmed.threads.create(state={"a": 1})
+    proxy.requests.clear()
+    proxy.fault = lambda request: "cut"
+    with pytest.raises(TransportError):
+        thread.get("a")
+    assert len(proxy.requests) == 3
+    proxy.fault = lambda request: UNAVAILABLE
+    with pytest.raises(Unavailable) as raised:
+        thread.get("a")
+    assert raised.value.code == "unknown"
+    assert len(proxy.requests) == 6
+
+
+def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy) -> None:
+    client: Threadkeep = connect(proxy.url, timeout=0.3, max_retries=0)  # type: ignore[operator]
+    proxy.fault = lambda request: "hang"
+    before = time.monotonic()
+    with pytest.raises(Timeout):
+        client.thread("thrd_" + "3" * 32).state()
+    assert time.monotonic() - before < 2
+
+
+def test_a_server_that_is_not_there_is_a_transport_error(connect: object) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    client: Threadkeep = connect(url)  # type: ignore[operator]
+    with pytest.raises(TransportError) as raised:
+        client.thread("thrd_" + "3" * 32).push("a", 1)
+    assert raised.value.sent is False
+
+
+def test_a_peer_that_does_not_speak_http_is_a_transport_error(harmed: Threadkeep, proxy: Proxy) -> None:
+    proxy.fault = lambda request: b"SSH-2.0-OpenSSH_9.6\r\n\r\n"
+    with pytest.raises(TransportError):
+        harmed.thread("thrd_" + "3" * 32).state()
+
+
+def limited(retry_after: str) -> bytes:
+    return f"HTTP/1.1 429 Too Many Requests\r\nretry-after: {retry_after}\r\ncontent-length: 0\r\n\r\n".encode()
+
+
+def test_after_429_the_client_waits(harmed: Threadkeep, proxy: Proxy) -> None:
+    thread = harmed.threads.create()
+    proxy.fail_once(limited("1"))
+    before = time.monotonic()
+    thread.push("l", 1)
+    assert time.monotonic() - before >= 1
+
+    proxy.fail_once(limited("31"))
+    with pytest.raises(RateLimited) as raised:
+        thread.push("l", 1)
+    assert raised.value.retry_after == 31
+
+
+def test_other_answers_are_not_repeated(harmed: Threadkeep, proxy: Proxy) -> None:
+    with pytest.raises(NotFound):
+        harmed.archives.get("thrd_" + "4" * 32)
+    assert len(proxy.requests) == 1
+
+
+async def test_cancelling_a_call_closes_only_its_connection(proxy: Proxy) -> None:
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
+        thread = await client.threads.create(state={"a": 1})
+        proxy.fault = lambda request: "hang" if b"/keys" in request else None
+        hanging = asyncio.create_task(thread.keys())
+        await asyncio.sleep(0.2)
+        others = asyncio.gather(*(thread.get("a") for _ in range(10)))
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+        assert await others == [1] * 10

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from threadkeep import IdempotencyKeyReused, Threadkeep
+
+
+def test_items_have_ids_and_places(tk: Threadkeep) -> None:
+    history = tk.threads.create().history
+    first = history.append({"role": "user"}, id="turn-1")
+    assert (first.id, first.seq, first.repeated) == ("turn-1", 1, False)
+    assert history.append({"role": "user"}, id="turn-1").repeated
+    with pytest.raises(IdempotencyKeyReused):
+        history.append({"role": "assistant"}, id="turn-1")
+    assert len(history.append("no id").id) >= 32
+
+
+def test_a_long_history_is_read_page_by_page(tk: Threadkeep) -> None:
+    history = tk.threads.create().history
+    appended = history.extend(range(2_500))
+    assert [item.seq for item in appended] == list(range(1, 2_501))
+    assert [item.value for item in history] == list(range(2_500))
+    assert [item.value for item in history.items(after=2_498)] == [2_498, 2_499]
+    assert [item.value for item in history.latest(2)] == [2_498, 2_499]
+    assert [item.value for item in history.latest(1_500)] == list(range(1_000, 2_500))
+    assert history.latest(0) == []
+
+
+def test_items_can_be_taken_and_removed(tk: Threadkeep) -> None:
+    history = tk.threads.create().history
+    history.extend("abcd", ids=["1", "2", "3", "4"])
+    assert [item.value for item in history.take(2)] == ["c", "d"]
+    assert history.take(idempotency_key="k") == history.take(idempotency_key="k")
+    assert history.remove("1") is True
+    assert history.remove("1") is False
+    assert list(history) == []
+    assert history.append("e").seq == 5
+    assert history.clear() is True
+    assert history.clear() is False
+
+
+def test_each_value_needs_one_id(tk: Threadkeep) -> None:
+    with pytest.raises(ValueError):
+        tk.threads.create().history.extend(["a", "b"], ids=["1"])

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from threadkeep import EntryPut, Namespace, Threadkeep, VersionMismatch
+
+
+@pytest.fixture
+def kv(tk: Threadkeep) -> Iterator[Namespace]:
+    namespace = tk.kv(f"test/{time.time_ns()}")
+    yield namespace
+    namespace.drop()
+
+
+def test_entries_are_bytes_with_a_type(kv: Namespace) -> None:
+    receipt = kv.put("a/b c", b"\x00\xff", content_type="image/png", ttl_seconds=300)
+    entry = kv.get("a/b c")
+    assert entry is not None
+    assert (entry.key, entry.body, entry.content_type) == ("a/b c", b"\x00\xff", "image/png")
+    assert entry.etag == receipt.etag
+    assert entry.expires_at is not None and entry.expires_at.tzinfo
+    assert kv.get("absent") is None
+    assert kv.delete("a/b c") is True
+    assert kv.delete("a/b c") is False
+
+
+def test_conditions(kv: Namespace) -> None:
+    first = kv.put("k", b"1", if_absent=True)
+    with pytest.raises(VersionMismatch):
+        kv.put("k", b"2", if_absent=True)
+    second = kv.put("k", b"2", if_match=first.etag)
+    with pytest.raises(VersionMismatch):
+        kv.delete("k", if_match=first.etag)
+    assert kv.delete("k", if_match=second.version)
+
+
+def test_many_entries(kv: Namespace, tk: Threadkeep) -> None:
+    outcomes = kv.put_many([EntryPut(f"k{n:03}", b"%d" % n) for n in range(250)])
+    assert all(outcome.ok for outcome in outcomes)
+    assert len(kv.get_many([f"k{n:03}" for n in range(300)])) == 250
+    assert [entry.key for entry in kv.keys("k01")] == [f"k01{n}" for n in range(10)]
+    assert [entry.body for entry in kv.entries("k00", order="desc")] == [b"%d" % n for n in range(9, -1, -1)]
+    assert kv.put_many([EntryPut("k000", "new", if_absent=True)])[0].code == "version_mismatch"
+    assert repr(kv).endswith("')")
+    assert any(f"Namespace('{one.namespace}')" in repr(kv) for one in tk.namespaces())
+
+
+def test_large_entries_are_read_completely(kv: Namespace) -> None:
+    body = b"x" * 900_000
+    for key in "abc":
+        kv.put(key, body)
+    assert {key: entry.body for key, entry in kv.get_many("abc").items()} == dict.fromkeys("abc", body)
+    assert [entry.body for entry in kv.entries()] == [body] * 3
+
+
+def test_a_namespace_has_settings(kv: Namespace) -> None:
+    kv.put("k", b"")
+    info = kv.configure(idle_ttl_seconds=3_600)
+    assert (info.entries, info.idle_ttl_seconds) == (1, 3_600)
+    assert kv.drop() == 1
+
+
+def test_a_name_that_urls_cannot_carry_is_rejected(kv: Namespace) -> None:
+    with pytest.raises(ValueError):
+        kv.put("..", b"")

@@ -1,0 +1,25 @@
+"""What is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.metadata import distribution, version
+from importlib.resources import files
+from pathlib import Path
+
+import threadkeep
+
+REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
+
+
+def test_the_version_is_that_of_the_server() -> None:
+    described = json.loads((REPOSITORY / "openapi.json").read_text())["info"]["version"]
+    assert threadkeep.__version__ == version("threadkeep") == described
+
+
+def test_the_package_is_typed_and_licensed() -> None:
+    assert files("threadkeep").joinpath("py.typed").is_file()
+    metadata = distribution("threadkeep").metadata
+    assert metadata["License-Expression"] == "MIT OR Apache-2.0"
+    assert set(metadata.get_all("License-File") or []) == {"LICENSE-APACHE", "LICENSE-MIT"}

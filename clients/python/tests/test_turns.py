@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from support.proxy import Proxy
+from support.server import wait_until
+
+from threadkeep import Conflict, Threadkeep
+
+
+def test_one_caller_has_the_turn(tk: Threadkeep) -> None:
+    thread = tk.threads.create()
+    with thread.turn() as turn:
+        assert thread.turn_state().held
+        turn.thread.push("messages", "a")
+        with pytest.raises(Conflict) as raised, thread.turn():
+            pass
+        assert raised.value.code == "turn_taken"
+        assert not turn.is_lost
+    assert not thread.turn_state().held
+    assert "turn" not in repr(turn.thread).lower()
+
+
+def test_callers_wait_for_the_turn(tk: Threadkeep) -> None:
+    thread = tk.threads.create()
+    with thread.turn():
+
+        def wait() -> None:
+            with thread.turn(wait_seconds=20) as turn:
+                turn.thread.push("order", "second")
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        time.sleep(0.3)
+        thread.push("order", "first")
+    waiting.join()
+    assert thread.get("order") == ["first", "second"]
+
+
+def test_a_turn_renews_itself(tk: Threadkeep) -> None:
+    thread = tk.threads.create()
+    with thread.turn(ttl_seconds=1) as turn:
+        time.sleep(2.5)
+        assert not turn.is_lost
+        turn.thread.set("a", 1)
+        with pytest.raises(Conflict), thread.turn():
+            pass
+
+
+def test_an_exclusive_turn_keeps_others_from_writing(tk: Threadkeep) -> None:
+    thread = tk.threads.create()
+    with thread.turn(exclusive=True) as turn:
+        turn.thread.set("a", 1)
+        with pytest.raises(Conflict) as raised:
+            thread.set("a", 2)
+        assert raised.value.code == "turn_taken"
+    thread.set("a", 3)
+
+
+def test_a_lost_turn_writes_nothing(connect: object, proxy: Proxy, tk: Threadkeep) -> None:
+    cut_off: Threadkeep = connect(proxy.url, timeout=0.5, max_retries=0)  # type: ignore[operator]
+    thread = tk.threads.create()
+    with cut_off.thread(thread.id).turn(ttl_seconds=1) as turn:
+        proxy.fault = lambda request: b"" if request.startswith(b"PATCH") else None  # renewals do not arrive
+        with thread.turn(wait_seconds=10):
+            wait_until(lambda: turn.is_lost, 10)
+            proxy.fault = lambda request: None
+            with pytest.raises(Conflict) as raised:
+                turn.thread.set("a", "late")
+            assert raised.value.code == "turn_lost"
+    assert thread.state() == {}
+
+
+def test_the_error_of_the_block_is_not_hidden(connect: object, proxy: Proxy, tk: Threadkeep) -> None:
+    harmed: Threadkeep = connect(proxy.url, max_retries=0)  # type: ignore[operator]
+    with pytest.raises(ZeroDivisionError), harmed.thread(tk.threads.create().id).turn():
+        proxy.fault = lambda request: "cut"
+        raise ZeroDivisionError

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+
+import pytest
+
+from threadkeep import Threadkeep
+from threadkeep.webhooks import InvalidSignature, verify
+
+SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
+BODY = json.dumps({"type": "thread.destroyed", "subject": "thrd_x", "data": {}}).encode()
+
+
+def signed(body: bytes = BODY, at: float | None = None, key: bytes = b"k" * 32) -> dict[str, str]:
+    stamp = str(int(time.time() if at is None else at))
+    digest = hmac.new(key, b"msg_1." + stamp.encode() + b"." + body, hashlib.sha256).digest()
+    signature = "v1a,xx v1,notbase64! v1," + base64.b64encode(digest).decode()
+    return {"Webhook-Id": "msg_1", "Webhook-Timestamp": stamp, "Webhook-Signature": signature}
+
+
+def test_the_example_of_standard_webhooks_verifies() -> None:
+    headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    with pytest.raises(KeyError):  # it has no type, so it is no event; its signature is right
+        verify('{"test": 2432232314}', headers, secret, tolerance_seconds=float("inf"))
+
+
+def test_a_delivery_gives_its_event() -> None:
+    event = verify(BODY, signed(), SECRET)
+    assert (event.type, event.id, event.data["subject"]) == ("thread.destroyed", "msg_1", "thrd_x")
+    assert verify(BODY.decode(), signed(), ["whsec_" + base64.b64encode(b"new").decode(), SECRET]).id == "msg_1"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (BODY + b" ", signed()),
+        (BODY, signed(key=b"other")),
+        (BODY, signed(at=time.time() - 400)),
+        (BODY, signed(at=time.time() + 400)),
+        (BODY, {}),
+        (BODY, {**signed(), "Webhook-Signature": ""}),
+    ],
+)
+def test_other_deliveries_are_rejected(body: bytes, headers: dict[str, str]) -> None:
+    with pytest.raises(InvalidSignature):
+        verify(body, headers, SECRET)
+
+
+def test_endpoints(tk: Threadkeep) -> None:
+    endpoint = tk.webhooks.create("https://example.com/hook", ["thread.destroyed"])
+    assert endpoint.secret and endpoint.secret not in repr(endpoint)
+    assert tk.webhooks.update(endpoint.id, events=["thread.created"]).events == ["thread.created"]
+    assert tk.webhooks.update(endpoint.id, secret=None).secret not in (None, endpoint.secret)
+    assert tk.webhooks.get(endpoint.id).secret is None
+    assert endpoint.id in {webhook.id for webhook in tk.webhooks.list()}
+    assert list(tk.webhooks.failed(endpoint.id)) == []
+    assert tk.webhooks.replay(endpoint.id) == 0
+    tk.webhooks.delete(endpoint.id)
+    assert endpoint.id not in {webhook.id for webhook in tk.webhooks.list()}
