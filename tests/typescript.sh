@@ -22,7 +22,7 @@ work=$PWD/target/typescript
 
 # tests that need a server, and those that one store is enough for
 on_each_store="threads first-visit faults events kv-and-scopes admin react"
-once="contract package runtimes ssr stream-parsing visits"
+once="contract package runtimes ssr stream-parsing visits web-chat"
 
 # quiet_ci DIRECTORY: its packages as the lock file names them, without their scripts.
 quiet_ci() {
@@ -75,10 +75,14 @@ locked ci_below_target runtimes
 archive=$work/$(cd "$PACKAGE" && npm pack --silent --pack-destination "$work")
 install_package "$work/installed" "$PACKAGE/node_modules"
 
+# its test installs them, as its command does for a user
+rm -rf examples/web-chat/node_modules
+
 "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests"
 [ "${1:-}" != long ] || export VISITS=200
 # shellcheck disable=SC2086 # names
 run_tests node memory "$work/installed" $on_each_store $once
+"$PACKAGE/node_modules/.bin/tsc" -p examples/web-chat
 # shellcheck disable=SC2086 # names
 run_tests node redis "$work/installed" $on_each_store
 
