@@ -22,7 +22,7 @@ work=$PWD/target/typescript
 
 # tests that need a server, and those that one store is enough for
 on_each_store="threads first-visit faults events kv-and-scopes admin react"
-once="contract package runtimes ssr stream-parsing visits web-chat"
+once="contract package runtimes ssr samples stream-parsing visits web-chat"
 
 # quiet_ci DIRECTORY: its packages as the lock file names them, without their scripts.
 quiet_ci() {
@@ -48,7 +48,7 @@ install_package() {
     for name in react react-dom; do
         ln -s "$2/$name" "$1/node_modules/$name"
     done
-    for name in esbuild playwright-core zod; do
+    for name in @types esbuild playwright-core zod; do
         ln -s "$PACKAGE/node_modules/$name" "$1/node_modules/$name"
     done
     cp -r "$PACKAGE/tests" "$1/tests"
