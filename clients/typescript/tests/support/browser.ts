@@ -16,7 +16,7 @@ after(async () => {
 export async function startBrowser(): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--renderer-process-limit=8"],
+    args: ["--no-sandbox", "--renderer-process-limit=8", "--disable-site-isolation-trials"],
   });
   closing.push(() => browser.close());
   return browser;
