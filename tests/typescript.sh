@@ -5,7 +5,8 @@
 # usage: tests/typescript.sh [long]
 #
 # `long` adds React 18, Node 22 and 24 for all tests of the client, and 200 first visits at once instead of 20.
-# THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM another browser.
+# THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM, FIREFOX and WEBKIT other browsers
+# than those of Debian. Those that are not installed are left out.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +23,7 @@ work=$PWD/target/typescript
 
 # tests that need a server, and those that one store is enough for
 on_each_store="threads first-visit faults events kv-and-scopes admin react"
-once="contract package runtimes ssr samples stream-parsing visits web-chat"
+once="browsers contract package runtimes ssr samples stream-parsing visits web-chat"
 
 # quiet_ci DIRECTORY: its packages as the lock file names them, without their scripts.
 quiet_ci() {

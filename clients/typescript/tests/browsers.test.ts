@@ -1,4 +1,7 @@
-/** Browsers other than Chromium: those that Playwright installed, and the Firefox of the system. */
+/**
+ * Browsers other than Chromium: those that Playwright installed, or else those of Debian. These are firefox-esr, and the
+ * browser of libwebkit2gtk-4.1-0 in an xvfb. Playwright cannot drive them, so they only open a page.
+ */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -19,38 +22,43 @@ const installed = { chromium, firefox, webkit };
 const programs = {
   chromium: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
   firefox: process.env["FIREFOX"] ?? "/usr/bin/firefox-esr",
-  webkit: undefined,
+  webkit: process.env["WEBKIT"] ?? "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser",
 };
+const packages = { chromium: "chromium", firefox: "firefox-esr", webkit: "libwebkit2gtk-4.1-0 xvfb xauth" };
+const XVFB = "/usr/bin/xvfb-run";
 
 /** Opens a page in a browser of a name, if there is one. */
 function opener(name: keyof typeof installed): Open | undefined {
   const isInstalled = existsSync(installed[name].executablePath());
   const program = programs[name];
-  const found = program && existsSync(program) ? program : undefined;
-  if (isInstalled || (name === "chromium" && found)) {
+  if (isInstalled || (name === "chromium" && existsSync(program))) {
     return async (url) => {
-      const browser = await installed[name].launch(isInstalled ? {} : { executablePath: found!, args: ["--no-sandbox"] });
+      const browser = await installed[name].launch(isInstalled ? {} : { executablePath: program, args: ["--no-sandbox"] });
       await (await browser.newPage()).goto(url);
       return () => browser.close();
     };
   }
-  // Playwright drives a Firefox of its own alone
-  return found ? (url) => runFirefox(found, url) : undefined;
+  if (!existsSync(program) || (name === "webkit" && !existsSync(XVFB))) return undefined;
+  return (url) =>
+    name === "firefox"
+      ? run(program, (profile) => ["--headless", "--no-remote", "--profile", profile, url])
+      : run(XVFB, () => ["--auto-servernum", program, "--private", url]);
 }
 
-async function runFirefox(program: string, url: string): Promise<Close> {
-  const profile = mkdtempSync(join(tmpdir(), "threadkeep-firefox-"));
-  const child = spawn(program, ["--headless", "--no-remote", "--profile", profile, url], { stdio: "ignore", detached: true });
+/** Runs a program with a directory of its own, until it is closed. */
+async function run(program: string, args: (directory: string) => string[]): Promise<Close> {
+  const directory = mkdtempSync(join(tmpdir(), "threadkeep-browser-"));
+  const child = spawn(program, args(directory), { stdio: "ignore", detached: true });
   return async () => {
-    process.kill(-child.pid!, "SIGKILL");
+    process.kill(-child.pid!, "SIGTERM");
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   };
 }
 
 for (const name of ["chromium", "firefox", "webkit"] as const) {
   const open = opener(name);
-  const skip = !open && `there is no ${name} here: npx playwright-core install ${name}`;
+  const skip = !open && `there is no ${name} here: run npx playwright-core install ${name}, or apt-get install ${packages[name]}`;
   test(`a first visit and two tabs work in ${name}`, { skip, timeout: 120_000 }, async () => {
     const site = await startSite((await startServer()).url, await bundle("by-itself.tsx"));
     const paths = () => site.proxy.seen.map(({ path }) => path);
