@@ -69,7 +69,9 @@ for (const name of ["chromium", "firefox", "webkit"] as const) {
     } finally {
       await close();
     }
-    const [visit, ...steps] = JSON.parse(decodeURIComponent(outcome()!.split("?")[1]!));
+    const seen = JSON.parse(decodeURIComponent(outcome()!.split("?")[1]!));
+    assert.ok(Array.isArray(seen), seen);
+    const [visit, ...steps] = seen;
     assert.deepEqual(visit.messages, ["hello", "hello again"]);
     assert.deepEqual(steps, ["live", "live", "destroyed"]);
     assert.equal(paths().filter((path) => path.endsWith("/events")).length, 2, "the tabs share a stream");

@@ -22,11 +22,13 @@ async function check(): Promise<unknown> {
   const steps: unknown[] = [await (globalThis as any).visit("hello")];
   const thread = createClient().current();
   const tabs = [openTab(), openTab()];
+  // a frame that is loading has no body
+  const textOf = (tab: HTMLIFrameElement) => tab.contentDocument?.body?.textContent;
   const shown = async (messages: string[] | undefined, status: string) => {
     const expected = JSON.stringify({ messages, status });
-    const isShown = () => tabs.every((tab) => tab.contentDocument?.body.textContent === expected);
+    const isShown = () => tabs.every((tab) => textOf(tab) === expected);
     for (const end = Date.now() + 20_000; !isShown(); await new Promise((resolve) => setTimeout(resolve, 20))) {
-      if (Date.now() > end) throw new Error(`${expected} is not shown, but ${tabs.map((tab) => tab.contentDocument?.body.textContent)}`);
+      if (Date.now() > end) throw new Error(`${expected} is not shown, but ${tabs.map(textOf)}`);
     }
     steps.push(status);
   };
