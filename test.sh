@@ -175,7 +175,7 @@ done
 install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
-    deploy/make-keys.sh deploy/run-load.sh scripts/build-pgo.sh scripts/cluster-local.sh \
+    deploy/make-keys.sh deploy/run-load.sh examples/web-chat/start.sh scripts/build-pgo.sh scripts/cluster-local.sh \
     tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/docs-page.sh tests/documents.sh \
     tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/schemathesis.sh tests/tool-definitions.sh \
     tests/typescript-adapters.sh tests/typescript.sh tests/use-agent.sh tests/webhooks.sh
