@@ -8,15 +8,6 @@ export interface Chat {
   draft: string;
 }
 
-export interface Metadata {
-  title: string;
-  /**
-   * Opens the conversation, for its owner alone. It is kept here since a list of threads has no signed IDs, and any
-   * browser of the owner should open them.
-   */
-  signedId: string;
-}
-
 const CHANNEL = "conversations";
 const channel = new BroadcastChannel(CHANNEL);
 

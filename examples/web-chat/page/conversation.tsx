@@ -25,11 +25,9 @@ export function Conversation({ signedId }: { signedId: string }) {
 /** A conversation that begins with its first question. */
 export function NewConversation({ client, open }: { client: Client; open(signedId: string): void }) {
   const begin = async (text: string) => {
-    const conversation = await client.create<Chat>();
-    const signedId = conversation.signedId!;
-    await conversation.configure({ metadata: { title: text.slice(0, 60), signedId } });
+    const conversation = await client.create<Chat>({ metadata: { title: text.slice(0, 60) } });
     await conversation.push("questions", text);
-    open(signedId);
+    open(conversation.signedId!);
   };
   return <main><ol /><Composer send={begin} /></main>;
 }

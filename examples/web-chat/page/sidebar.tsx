@@ -1,7 +1,7 @@
 import { useEffect } from "react";
-import type { Client } from "threadkeep";
+import type { Client, ThreadInfo } from "threadkeep";
 import { useThreads } from "threadkeep/react";
-import { announce, type Metadata, onChange } from "./chat";
+import { announce, onChange } from "./chat";
 
 interface Props {
   client: Client;
@@ -15,31 +15,30 @@ export function Sidebar({ client, signedId, open }: Props) {
   const { threads, hasMore, loadMore, refresh } = useThreads({ limit: 50 });
   useEffect(() => onChange(() => void refresh()), [refresh]);
 
-  const rename = async (metadata: Metadata) => {
-    const title = prompt("Title", metadata.title);
+  // the list has what opens each of them
+  const opened = (thread: ThreadInfo) => client.current({ signedId: thread.signedId! });
+  const rename = async (thread: ThreadInfo) => {
+    const title = prompt("Title", thread.metadata.title);
     if (!title) return;
-    await client.current({ signedId: metadata.signedId }).configure({ metadata: { ...metadata, title } });
+    await opened(thread).configure({ metadata: { ...thread.metadata, title } });
     announce();
   };
-  const remove = async (metadata: Metadata) => {
-    if (metadata.signedId === signedId) open(undefined);
-    await client.current({ signedId: metadata.signedId }).destroy();
+  const remove = async (thread: ThreadInfo) => {
+    if (thread.signedId === signedId) open(undefined);
+    await opened(thread).destroy();
     announce();
   };
   return (
     <nav>
       <button onClick={() => open(undefined)}>+ New chat</button>
       <ul>
-        {threads.map((thread) => {
-          const metadata = thread.metadata as Metadata;
-          return (
-            <li key={thread.id} aria-current={metadata.signedId === signedId ? "page" : undefined}>
-              <button onClick={() => open(metadata.signedId)}>{metadata.title}</button>
-              <button title="Rename" onClick={() => rename(metadata)}>✎</button>
-              <button title="Delete" onClick={() => remove(metadata)}>✕</button>
-            </li>
-          );
-        })}
+        {threads.map((thread) => (
+          <li key={thread.id} aria-current={thread.signedId === signedId ? "page" : undefined}>
+            <button onClick={() => open(thread.signedId!)}>{thread.metadata.title}</button>
+            <button title="Rename" onClick={() => rename(thread)}>✎</button>
+            <button title="Delete" onClick={() => remove(thread)}>✕</button>
+          </li>
+        ))}
       </ul>
       {hasMore && <button onClick={loadMore}>More</button>}
     </nav>

@@ -481,7 +481,16 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
             .get(&format!("/v1/threads?{query}"))
             .header("x-user", &ann)
     };
-    assert_eq!(listed(&own("").ok().await), ids);
+    let found = own("").ok().await;
+    assert_eq!(listed(&found), ids);
+    // with what opens them, as on another device
+    let signed_id = found.json()["threads"][0]["signed_id"].clone();
+    client
+        .get("/v1/threads/current")
+        .header("x-thread-id", signed_id.as_str().unwrap())
+        .header("x-user", &ann)
+        .ok()
+        .await;
     assert_eq!(
         listed(&own(&format!("owner={ann}&order=created")).ok().await),
         ids
