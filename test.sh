@@ -261,9 +261,13 @@ check 'Odd requests' over_each_store tests/schemathesis.sh
 check 'The compose file in containers' outcome_of "$compose" target/compose.log
 trap - EXIT
 
+check 'The TypeScript package' tests/typescript.sh
+# in turn: both install the same packages
+check 'Stores of frameworks in TypeScript, embedded store' tests/typescript-adapters.sh memory
+check 'Stores of frameworks in TypeScript, Redis' tests/typescript-adapters.sh redis
+
 if [ "${1-}" = long ]; then
-    check 'The TypeScript package' tests/typescript.sh
-    check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
+    check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::
     check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
         --lib --bins --test it -- --skip budgets:: --skip hostile::
 fi
