@@ -1,4 +1,4 @@
-"""An agent of the OpenAI Agents SDK whose conversation is in threadkeep. The model is a script, so this needs no key."""
+"""An agent of the OpenAI Agents SDK that keeps its conversation in threadkeep. The model is a script."""
 
 import asyncio
 import uuid

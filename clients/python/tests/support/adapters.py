@@ -48,7 +48,7 @@ def start(script: Path, *args: str, url: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, str(script), *args],
         env=environment_of(url),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -38,7 +38,13 @@ class RedisSession(ThreadkeepSession):
     """Takes the arguments of RedisSession."""
 
     def __init__(
-        self, session_id: str, *, redis_client: Any, key_prefix: str = "agents:session", ttl: None = None, **settings: Any
+        self,
+        session_id: str,
+        *,
+        redis_client: Any,
+        key_prefix: str = "agents:session",
+        ttl: None = None,
+        **settings: Any,
     ) -> None:
         super().__init__(session_id, prefix=store_prefix("redis", key_prefix), **settings)
 

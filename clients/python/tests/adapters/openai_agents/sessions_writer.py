@@ -16,14 +16,12 @@ ADDS = 30
 ITEMS = 3
 
 
-async def add(session: ThreadkeepSession, name: str) -> None:
-    """Adds items, some at a time."""
+async def add_and_pop(session: ThreadkeepSession, name: str) -> None:
+    """Adds items, some at a time. On a line of input, prints all items that it gets."""
     for n in range(ADDS):
         await session.add_items([item(name, n, part) for part in range(ITEMS)])
-
-
-async def pop(session: ThreadkeepSession, name: str) -> None:
-    """Prints all items that it gets."""
+    print("added", flush=True)
+    input()
     while (popped := await session.pop_item()) is not None:
         print(popped["content"])  # type: ignore[typeddict-item]
 
