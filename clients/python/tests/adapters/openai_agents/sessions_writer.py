@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from agents import Agent, Runner, function_tool, set_tracing_disabled
-from script import Script, call, message
+from agents_script import Script, call, message
 
 from threadkeep import AsyncThreadkeep
 from threadkeep.openai_agents import ThreadkeepSession

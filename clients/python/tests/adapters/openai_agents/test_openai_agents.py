@@ -10,7 +10,7 @@ import pytest
 from agents import Agent, Runner, set_tracing_disabled
 from agents.memory import Session, SessionSettings
 from agents.run_internal.session_persistence import rewind_session_items
-from script import Script, message
+from agents_script import Script, message
 from sessions_writer import ADDS, ITEMS
 from support.adapters import NAMES, VALUES, error_without, output_of_example, start, unique
 from support.proxy import Proxy
