@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from agents import TResponseInputItem
 from agents.memory import SessionABC, SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
-from .._adapter import TTL_SECONDS, AsyncConnection, checked_prefix, thread_id
+from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, checked_prefix, thread_id
 from ..aclient import AsyncThreadkeep
 
 
-class ThreadkeepSession(SessionABC):
+class ThreadkeepSession(AsyncConnected, SessionABC):
     """The conversation with this ID, which may be any text. Event loops and processes may share it.
 
     It ends when it was not used for `ttl_seconds`. Sessions with different prefixes have different conversations.
@@ -61,15 +60,3 @@ class ThreadkeepSession(SessionABC):
     async def clear_session(self) -> None:
         """Removes all items. The conversation can continue at once."""
         await self._history.clear()
-
-    async def close(self) -> None:
-        """Closes the client if it is the session's own. May be called twice."""
-        await self._connection.close()
-
-    async def __aenter__(self) -> ThreadkeepSession:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()

@@ -7,14 +7,13 @@ import builtins
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 from strands.storage import Storage
 from strands.storage.search import SearchStrategy
 from strands.storage.storage import _NAMESPACED, StorageSearchResult, _normalize_key, _normalize_prefix
 from strands.types.exceptions import StorageError
 
-from .._adapter import AsyncConnection, checked_prefix, namespace_name
+from .._adapter import AsyncConnected, AsyncConnection, checked_prefix, namespace_name
 from ..aclient import AsyncThreadkeep
 from ..errors import ThreadkeepError
 
@@ -22,7 +21,7 @@ MARK = "k:"
 """Begins the keys of entries, since a URL cannot carry the key `.`."""
 
 
-class ThreadkeepStorage(Storage):
+class ThreadkeepStorage(AsyncConnected, Storage):
     """Keeps each key as an entry of at most 1 MiB, until it is deleted.
 
     Keys are normalized as by the storages of the framework; they have up to 1,022 bytes and no control characters.
@@ -98,18 +97,6 @@ class ThreadkeepStorage(Storage):
                 return
             names = [entry.key async for entry in self._entries.keys(self._name(""))]
             await asyncio.gather(*map(self._entries.delete, names))
-
-    async def close(self) -> None:
-        """Closes the client if it is the storage's own. May be called twice."""
-        await self._connection.close()
-
-    async def __aenter__(self) -> ThreadkeepStorage:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _name(self, key: str) -> str:
         return f"{MARK}{self._scope}{key}"

@@ -1,4 +1,7 @@
+#!/bin/sh
 # Runs the tests of sessions that openai-agents publishes, on ThreadkeepSession.
+set -eu
+# shellcheck source=tests/support/sdist.sh
 . tests/support/sdist.sh
 
 unpack_sdist openai-agents 0.24.0

@@ -1,4 +1,7 @@
+#!/bin/sh
 # Runs the tests of session managers and storages that strands-agents publishes, on the adapters.
+set -eu
+# shellcheck source=tests/support/sdist.sh
 . tests/support/sdist.sh
 
 unpack_sdist strands-agents 1.62.0

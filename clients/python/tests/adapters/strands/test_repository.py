@@ -58,6 +58,15 @@ def message(number: int, text: Any = "text") -> SessionMessage:
     return SessionMessage.from_message(content, number)
 
 
+def new_session(repository: ThreadkeepSessionRepository, *agent_ids: str) -> str:
+    """The ID of a new session with these agents."""
+    id = unique()
+    repository.create_session(session(id))
+    for agent_id in agent_ids:
+        repository.create_agent(id, agent(agent_id))
+    return id
+
+
 def manager(repository: ThreadkeepSessionRepository, session_id: str) -> Any:
     return RepositorySessionManager(session_id, repository)
 
@@ -96,19 +105,23 @@ def test_what_exists_is_not_created_and_what_does_not_is_not_updated(repository:
     ):
         with pytest.raises(SessionException, match="does not exist"):
             update()
-    for create in (
+    creations: list[Callable[[], object]] = [
         lambda: repository.create_session(session(id)),
+        lambda: repository.create_multi_agent(id, multi_agent),
         lambda: repository.create_agent(id, agent("a")),
         lambda: repository.create_message(id, "a", message(0)),
-        lambda: repository.create_multi_agent(id, multi_agent),
-    ):
+    ]
+    for create in creations[1:]:
+        with pytest.raises(SessionException, match="does not exist"):
+            create()
+    for create in creations:
         create()
         with pytest.raises(SessionException, match="exists already"):
             create()
 
 
 def test_updates_keep_the_time_of_creation(repository: ThreadkeepSessionRepository) -> None:
-    id = unique()
+    id = new_session(repository)
     first, second = agent("a"), agent("a", {"n": 2})
     repository.create_agent(id, first)
     repository.update_agent(id, second)
@@ -129,7 +142,7 @@ def test_updates_keep_the_time_of_creation(repository: ThreadkeepSessionReposito
 
 
 def test_messages_are_listed_by_their_numbers(repository: ThreadkeepSessionRepository) -> None:
-    id = unique()
+    id = new_session(repository, "a", "b")
     messages = [message(n, str(n)) for n in range(120)]
     for one in reversed(messages):
         repository.create_message(id, "a", one)
@@ -140,7 +153,7 @@ def test_messages_are_listed_by_their_numbers(repository: ThreadkeepSessionRepos
 
 
 def test_large_messages_are_listed(repository: ThreadkeepSessionRepository) -> None:
-    id = unique()
+    id = new_session(repository, "a")
     messages = [message(n, str(n) * 900_000) for n in range(5)]
     for one in messages:
         repository.create_message(id, "a", one)
@@ -182,6 +195,8 @@ def test_a_deleted_session_can_be_created_again(repository: ThreadkeepSessionRep
         repository.delete_session(id)
         assert repository.read_session(id) is None
         assert repository.list_messages(id, "a") == []
+        with pytest.raises(SessionException, match="does not exist"):
+            repository.create_message(id, "a", message(1))
 
 
 def test_sessions_end_when_they_are_not_used_for_their_ttl(client: Threadkeep) -> None:
@@ -230,7 +245,7 @@ def test_two_managers_that_append_at_once_do_not_overwrite(repository: Threadkee
 
 
 def test_two_processes_get_different_numbers(repository: ThreadkeepSessionRepository, proxy: Proxy) -> None:
-    id = unique()
+    id = new_session(repository)
     count, lock = 0, threading.Lock()
 
     def cut_some(request: bytes) -> str | None:
@@ -279,7 +294,7 @@ def test_a_killed_turn_leaves_a_session_that_continues(repository: ThreadkeepSes
 
 
 def test_threads_share_a_repository(repository: ThreadkeepSessionRepository) -> None:
-    id = unique()
+    id = new_session(repository, *"abcd")
 
     def create(name: str) -> None:
         for n in range(20):
