@@ -263,13 +263,19 @@ def test_a_session_serves_several_event_loops_at_once(open: Open) -> None:
     assert contents[::2] == contents[1::2]
 
 
-async def test_closing_ends_only_a_client_of_its_own(open: Open, server: Server) -> None:
-    async with open() as session:
-        await session.add_items([user("a")])
-    await session.close()
-    async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
-        await ThreadkeepSession(unique(), client=client).close()
-        assert (await client.api_key()).name == "ops"
+async def test_closing_ends_only_a_client_of_its_own(proxy: Proxy) -> None:
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
+        shared = ThreadkeepSession(unique(), client=client)
+        await shared.get_items()
+        await shared.close()
+        await shared.get_items()
+    assert proxy.connections == 1
+    async with ThreadkeepSession(unique(), base_url=proxy.url, api_key=API_KEY) as own:
+        await own.get_items()
+    await own.close()
+    await own.get_items()
+    assert proxy.connections == 3
+    await own.close()
 
 
 def test_the_example_runs(server: Server) -> None:

@@ -244,6 +244,20 @@ def test_two_managers_that_append_at_once_do_not_overwrite(repository: Threadkee
     assert texts_of(stored) == ["first", "first answer", "third", "third answer"]
 
 
+def test_an_update_does_not_bring_a_deleted_agent_back(repository: ThreadkeepSessionRepository, proxy: Proxy) -> None:
+    id = new_session(repository, "a")
+
+    def delete_before_the_put(request: bytes) -> None:
+        if request.startswith(b"PUT"):
+            repository.delete_session(id)
+
+    proxy.fault = delete_before_the_put
+    with Threadkeep(proxy.url, api_key=API_KEY) as client:
+        with pytest.raises(SessionException, match="does not exist"):
+            ThreadkeepSessionRepository(client=client).update_agent(id, agent("a"))
+    assert repository.read_agent(id, "a") is None
+
+
 def test_two_processes_get_different_numbers(repository: ThreadkeepSessionRepository, proxy: Proxy) -> None:
     id = new_session(repository)
     count, lock = 0, threading.Lock()
@@ -309,9 +323,16 @@ def test_threads_share_a_repository(repository: ThreadkeepSessionRepository) -> 
         assert len(repository.list_messages(id, name)) == 20
 
 
-def test_closing_ends_only_a_client_of_its_own(client: Threadkeep, server: Server) -> None:
-    with ThreadkeepSessionRepository(base_url=server.url, api_key=API_KEY) as own:
-        assert own.read_session(unique()) is None
+def test_closing_ends_only_a_client_of_its_own(proxy: Proxy) -> None:
+    with Threadkeep(proxy.url, api_key=API_KEY) as client:
+        shared = ThreadkeepSessionRepository(client=client)
+        shared.read_session("a")
+        shared.close()
+        shared.read_session("a")
+    assert proxy.connections == 1
+    with ThreadkeepSessionRepository(base_url=proxy.url, api_key=API_KEY) as own:
+        own.read_session("a")
     own.close()
-    ThreadkeepSessionRepository(client=client).close()
-    assert client.api_key().name == "ops"
+    own.read_session("a")
+    assert proxy.connections == 3
+    own.close()

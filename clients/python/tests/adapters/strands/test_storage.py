@@ -179,13 +179,19 @@ def test_a_killed_turn_leaves_a_snapshot_that_continues(open: Open, server: Serv
     assert texts_of(agent.messages) == ["first", "first answer", "second", "third", "third answer"]
 
 
-async def test_closing_ends_only_a_client_of_its_own(open: Open, server: Server) -> None:
-    async with open() as storage:
-        await storage.write("a", b"")
-    await storage.close()
-    async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
-        await ThreadkeepStorage(client=client).close()
-        assert (await client.api_key()).name == "ops"
+async def test_closing_ends_only_a_client_of_its_own(proxy: Proxy) -> None:
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
+        shared = ThreadkeepStorage(client=client)
+        await shared.read("a")
+        await shared.close()
+        await shared.read("a")
+    assert proxy.connections == 1
+    async with ThreadkeepStorage(base_url=proxy.url, api_key=API_KEY) as own:
+        await own.read("a")
+    await own.close()
+    await own.read("a")
+    assert proxy.connections == 3
+    await own.close()
 
 
 def test_the_example_runs(server: Server) -> None:
