@@ -184,7 +184,7 @@ class ThreadkeepSessionService(BaseSessionService):
             assert receipt.etag is not None
             Revision(thread.id, number, receipt.etag).note_in(session)
             session.last_update_time = event.timestamp
-            return self._commit_event_to_session(session, event)
+            return await super().append_event(session, event)
 
     async def close(self) -> None:
         """Closes the client if it is the service's own. May be called twice."""

@@ -16,6 +16,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import BaseSessionService, InMemorySessionService, Session
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.tools import ToolContext
+from google.adk.version import __version__ as version
 from google.genai import types
 from scripted import Scripted, call, said
 from support.adapters import NAMES, VALUES, unique
@@ -23,8 +24,12 @@ from support.server import API_KEY, Server
 
 from threadkeep.adk import ThreadkeepSessionService
 
+# Before 2.11, the service in memory kept white space in IDs, and its `append_event` did not find out that there is no
+# session.
+SERVICES = ["in memory", "threadkeep"] if tuple(map(int, version.split("."))) >= (2, 11, 0) else ["threadkeep"]
 
-@pytest.fixture(params=["in memory", "threadkeep"])
+
+@pytest.fixture(params=SERVICES)
 async def service(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[BaseSessionService]:
     if request.param == "in memory":
         yield InMemorySessionService()
