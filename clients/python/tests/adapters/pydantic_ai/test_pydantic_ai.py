@@ -250,9 +250,17 @@ def test_a_store_serves_any_event_loop(server: Server, prefix: str) -> None:
 
 async def test_prefixes_keep_conversations_apart(server: Server) -> None:
     async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
-        first, second = (ThreadkeepConversationStore(client=client, prefix=uuid.uuid4().hex[:20]) for _ in "ab")
-        await first.save(conversation("a"))
+        prefixes = [uuid.uuid4().hex[:20] for _ in "ab"]
+        first, second = (ThreadkeepConversationStore(client=client, prefix=prefix) for prefix in prefixes)
+        await first.save(conversation("a"), scope="ada")
         assert await second.load(ID) is None
+        await second.save(conversation("b"), scope="ada")
+        namespaces = [info.namespace async for info in client.namespaces() if info.namespace.startswith(prefixes[0])]
+        assert len(namespaces) == 3
+        for namespace in namespaces:
+            await client.kv(namespace).drop()
+        assert await first.load(ID) is None
+        assert (await loaded(second)).messages
         with pytest.raises(ValueError):
             ThreadkeepConversationStore(client=client, prefix="x" * 21)
 
