@@ -20,7 +20,7 @@ from ..errors import VersionMismatch
 from ..models import Entry
 from . import entries
 
-_records = TypeAdapter(ConversationRecord)
+RECORD = TypeAdapter(ConversationRecord)
 
 
 class ThreadkeepConversationStore(ConversationStore):
@@ -58,7 +58,7 @@ class ThreadkeepConversationStore(ConversationStore):
         else:
             keys = [entry.key.rpartition("/")[2] async for entry in self._scopes.keys(f"{digest(scope)}/")]
             stored = list((await self._records.get_many(keys)).values())
-        records = [_records.validate_json(entry.body) for entry in stored]
+        records = [RECORD.validate_json(entry.body) for entry in stored]
         records = [record for record in records if scope is None or record.scope == scope]
         records.sort(key=lambda record: record.updated_at, reverse=True)
         return records[:limit]
@@ -77,7 +77,7 @@ class ThreadkeepConversationStore(ConversationStore):
         """
         conflict = ConversationConflict(record.conversation_id)
         key = digest(record.conversation_id)
-        body = _records.dump_json(record)
+        body = RECORD.dump_json(record)
         stored = await self._records.get(key)
         before = _loaded(stored)
         if (before.revision if before else None) != expected_revision:
@@ -146,4 +146,4 @@ class ThreadkeepConversationStore(ConversationStore):
 
 
 def _loaded(entry: Entry | None) -> ConversationRecord | None:
-    return None if entry is None else _records.validate_json(entry.body)
+    return None if entry is None else RECORD.validate_json(entry.body)

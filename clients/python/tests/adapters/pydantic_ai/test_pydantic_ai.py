@@ -255,7 +255,9 @@ async def test_prefixes_keep_conversations_apart(server: Server) -> None:
         await first.save(conversation("a"), scope="ada")
         assert await second.load(ID) is None
         await second.save(conversation("b"), scope="ada")
-        namespaces = [info.namespace async for info in client.namespaces() if info.namespace.startswith(prefixes[0])]
+        namespaces = [
+            info.namespace async for info in client.namespaces() if info.namespace.startswith(f"{prefixes[0]}.")
+        ]
         assert len(namespaces) == 3
         for namespace in namespaces:
             await client.kv(namespace).drop()
