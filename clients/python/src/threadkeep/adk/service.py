@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import uuid
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,7 +19,7 @@ from google.adk.sessions._session_util import extract_json_safe_state_delta
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 
 from .. import operations as ops
-from .._adapter import TTL_SECONDS, AsyncConnection, checked_prefix, digest, namespace_name, thread_id
+from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, checked_prefix, digest, namespace_name, thread_id
 from .._json import decode, encode
 from ..aclient import AsyncThreadkeep
 from ..errors import Destroyed, IdempotencyKeyReused, VersionMismatch
@@ -31,7 +30,7 @@ from . import events
 from .revision import EVENTS, UPDATED, VALUE, Revision, Stored, stored, values
 
 
-class ThreadkeepSessionService(BaseSessionService):
+class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
     """Keeps sessions in threads, for any number of processes.
 
     An event and the state that it changes are one write, which happens only if the session in hand is the newest one.
@@ -185,18 +184,6 @@ class ThreadkeepSessionService(BaseSessionService):
             Revision(thread.id, number, receipt.etag).note_in(session)
             session.last_update_time = event.timestamp
             return await super().append_event(session, event)
-
-    async def close(self) -> None:
-        """Closes the client if it is the service's own. May be called twice."""
-        await self._connection.close()
-
-    async def __aenter__(self) -> ThreadkeepSessionService:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _lock(self, session: Session) -> asyncio.Lock:
         """Parallel agents append to one session in hand. Each append begins with the revision of the one before."""

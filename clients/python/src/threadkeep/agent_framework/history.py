@@ -10,7 +10,7 @@ from agent_framework import HistoryProvider, Message
 from agent_framework._sessions import filter_new_messages
 
 from .. import operations as ops
-from .._adapter import TTL_SECONDS, AsyncConnection, checked_prefix, digest, thread_id
+from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, checked_prefix, digest, thread_id
 from ..aclient import AsyncThreadkeep
 from ..errors import IdempotencyKeyReused, VersionMismatch
 from ..thread import AsyncThread
@@ -19,7 +19,7 @@ MAX_OPERATIONS = 1_000
 """Of one merge."""
 
 
-class ThreadkeepHistoryProvider(HistoryProvider):
+class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
     """Keeps the messages of each session in the history of a thread, for any number of processes.
 
     The history of a session lives for `ttl_seconds` after its last use, and has up to 8 MiB. `skip_excluded` leaves out
@@ -86,10 +86,6 @@ class ThreadkeepHistoryProvider(HistoryProvider):
     async def clear(self, session_id: str) -> None:
         """Removes the messages of a session."""
         await self._thread(session_id).history.clear()
-
-    async def close(self) -> None:
-        """Closes the client if it is the provider's own. May be called twice."""
-        await self._connection.close()
 
     def _thread(self, session_id: str | None) -> AsyncThread:
         if not session_id:

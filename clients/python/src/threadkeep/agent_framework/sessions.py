@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from agent_framework import AgentSession, SessionStore
 
-from .._adapter import AsyncConnection, checked_prefix, digest, namespace_name
+from .._adapter import AsyncConnected, AsyncConnection, checked_prefix, digest, namespace_name
 from .._json import decode, encode
 from ..aclient import AsyncThreadkeep
 
 
-class ThreadkeepSessionStore(SessionStore):
+class ThreadkeepSessionStore(AsyncConnected, SessionStore):
     """Keeps snapshots of sessions in key-value entries, up to 1 MiB each. The last `set` wins.
 
     With `ttl_seconds`, a snapshot expires that long after it was set; reading it does not postpone that. Without
@@ -54,7 +54,3 @@ class ThreadkeepSessionStore(SessionStore):
         """Deletes a session, if it exists. Raises `ValueError` if the ID is empty."""
         self.validate_session_id(session_id)
         await self._entries.delete(digest(session_id))
-
-    async def close(self) -> None:
-        """Closes the client if it is the store's own. May be called twice."""
-        await self._connection.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from types import TracebackType
 
 from pydantic import TypeAdapter
 from pydantic_ai.conversation_store import (
@@ -14,7 +13,7 @@ from pydantic_ai.conversation_store import (
     ConversationStore,
 )
 
-from .._adapter import AsyncConnection, checked_prefix, digest, namespace_name
+from .._adapter import AsyncConnected, AsyncConnection, checked_prefix, digest, namespace_name
 from ..aclient import AsyncThreadkeep
 from ..errors import VersionMismatch
 from ..models import Entry
@@ -23,7 +22,7 @@ from . import entries
 RECORD = TypeAdapter(ConversationRecord)
 
 
-class ThreadkeepConversationStore(ConversationStore):
+class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
     """Keeps conversations in key-value entries, for any number of processes.
 
     A save is performed only if the stored conversation is the one that was loaded. Messages are stored before the
@@ -131,18 +130,6 @@ class ThreadkeepConversationStore(ConversationStore):
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
         """The entries up to `head_id`, oldest first, or the last of them. Raises `LookupError` if one is absent."""
         return [] if head_id is None else await entries.read_back(self._entries, head_id, limit)
-
-    async def close(self) -> None:
-        """Closes the client if it is the store's own. May be called twice."""
-        await self._connection.close()
-
-    async def __aenter__(self) -> ThreadkeepConversationStore:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 def _loaded(entry: Entry | None) -> ConversationRecord | None:
