@@ -17,7 +17,7 @@ from threadkeep import AsyncThreadkeep
 from threadkeep.adk import ThreadkeepSessionService
 
 USER = "ada"
-EVENTS = 15
+EVENTS = 10
 
 
 async def append(service: ThreadkeepSessionService, app: str, session: str, name: str) -> None:
