@@ -128,6 +128,8 @@ measured! {
 measured! {
     Turns as turns {
         take_turn(id: &ThreadId, access: Access, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
+        recall_turn(id: &ThreadId, access: Access, key: IdempotencyKey)
+            -> Result<Option<TurnGranted>, WriteError>;
         renew_turn(id: &ThreadId, access: Access, token: TurnToken, ttl: Duration)
             -> Result<TurnGranted, WriteError>;
         end_turn(id: &ThreadId, access: Access, token: TurnToken) -> Result<(), WriteError>;
