@@ -8,6 +8,8 @@
 --   xKEY       when it expires, if it does
 --   T          the task list as JSON, if there is one
 --   R          the record, if there is one
+--   G          the last items that were removed one by one, the newest last: of each 16 hex digits of the SHA-1 of its
+--              id, and its place (6 bytes)
 -- Next to it, in its slot:
 --   :k:NAME    the scope; of a thread its id, of others a digest
 --   :y:NAME    the history: a stream of PLACE-0 with `t` time, `i` id, `v` value
@@ -20,6 +22,8 @@ local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Items of a history that one script drops at most: each takes about 4 us, and a large one can take the
 -- place of a hundred thousand small ones.
 local MOST_DROPPED = 1000
+-- Removed items whose places are known, and the bytes of each in the field `G`.
+local MOST_MARKS, MARK_BYTES, DIGEST_BYTES = 256, 22, 16
 -- Bytes of the items that one write takes at most, unless a single item has more.
 local MOST_TAKEN_BYTES = 1048576
 
