@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::effort::Effort;
-use crate::domain::scope::HistoryLimit;
+use crate::domain::scope::{HistoryItem, HistoryLimit};
 use crate::domain::{
     Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
     Precondition, Refusal, ThreadId, Write, Written, merge_json,
@@ -162,10 +162,30 @@ impl ThreadService {
         new: NewThread,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
+        let history = Write::new(&self.policy).history;
+        self.create_with_history(id, new, Vec::new(), history, options)
+            .await
+    }
+
+    /// The same with items of a history under these limits, in one step. An
+    /// [`AppendReusesId`](Refusal::AppendReusesId) counts the items behind the keys of the state.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub async fn create_with_history(
+        &self,
+        id: &ThreadId,
+        new: NewThread,
+        items: Vec<HistoryItem>,
+        history: HistoryLimit,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
         let metadata = new.metadata.map(|new| MetadataChange { new, old: None });
-        let operations: Vec<_> = set_all(new.state).collect();
+        let items = items.into_iter().map(Operation::Append);
+        let operations: Vec<_> = set_all(new.state).chain(items).collect();
         let write = Write {
             operations: &operations,
+            history,
             metadata: metadata.as_ref(),
             ttl: new.ttl,
             precondition: Some(Precondition::Version(0)),
